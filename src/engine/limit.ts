@@ -1,0 +1,102 @@
+/** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
+import type { RateLimitConfig } from "../validators.js";
+import { checkName } from "./demand.js";
+import { badField } from "./misuse.js";
+import { hashedStart } from "./phase.js";
+import type { Limit } from "./types.js";
+import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
+
+/** A quantity of tokens: beyond any real limit, and low enough that a unit stays below a tenth of a token. */
+const MAX_TOKENS = 1e12;
+/** Milliseconds: 31,000 years. */
+const MAX_PERIOD = 1e15;
+/** Rows of one bucket: a single call may have to read all of them, well within the platform's 4,096 ranges. */
+export const MAX_SHARDS = 256;
+
+const FIELDS = {
+  "token bucket": ["kind", "rate", "period", "capacity", "maxReserved", "shards"],
+  "fixed window": ["kind", "rate", "period", "capacity", "maxReserved", "shards", "start"],
+} as const;
+
+/**
+ * Parses the config of the bucket without a key; `forKey` gives that of any other.
+ * @throws when a field is missing, unknown or out of range, naming the limit, the field, the value and the range.
+ */
+export function parseLimit(name: string, config: RateLimitConfig): Limit {
+  checkName(name);
+  checkConfig(name, config);
+  const { rate, capacity = rate, maxReserved } = config;
+  const per = config.kind === "token bucket" ? config.period : 1;
+  const { unitsPerToken, refill } = chooseGrain(rate, per, Math.max(capacity, maxReserved ?? 0));
+  const limit = {
+    name,
+    unitsPerToken,
+    capacity: floorUnits(capacity, unitsPerToken),
+    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
+  };
+  if (config.kind === "token bucket") return { ...limit, kind: config.kind, refill, config: { ...config, capacity } };
+  const { kind, period, start = hashedStart(name, undefined, period) } = config;
+  return { ...limit, kind, refill: Math.floor(refill), period, start, config: { ...config, capacity } };
+}
+
+/** The limit as it applies to one key: only a hashed start depends on it. */
+export function forKey(limit: Limit, key: string | undefined): Limit {
+  if (limit.kind === "token bucket" || limit.config.start !== undefined) return limit;
+  return { ...limit, start: hashedStart(limit.name, key, limit.period) };
+}
+
+function checkConfig(name: string, config: RateLimitConfig): void {
+  // The types forbid it, JavaScript does not.
+  const given: unknown = config;
+  if (typeof given !== "object" || given === null) throw badField(name, "config", "an object", config);
+  if (!Object.hasOwn(FIELDS, config.kind)) {
+    throw badField(name, "kind", '"token bucket" or "fixed window"', config.kind);
+  }
+  const known: readonly string[] = FIELDS[config.kind];
+  for (const field of Object.keys(config)) {
+    if (!known.includes(field)) throw badField(name, "config", `made of ${known.join(", ")}`, field);
+  }
+  checkRange(name, "rate", config.rate, { above: 0, atMost: MAX_TOKENS });
+  checkRange(name, "period", config.period, { above: 0, atMost: MAX_PERIOD });
+  if (config.capacity !== undefined) checkRange(name, "capacity", config.capacity, { atLeast: 0, atMost: MAX_TOKENS });
+  if (config.maxReserved !== undefined) {
+    checkRange(name, "maxReserved", config.maxReserved, { atLeast: 0, atMost: MAX_TOKENS });
+  }
+  if (config.shards !== undefined && config.shards !== "auto") checkShards(name, config.shards);
+  if (config.kind === "fixed window") {
+    if (!Number.isInteger(config.period)) {
+      throw badField(name, "period", "a whole number of milliseconds (for a fixed window)", config.period);
+    }
+    // Within ±MAX_PERIOD the distance from any real time to `start` is exact.
+    if (config.start !== undefined && !(Number.isInteger(config.start) && Math.abs(config.start) <= MAX_PERIOD)) {
+      throw badField(
+        name,
+        "start",
+        `a whole number of milliseconds from -${MAX_PERIOD} to ${MAX_PERIOD}`,
+        config.start,
+      );
+    }
+  }
+}
+
+function checkShards(name: string, shards: number): void {
+  if (!(Number.isInteger(shards) && shards >= 1 && shards <= MAX_SHARDS)) {
+    throw badField(name, "shards", `a whole number from 1 to ${MAX_SHARDS}, or "auto"`, shards);
+  }
+}
+
+/** Checks that a field is a number within a range; NaN and infinities are within none. */
+function checkRange(
+  name: string,
+  field: string,
+  value: unknown,
+  range: { above: number; atMost: number } | { atLeast: number; atMost: number },
+): void {
+  const [enough, lower] =
+    "above" in range
+      ? [typeof value === "number" && value > range.above, `above ${range.above}`]
+      : [typeof value === "number" && value >= range.atLeast, `at least ${range.atLeast}`];
+  if (!enough || !((value as number) <= range.atMost)) {
+    throw badField(name, field, `a number ${lower} and at most ${range.atMost}`, value);
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * The engine's vocabulary. Quantities are whole *units* (limit.ts says how many make a token), times whole milliseconds
+ * since the epoch; so every sum and comparison here is exact.
+ */
+import type { FixedWindowConfig, RateLimitStatus, TokenBucketConfig } from "../validators.js";
+
+/** The state of a bucket: `value` units at the moment `ts`. Negative while units are owed to reservations. */
+export interface Bucket {
+  readonly value: number;
+  readonly ts: number;
+}
+
+interface LimitBase {
+  readonly name: string;
+  readonly unitsPerToken: number;
+  /** Units that arrive per millisecond (token bucket) or at the start of each window (fixed window). */
+  readonly refill: number;
+  readonly capacity: number;
+  readonly maxReserved: number;
+}
+
+export interface TokenBucketLimit extends LimitBase {
+  readonly kind: "token bucket";
+  /** What this limit was parsed from, with the default capacity filled in. */
+  readonly config: TokenBucketConfig & { readonly capacity: number };
+}
+
+export interface FixedWindowLimit extends LimitBase {
+  readonly kind: "fixed window";
+  /** What this limit was parsed from, with the default capacity filled in. */
+  readonly config: FixedWindowConfig & { readonly capacity: number };
+  /** The length of a window in ms. */
+  readonly period: number;
+  /** A moment at which some window starts. */
+  readonly start: number;
+}
+
+/** A config, parsed for one bucket: every field is present, checked, and in the engine's units. */
+export type Limit = TokenBucketLimit | FixedWindowLimit;
+
+/** One question to a bucket: may `count` units go, if need be from the future? */
+export interface Demand {
+  readonly count: number;
+  readonly reserve: boolean;
+}
+
+/** The answer, and the state that makes it true; without `next` nothing changes. */
+export interface Decision {
+  readonly status: RateLimitStatus;
+  readonly next: Bucket | undefined;
+}

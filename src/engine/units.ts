@@ -1,0 +1,81 @@
+/**
+ * Invariant: a limit counts in whole units, `unitsPerToken` to a token, chosen so that what accrues in one millisecond (or
+ * one window) is a whole number of them. Sums, differences and comparisons of whole numbers below 2^53 are exact in
+ * floating point, so nothing drifts, for years and at any rate.
+ */
+
+/** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
+export const MAX_UNITS = 2 ** 50;
+
+/** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is headroom for debts. */
+const EXACT_UNITS = 2 ** 48;
+
+/**
+ * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 keeps the grain the same for every number
+ * of shards (at most 256), so that resharding neither makes nor loses a unit.
+ */
+const REFINEMENTS = [1000 * 1024, 100 * 1024, 10 * 1024, 1024, 1];
+
+/** Two units in the last place: what a decimal such as 0.29 can be off by after one multiplication. */
+const SNAP = 2 ** -51;
+
+/** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
+export interface Grain {
+  readonly unitsPerToken: number;
+  readonly refill: number;
+}
+
+/**
+ * Chooses the grain for `rate / per` tokens per step, such that `largest` tokens still count exactly. A ratio that is no
+ * fraction of decimals (1/3), or too fine for so large a quantity, is rounded down to about 15 digits: never up.
+ */
+export function chooseGrain(rate: number, per: number, largest: number): Grain {
+  const scale = Math.max(1, largest, rate / per);
+  const [numerator, denominator] = toFraction(rate, per) ?? [rate / per, Infinity];
+  for (const refinement of REFINEMENTS) {
+    const unitsPerToken = denominator * refinement;
+    if (unitsPerToken * scale <= EXACT_UNITS) {
+      return { unitsPerToken, refill: numerator * refinement };
+    }
+  }
+  const unitsPerToken = 2 ** Math.floor(Math.log2(EXACT_UNITS / scale));
+  return { unitsPerToken, refill: (rate / per) * unitsPerToken * (1 - 4 * SNAP) };
+}
+
+/** Tokens as whole units, rounded down (what is granted or stored). */
+export function floorUnits(tokens: number, unitsPerToken: number): number {
+  const units = tokens * unitsPerToken;
+  return Math.floor(units + Math.abs(units) * SNAP);
+}
+
+/** Tokens as whole units, rounded up (what is charged). */
+export function ceilUnits(tokens: number, unitsPerToken: number): number {
+  return -floorUnits(-tokens, unitsPerToken);
+}
+
+/** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */
+function toFraction(dividend: number, divisor: number): readonly [number, number] | undefined {
+  const above = toDecimal(dividend);
+  const below = toDecimal(divisor);
+  if (!above || !below) return undefined;
+  const numerator = above.digits * below.scale;
+  const denominator = below.digits * above.scale;
+  if (numerator > Number.MAX_SAFE_INTEGER || denominator > Number.MAX_SAFE_INTEGER) return undefined;
+  const divisorOfBoth = greatestCommonDivisor(numerator, denominator);
+  return [numerator / divisorOfBoth, denominator / divisorOfBoth];
+}
+
+/** The number as `digits / scale` with at most nine decimals, if it is one. */
+function toDecimal(number: number): { digits: number; scale: number } | undefined {
+  for (let scale = 1; scale <= 1e9; scale *= 10) {
+    const digits = Math.round(number * scale);
+    if (digits > Number.MAX_SAFE_INTEGER) return undefined;
+    if (digits / scale === number) return { digits, scale };
+  }
+  return undefined;
+}
+
+/** Euclid's algorithm; exact, since remainders of whole numbers are. */
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

@@ -1,0 +1,41 @@
+/** The denial as an error: thrown by the client code on request (`throws: true`), in both homes alike. */
+import { ConvexError } from "convex/values";
+
+/** The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch. */
+export type RateLimitErrorData = { kind: "RateLimited"; name: string; key?: string; retryAt: number };
+
+export function rateLimited(name: string, key: string | undefined, retryAt: number): ConvexError<RateLimitErrorData> {
+  return new ConvexError({ kind: "RateLimited", name, ...(key === undefined ? {} : { key }), retryAt });
+}
+
+/**
+ * Whether `error` is the one that `throws: true` throws; then `error.data` says which limit and when to try again. Takes any
+ * value, works on the server and in the client, and never throws.
+ *
+ * @example
+ * ```ts
+ * import { isRateLimitError } from "convex-rate-limits";
+ *
+ * async function send(mutate: () => Promise<void>): Promise<string> {
+ *   try {
+ *     await mutate();
+ *     return "sent";
+ *   } catch (error) {
+ *     if (!isRateLimitError(error)) throw error;
+ *     return `Slow down until ${new Date(error.data.retryAt).toLocaleTimeString()}`;
+ *   }
+ * }
+ * ```
+ */
+export function isRateLimitError(error: unknown): error is ConvexError<RateLimitErrorData> {
+  // Not instanceof: a bundle may hold a second copy of convex, and a test its own realm.
+  if (typeof error !== "object" || error === null || !("data" in error)) return false;
+  const data = error.data as Partial<RateLimitErrorData> | null | undefined;
+  return (
+    typeof data === "object" &&
+    data !== null &&
+    data.kind === "RateLimited" &&
+    typeof data.name === "string" &&
+    typeof data.retryAt === "number"
+  );
+}

@@ -1,0 +1,25 @@
+/** convex-rate-limits: rate limiting for Convex, as a component and as plain tables. */
+export {
+  type BucketArgs,
+  defineRateLimits,
+  type RateLimitArgs,
+  type RateLimitDefinition,
+  type RateLimitDefinitions,
+  type RateLimits,
+} from "./client.js";
+export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
+export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
+export type { ComponentHome, TablesHome } from "./home.js";
+export { checkRateLimit, getRateLimit, rateLimit, resetRateLimit } from "./inline.js";
+export { projectRateLimit } from "./project.js";
+export { type RateLimitsDataModel, rateLimitTables } from "./tables.js";
+export {
+  type FixedWindowConfig,
+  type RateLimitConfig,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+  type TokenBucketConfig,
+  vRateLimitConfig,
+  vRateLimitSnapshot,
+  vRateLimitStatus,
+} from "./validators.js";

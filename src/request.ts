@@ -1,0 +1,44 @@
+/** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
+import { checkKey, parseDemand } from "./engine/demand.js";
+import { forKey, parseLimit } from "./engine/limit.js";
+import type { Demand, Limit } from "./engine/types.js";
+import type { RateLimitConfig } from "./validators.js";
+
+/** One bucket: a parsed limit, at one key. */
+export interface Place {
+  readonly limit: Limit;
+  readonly key: string | undefined;
+}
+
+/** One bucket and what is asked of it. */
+export interface Request extends Place {
+  readonly demand: Demand;
+}
+
+export interface PlaceArgs {
+  name: string;
+  key?: string | undefined;
+  config: RateLimitConfig;
+}
+
+export interface RequestArgs extends PlaceArgs {
+  count?: number | undefined;
+  reserve?: boolean | undefined;
+}
+
+export function parsePlace({ name, key, config }: PlaceArgs): Place {
+  return placeAt(parseLimit(name, config), key);
+}
+
+export function parseRequest(args: RequestArgs): Request {
+  return withDemand(parsePlace(args), args);
+}
+
+export function placeAt(limit: Limit, key: string | undefined): Place {
+  checkKey(limit.name, key);
+  return { limit: forKey(limit, key), key };
+}
+
+export function withDemand(place: Place, { count, reserve }: Pick<RequestArgs, "count" | "reserve">): Request {
+  return { ...place, demand: parseDemand(place.limit, { count, reserve }) };
+}

@@ -1,0 +1,81 @@
+/** The wire form of everything that crosses into the component or out of it. The public types are inferred from it. */
+import { type Infer, v } from "convex/values";
+
+const sharedFields = {
+  rate: v.number(),
+  period: v.number(),
+  capacity: v.optional(v.number()),
+  maxReserved: v.optional(v.number()),
+  shards: v.optional(v.union(v.number(), v.literal("auto"))),
+};
+
+const vTokenBucket = v.object({ kind: v.literal("token bucket"), ...sharedFields });
+const vFixedWindow = v.object({
+  kind: v.literal("fixed window"),
+  ...sharedFields,
+  start: v.optional(v.number()),
+});
+
+/** The validator of a {@link RateLimitConfig}. */
+export const vRateLimitConfig = v.union(vTokenBucket, vFixedWindow);
+
+/**
+ * How a limit behaves.
+ *
+ * - `kind`: `"token bucket"` refills continuously, `"fixed window"` all at once at the start of each window.
+ * - `rate`: tokens that arrive per `period`; above 0, at most 1e12.
+ * - `period`: milliseconds; above 0, at most 1e15. For a fixed window a whole number.
+ * - `capacity`: the most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served.
+ * - `maxReserved`: the most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited.
+ * - `shards`: rows that a hot limit is spread over: a whole number from 1 to 256, or `"auto"`; default 1.
+ * - `start` (fixed window only): any moment at which a window starts, in whole milliseconds since the epoch; the
+ *   default comes from a hash of name and key, so that different keys reset at different times.
+ *
+ * Quantities are exact decimals down to a thousandth of a token; a `count` finer than that is rounded up, never down.
+ */
+export type RateLimitConfig = Infer<typeof vRateLimitConfig>;
+export type TokenBucketConfig = Infer<typeof vTokenBucket>;
+export type FixedWindowConfig = Infer<typeof vFixedWindow>;
+
+const outcome = { remaining: v.number(), resetAt: v.number() };
+
+/** The validator of a {@link RateLimitStatus}. */
+export const vRateLimitStatus = v.union(
+  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), ...outcome }),
+  v.object({ ok: v.literal(false), retryAt: v.number(), ...outcome }),
+);
+
+/**
+ * What a limit answers. All times are whole milliseconds since the epoch.
+ *
+ * - `ok: true` without `retryAt`: go.
+ * - `ok: true` with `retryAt`: reserved; run the work at `retryAt`, without asking again.
+ * - `ok: false`: ask again at `retryAt`, the first millisecond at which the same request would succeed.
+ * - `remaining`: whole tokens left after this decision, never below 0.
+ * - `resetAt`: when the bucket is full again; for a fixed window, the start of the next window.
+ */
+export type RateLimitStatus = Infer<typeof vRateLimitStatus>;
+
+/** The validator of a {@link RateLimitSnapshot}. */
+export const vRateLimitSnapshot = v.object({
+  name: v.string(),
+  value: v.number(),
+  ts: v.number(),
+  config: vRateLimitConfig,
+});
+
+/**
+ * A limit's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never
+ * used). It does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
+ * {@link RateLimitStatus} for any moment.
+ */
+export type RateLimitSnapshot = Infer<typeof vRateLimitSnapshot>;
+
+/** Which bucket: the arguments that every registered function of the component takes. */
+export const bucketArgs = { name: v.string(), key: v.optional(v.string()) };
+export const configuredArgs = { ...bucketArgs, config: vRateLimitConfig };
+export const demandArgs = {
+  ...configuredArgs,
+  count: v.optional(v.number()),
+  reserve: v.optional(v.boolean()),
+};
