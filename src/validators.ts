@@ -56,6 +56,21 @@ export const vRateLimitStatus = v.union(
  */
 export type RateLimitStatus = Infer<typeof vRateLimitStatus>;
 
+/** The validator of a {@link RateLimitAllStatus}. */
+export const vRateLimitAllStatus = v.union(
+  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), statuses: v.array(vRateLimitStatus) }),
+  v.object({ ok: v.literal(false), retryAt: v.number(), statuses: v.array(vRateLimitStatus) }),
+);
+
+/**
+ * What several limits answer together: all of them let the work go, or nothing was taken from any.
+ *
+ * - `statuses`: one per request, in their order. Where nothing was taken because of another limit, `ok` is true and
+ *   `remaining` is what is there.
+ * - `retryAt`: the latest of the denials, or else of the reservations; in milliseconds since the epoch.
+ */
+export type RateLimitAllStatus = Infer<typeof vRateLimitAllStatus>;
+
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   name: v.string(),
@@ -80,3 +95,4 @@ export const demandArgs = {
   count: v.optional(v.number()),
   reserve: v.optional(v.boolean()),
 };
+export const allArgs = { requests: v.array(v.object(demandArgs)) };

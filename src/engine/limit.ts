@@ -5,10 +5,8 @@ import { badField } from "./misuse.js";
 import { hashedStart } from "./phase.js";
 import { MAX_SHARDS, shardCount } from "./shardCount.js";
 import type { Limit } from "./types.js";
-import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
+import { chooseGrain, floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 
-/** A quantity of tokens: beyond any real limit, and low enough that a unit stays below a tenth of a token. */
-const MAX_TOKENS = 1e12;
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD = 1e15;
 
