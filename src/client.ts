@@ -7,7 +7,13 @@ import type { Limit } from "./engine/types.js";
 import { rateLimited } from "./errors.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
 import { parsePlace, placeAt, type Place, withDemand } from "./request.js";
-import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "./validators.js";
+import type {
+  FixedWindowConfig,
+  RateLimitConfig,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  TokenBucketConfig,
+} from "./validators.js";
 
 /**
  * A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. With `keyed: true` every call must
@@ -15,6 +21,13 @@ import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "./vali
  */
 export type RateLimitDefinition = RateLimitConfig & { keyed?: boolean };
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
+
+/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+type KnownFields<Limits> = {
+  [Name in keyof Limits]: Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+};
+type FieldOf<Definition> =
+  "keyed" | (Definition extends { kind: "fixed window" } ? keyof FixedWindowConfig : keyof TokenBucketConfig);
 
 /** The names that autocomplete; any other string is a limit defined inline. */
 type NameIn<Limits> = (keyof Limits & string) | (string & {});
@@ -86,13 +99,13 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
  * ```
  */
 export function defineRateLimits<const Limits extends RateLimitDefinitions>(
-  limits: Limits,
-  options?: { component?: undefined },
-): RateLimits<Limits, TablesHome>;
-export function defineRateLimits<const Limits extends RateLimitDefinitions>(
-  limits: Limits,
+  limits: Limits & KnownFields<Limits>,
   options: { component: ComponentApi },
 ): RateLimits<Limits, ComponentHome>;
+export function defineRateLimits<const Limits extends RateLimitDefinitions>(
+  limits: Limits & KnownFields<Limits>,
+  options?: { component?: undefined },
+): RateLimits<Limits, TablesHome>;
 export function defineRateLimits(
   limits: RateLimitDefinitions,
   { component }: { component?: ComponentApi | undefined } = {},
