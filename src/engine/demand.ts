@@ -1,5 +1,5 @@
 /** What a caller asks for → a demand in units. */
-import { badField, misuse } from "./misuse.js";
+import { badField, misuse, show } from "./misuse.js";
 import type { Demand, Limit } from "./types.js";
 import { ceilUnits } from "./units.js";
 
@@ -17,20 +17,24 @@ export function parseDemand(
   }
   const units = ceilUnits(count, limit.unitsPerToken);
   const possible = reserve ? limit.capacity + limit.maxReserved : limit.capacity;
-  if (units > possible) {
+  // Not `units > possible`: beyond the range of numbers the units of a count are NaN.
+  if (!(units <= possible)) {
     const most = possible / limit.unitsPerToken;
-    throw misuse(limit.name, `count ${count} can never be served: at most ${most} tokens ${bound(reserve)}.`);
+    throw misuse(limit.name, `count ${count} can never be served: ${bound(limit, reserve)} at most ${most}.`);
   }
   return { count: units, reserve };
 }
 
-function bound(reserve: boolean): string {
-  return reserve ? "fit into capacity + maxReserved" : "fit into capacity (reserve: true may go beyond)";
+function bound(limit: Limit, reserve: boolean): string {
+  if (reserve) return "capacity and maxReserved together hold";
+  return limit.maxReserved > 0 ? "without reserve: true it must fit into capacity," : "it must fit into capacity,";
 }
 
 /** @throws when `name` is not a non-empty string. */
 export function checkName(name: unknown): void {
-  if (typeof name !== "string" || name === "") throw badField(String(name), "name", "a non-empty string", name);
+  if (typeof name !== "string" || name === "") {
+    throw new Error(`A rate limit's name must be a non-empty string, got ${show(name)}.`);
+  }
 }
 
 /** @throws when `key` is present and not a non-empty string. */
