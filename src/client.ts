@@ -2,12 +2,18 @@
 import type { ComponentApi } from "../convex/_generated/component.js";
 import { checkName } from "./engine/demand.js";
 import { parseLimit } from "./engine/limit.js";
-import { badField, misuse } from "./engine/misuse.js";
+import { badField, misuse, show } from "./engine/misuse.js";
 import type { Limit } from "./engine/types.js";
 import { rateLimited } from "./errors.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
-import { parsePlace, placeAt, type Place, withDemand } from "./request.js";
-import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "./validators.js";
+import { parsePlace, placeAt, type Place, type Request, withDemand } from "./request.js";
+import type {
+  FixedWindowConfig,
+  RateLimitConfig,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  TokenBucketConfig,
+} from "./validators.js";
 
 /**
  * A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. With `keyed: true` every call must
@@ -15,6 +21,13 @@ import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "./vali
  */
 export type RateLimitDefinition = RateLimitConfig & { keyed?: boolean };
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
+
+/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+type KnownFields<Limits> = {
+  [Name in keyof Limits]: Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+};
+type FieldOf<Definition> =
+  "keyed" | (Definition extends { kind: "fixed window" } ? keyof FixedWindowConfig : keyof TokenBucketConfig);
 
 /** The names that autocomplete; any other string is a limit defined inline. */
 type NameIn<Limits> = (keyof Limits & string) | (string & {});
@@ -86,13 +99,13 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
  * ```
  */
 export function defineRateLimits<const Limits extends RateLimitDefinitions>(
-  limits: Limits,
-  options?: { component?: undefined },
-): RateLimits<Limits, TablesHome>;
-export function defineRateLimits<const Limits extends RateLimitDefinitions>(
-  limits: Limits,
+  limits: Limits & KnownFields<Limits>,
   options: { component: ComponentApi },
 ): RateLimits<Limits, ComponentHome>;
+export function defineRateLimits<const Limits extends RateLimitDefinitions>(
+  limits: Limits & KnownFields<Limits>,
+  options?: { component?: undefined },
+): RateLimits<Limits, TablesHome>;
 export function defineRateLimits(
   limits: RateLimitDefinitions,
   { component }: { component?: ComponentApi | undefined } = {},
@@ -113,9 +126,15 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
   home: Home<Contexts>,
   lookUp: (args: AnyBucketArgs) => Place,
 ): RateLimits<RateLimitDefinitions, Contexts> {
+  const parse = (args: AnyArgs): Request => {
+    const request = withDemand(lookUp(args), args);
+    const throws: unknown = args.throws;
+    if (throws === undefined || typeof throws === "boolean") return request;
+    throw badField(args.name, "throws", "true or false", throws);
+  };
   return {
-    rateLimit: async (ctx, args: AnyArgs) => orThrow(args, await home.consume(ctx, withDemand(lookUp(args), args))),
-    checkRateLimit: async (ctx, args: AnyArgs) => orThrow(args, await home.check(ctx, withDemand(lookUp(args), args))),
+    rateLimit: async (ctx, args: AnyArgs) => orThrow(args, await home.consume(ctx, parse(args))),
+    checkRateLimit: async (ctx, args: AnyArgs) => orThrow(args, await home.check(ctx, parse(args))),
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
       const { limit, key } = lookUp(args);
       return await home.reset(ctx, { name: limit.name, key });
@@ -132,7 +151,11 @@ function orThrow({ name, key, throws }: AnyArgs, status: RateLimitStatus): RateL
 /** Parses every definition now, and returns the function that finds a call's bucket among them. */
 function definePlaces(limits: RateLimitDefinitions): (args: AnyBucketArgs) => Place {
   const defined = new Map<string, { keyed: boolean | undefined; limit: Limit }>();
-  for (const [name, { keyed, ...config }] of Object.entries(limits)) {
+  for (const [name, definition] of Object.entries(limits)) {
+    // The types forbid it, JavaScript does not.
+    const given: unknown = definition;
+    if (typeof given !== "object" || given === null) throw badField(name, "the definition", "an object", given);
+    const { keyed, ...config } = definition;
     if (keyed !== undefined && typeof keyed !== "boolean") throw badField(name, "keyed", "true or false", keyed);
     defined.set(name, { keyed, limit: parseLimit(name, config) });
   }
@@ -141,13 +164,14 @@ function definePlaces(limits: RateLimitDefinitions): (args: AnyBucketArgs) => Pl
     checkName(name);
     const definition = defined.get(name);
     if (definition?.keyed === true && key === undefined) {
-      throw misuse(name, "is keyed, so key must be a non-empty string, got undefined.");
+      throw misuse(name, "key must be a non-empty string, got undefined (the limit is keyed: true).");
     }
     if (definition?.keyed === false && key !== undefined) {
-      throw misuse(name, `has one bucket for all (keyed: false), so key must be left out, got ${JSON.stringify(key)}.`);
+      throw misuse(name, `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`);
     }
     if (config !== undefined) return parsePlace({ name, key, config });
     if (definition) return placeAt(definition.limit, key);
-    throw misuse(name, `is not defined (${[...defined.keys()].join(", ")}), so it needs a config.`);
+    const known = [...defined.keys()].map(show).join(", ");
+    throw misuse(name, `config must be given, since no limit of that name is defined (${known || "none is"}).`);
   };
 }

@@ -1,16 +1,44 @@
 /** Rows: the only file that touches ctx.db. */
-import type { DocumentByName, GenericDatabaseReader, GenericDatabaseWriter } from "convex/server";
+import type {
+  DocumentByName,
+  IndexRange,
+  IndexRangeBuilder,
+  NamedIndex,
+  NamedTableInfo,
+  Query,
+  WithoutSystemFields,
+} from "convex/server";
 import type { Stored } from "./engine/stored.js";
 import type { RateLimitsDataModel } from "./tables.js";
 
-export type Reader = { db: GenericDatabaseReader<RateLimitsDataModel> };
-export type Writer = { db: GenericDatabaseWriter<RateLimitsDataModel> };
+type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
+type Index = NamedIndex<Table, "by_name_key_shard">;
 export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
 
 /** The name and key that all rows of a bucket share. */
 export interface BucketId {
   readonly name: string;
   readonly key?: string | undefined;
+}
+
+/**
+ * What is asked of a `ctx.db`, and no more: the one table, through its own index. So the database of any app whose schema has
+ * the table fits, whatever else is in it, and that of an app without the table, or without the index, does not compile.
+ */
+export interface Reader {
+  db: {
+    query(table: "rateLimits"): {
+      withIndex(index: "by_name_key_shard", range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table>;
+    };
+  };
+}
+
+export interface Writer {
+  db: Reader["db"] & {
+    insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
+    patch(table: "rateLimits", id: Row["_id"], fields: Stored): Promise<void>;
+    delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
+  };
 }
 
 /** All rows of a bucket, whatever its shards: at most MAX_SHARDS, in one range. */
