@@ -7,7 +7,7 @@ import type { Limit } from "./types.js";
 import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
 
 /** A quantity of tokens: beyond any real limit, and low enough that a unit stays below a tenth of a token. */
-const MAX_TOKENS = 1e12;
+export const MAX_TOKENS = 1e12;
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD = 1e15;
 /** Rows of one bucket: a single call may have to read all of them, well within the platform's 4,096 ranges. */

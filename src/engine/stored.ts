@@ -1,4 +1,5 @@
 /** Tokens as they are stored ↔ units as the engine counts them. */
+import { MAX_TOKENS } from "./limit.js";
 import { misuse } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
 import type { Bucket, Limit } from "./types.js";
@@ -15,8 +16,9 @@ export interface Stored {
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
  */
 export function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
-  const units = floorUnits(value, limit.unitsPerToken);
-  if (Math.abs(units) <= MAX_UNITS && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) return { value: units, ts };
+  // Saved up under a config with a larger capacity, tokens may be more units than now count exactly; they end at capacity.
+  const units = value <= MAX_TOKENS ? Math.min(MAX_UNITS, floorUnits(value, limit.unitsPerToken)) : NaN;
+  if (units >= -MAX_UNITS && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) return { value: units, ts };
   throw misuse(
     limit.name,
     `the stored state is unusable (value ${value}, ts ${ts}), so nothing is let through. resetRateLimit makes it full again.`,
