@@ -1,0 +1,67 @@
+/* eslint-disable */
+/**
+ * Generated `api` utility.
+ *
+ * THIS CODE IS AUTOMATICALLY GENERATED.
+ *
+ * To regenerate, run `npx convex dev`.
+ * @module
+ */
+
+import type * as feedback from "../feedback.js";
+import type * as llm from "../llm.js";
+import type * as logins from "../logins.js";
+import type * as messages from "../messages.js";
+import type * as passwords from "../passwords.js";
+import type * as plans from "../plans.js";
+import type * as rateLimits from "../rateLimits.js";
+import type * as signUps from "../signUps.js";
+import type * as thirdParty from "../thirdParty.js";
+
+import type {
+  ApiFromModules,
+  FilterApi,
+  FunctionReference,
+} from "convex/server";
+
+declare const fullApi: ApiFromModules<{
+  feedback: typeof feedback;
+  llm: typeof llm;
+  logins: typeof logins;
+  messages: typeof messages;
+  passwords: typeof passwords;
+  plans: typeof plans;
+  rateLimits: typeof rateLimits;
+  signUps: typeof signUps;
+  thirdParty: typeof thirdParty;
+}>;
+
+/**
+ * A utility for referencing Convex functions in your app's public API.
+ *
+ * Usage:
+ * ```js
+ * const myFunctionReference = api.myModule.myFunction;
+ * ```
+ */
+export declare const api: FilterApi<
+  typeof fullApi,
+  FunctionReference<any, "public">
+>;
+
+/**
+ * A utility for referencing Convex functions in your app's internal API.
+ *
+ * Usage:
+ * ```js
+ * const myFunctionReference = internal.myModule.myFunction;
+ * ```
+ */
+export declare const internal: FilterApi<
+  typeof fullApi,
+  FunctionReference<any, "internal">
+>;
+
+export declare const components: {
+  rateLimits: import("convex-rate-limits/_generated/component.js").ComponentApi<"rateLimits">;
+};

@@ -1,0 +1,33 @@
+/**
+ * Home A: this limit lives in the app's own `rateLimits` table (see schema.ts). No component is asked, a call costs no hop,
+ * and only queries and mutations can make it. Everything else is the same.
+ */
+import { DAY, defineRateLimits, vRateLimitSnapshot } from "convex-rate-limits";
+import { ConvexError, v } from "convex/values";
+import { mutation, query } from "./_generated/server.js";
+
+const { rateLimit, getRateLimit } = defineRateLimits({
+  sendFeedback: { kind: "fixed window", rate: 3, period: DAY, keyed: true },
+});
+
+export const send = mutation({
+  args: { user: v.id("users"), text: v.string() },
+  returns: v.id("feedback"),
+  handler: async (ctx, { user, text }) => {
+    await rateLimit(ctx, { name: "sendFeedback", key: user, throws: true });
+    const previous = await ctx.db
+      .query("feedback")
+      .withIndex("by_user", (q) => q.eq("user", user))
+      .order("desc")
+      .first();
+    // Sent twice by mistake: the throw gives the token back.
+    if (previous?.text === text) throw new ConvexError({ kind: "AlreadySent" });
+    return await ctx.db.insert("feedback", { user, text });
+  },
+});
+
+export const quota = query({
+  args: { user: v.id("users") },
+  returns: vRateLimitSnapshot,
+  handler: (ctx, { user }) => getRateLimit(ctx, { name: "sendFeedback", key: user }),
+});

@@ -1,0 +1,33 @@
+/** Every limit of the app that lives in the component (home B), in one place. */
+import { defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
+import { components } from "./_generated/api.js";
+
+export const { rateLimit, checkRateLimit, resetRateLimit, getRateLimit } = defineRateLimits(
+  {
+    /** Five messages in a row are a conversation; more than one a second for long is a script. */
+    sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true },
+
+    /** For the whole app: more than we could welcome (or that a bot could create) in an hour. */
+    signUp: { kind: "fixed window", rate: 100, period: HOUR, keyed: false },
+
+    /** Five mistakes at once, then one more every six minutes: 240 guesses a day at a password. */
+    failedLogin: { kind: "token bucket", rate: 10, period: HOUR, capacity: 5, keyed: true },
+
+    /**
+     * Our model provider grants 60,000 tokens a minute. They are spent evenly, in bursts of at most 2,000, and nobody is
+     * promised a place in the queue that is more than a minute away.
+     */
+    llmTokens: {
+      kind: "token bucket",
+      rate: 60_000,
+      period: MINUTE,
+      capacity: 2_000,
+      maxReserved: 60_000,
+      keyed: false,
+    },
+
+    /** The geocoder counts ten calls in each second of the clock; `start` makes our windows the provider's. */
+    geocoder: { kind: "fixed window", rate: 10, period: SECOND, start: 0, keyed: false },
+  },
+  { component: components.rateLimits },
+);

@@ -1,0 +1,56 @@
+import { rateLimitTables } from "convex-rate-limits";
+import { defineSchema, defineTable } from "convex/server";
+import { v } from "convex/values";
+
+export const vPlan = v.union(v.literal("free"), v.literal("pro"));
+
+/** A job waits for its tokens, runs, and is done; the times are milliseconds since the epoch. */
+export const llmJobFields = {
+  user: v.id("users"),
+  prompt: v.string(),
+  /** What was reserved for it: the prompt and the longest answer. */
+  tokens: v.number(),
+  status: v.union(v.literal("queued"), v.literal("running"), v.literal("done")),
+  /** When its tokens are there. It never starts earlier. */
+  promisedAt: v.number(),
+  startedAt: v.optional(v.number()),
+  answer: v.optional(v.string()),
+};
+
+export const placeFields = {
+  address: v.string(),
+  /** Absent until the geocoder has answered. */
+  found: v.optional(
+    v.object({
+      latitude: v.number(),
+      longitude: v.number(),
+      /** The end of the provider's window in which the call was counted. */
+      quotaResetAt: v.number(),
+    }),
+  ),
+};
+
+export default defineSchema({
+  users: defineTable({
+    email: v.string(),
+    passwordDigest: v.string(),
+    plan: vPlan,
+  }).index("by_email", ["email"]),
+
+  messages: defineTable({
+    author: v.id("users"),
+    to: v.id("users"),
+    body: v.string(),
+  }).index("by_to", ["to"]),
+
+  llmJobs: defineTable(llmJobFields).index("by_user", ["user"]),
+
+  places: defineTable(placeFields),
+
+  reports: defineTable({ user: v.id("users"), title: v.string() }).index("by_user", ["user"]),
+
+  feedback: defineTable({ user: v.id("users"), text: v.string() }).index("by_user", ["user"]),
+
+  // Home A, for feedback.ts. The other modules' limits live in the component's own tables.
+  ...rateLimitTables,
+});
