@@ -64,6 +64,17 @@ export async function readRange(
     .collect();
 }
 
+/** Rows of one limit, those of one key after those of another, from the first key after `after` on. */
+export async function readAfter(
+  { db }: Reader,
+  { name, after, most }: { name: string; after: { key: string | undefined } | undefined; most: number },
+): Promise<Row[]> {
+  return await db
+    .query("rateLimits")
+    .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
+    .take(most);
+}
+
 export async function insertRow(
   { db }: Writer,
   { name, key, shard }: BucketId & { shard: number },
