@@ -1,5 +1,5 @@
 /** The two homes of a limit: the app's own tables, or the component. Both answer the same four questions. */
-import type { GenericDataModel, GenericMutationCtx, GenericQueryCtx } from "convex/server";
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
 import * as operations from "./operations.js";
 import type { Place, Request } from "./request.js";
@@ -14,8 +14,9 @@ export interface TablesHome {
 
 /** The contexts of home B: queries, mutations, actions and HTTP actions can call the component. */
 export interface ComponentHome {
-  query: Pick<GenericQueryCtx<GenericDataModel>, "runQuery">;
-  mutation: Pick<GenericMutationCtx<GenericDataModel>, "runMutation">;
+  query: Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
+  // An action's: a mutation's takes more options, so it fits as well.
+  mutation: Pick<GenericActionCtx<GenericDataModel>, "runMutation">;
 }
 
 export interface Home<Contexts extends TablesHome | ComponentHome> {

@@ -1,10 +1,22 @@
 /** Rows: the only file that touches ctx.db. */
-import type { DocumentByName, GenericDatabaseReader, GenericDatabaseWriter } from "convex/server";
+import type { DocumentByName, NamedTableInfo, QueryInitializer, WithoutSystemFields } from "convex/server";
 import type { Stored } from "./engine/stored.js";
 import type { RateLimitsDataModel } from "./tables.js";
 
-export type Reader = { db: GenericDatabaseReader<RateLimitsDataModel> };
-export type Writer = { db: GenericDatabaseWriter<RateLimitsDataModel> };
+/**
+ * What is used of ctx.db, for the one table: so the db of any data model that has the table fits, whatever other tables it
+ * has, and one without it does not compile.
+ */
+export type Reader = {
+  db: { query(table: "rateLimits"): QueryInitializer<NamedTableInfo<RateLimitsDataModel, "rateLimits">> };
+};
+export type Writer = {
+  db: Reader["db"] & {
+    insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
+    patch(table: "rateLimits", id: Row["_id"], change: Stored): Promise<void>;
+    delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
+  };
+};
 export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
 
 /** The shard that is the whole bucket. */

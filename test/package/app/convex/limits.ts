@@ -1,0 +1,11 @@
+/** The same limits in both homes. */
+import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { components } from "./_generated/api";
+
+const limits = {
+  send: { kind: "token bucket", rate: 2, period: MINUTE, keyed: true },
+  signUp: { kind: "fixed window", rate: 1, period: MINUTE },
+} as const;
+
+export const inTables = defineRateLimits(limits);
+export const inComponent = defineRateLimits(limits, { component: components.rateLimits });

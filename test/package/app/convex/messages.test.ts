@@ -1,0 +1,42 @@
+import { convexTest } from "convex-test";
+import { describe, expect, it } from "vitest";
+import { isRateLimitError, projectRateLimit } from "convex-rate-limits";
+import { register } from "convex-rate-limits/test";
+import { api } from "./_generated/api";
+import schema from "./schema";
+
+const modules = import.meta.glob("./**/*.ts");
+
+function openApp() {
+  const t = convexTest({ schema, modules });
+  register(t);
+  return t;
+}
+
+describe("an app that installed the package", () => {
+  it.each([api.messages.send, api.messages.sendViaComponent])("limits its messages in either home", async (send) => {
+    const t = openApp();
+    const message = { author: "ada", body: "hello" };
+    await t.mutation(send, message);
+    await t.mutation(send, message);
+    const denial: unknown = await t.mutation(send, message).catch((error: unknown) => error);
+    if (!isRateLimitError(denial)) throw denial;
+    expect(denial.data).toMatchObject({ kind: "RateLimited", name: "send", key: "ada" });
+    await t.mutation(send, { ...message, author: "grace" });
+    expect(await t.run((ctx) => ctx.db.query("messages").collect())).toHaveLength(3);
+  });
+
+  it("limits an action through the component", async () => {
+    const t = openApp();
+    expect(await t.action(api.messages.signUp, {})).toMatchObject({ ok: true, remaining: 0 });
+    expect(await t.action(api.messages.signUp, {})).toMatchObject({ ok: false });
+  });
+
+  it("shows a client what is left, from either home", async () => {
+    const t = openApp();
+    await t.mutation(api.messages.send, { author: "ada", body: "hello" });
+    const { tables, component } = await t.query(api.messages.left, { author: "ada" });
+    expect(projectRateLimit(tables, { now: tables.ts }).remaining).toBe(0);
+    expect(projectRateLimit(component, { now: tables.ts }).remaining).toBe(1);
+  });
+});

@@ -1,0 +1,42 @@
+/** What a user of the package writes: every kind of function, in both homes. */
+import { v } from "convex/values";
+import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits";
+import { action, mutation, query } from "./_generated/server";
+import { inComponent, inTables } from "./limits";
+
+const args = { author: v.string(), body: v.string() };
+
+export const send = mutation({
+  args,
+  returns: v.null(),
+  handler: async (ctx, { author, body }) => {
+    await inTables.rateLimit(ctx, { name: "send", key: author, throws: true });
+    await ctx.db.insert("messages", { author, body });
+    return null;
+  },
+});
+
+export const sendViaComponent = mutation({
+  args,
+  returns: v.null(),
+  handler: async (ctx, { author, body }) => {
+    await inComponent.rateLimit(ctx, { name: "send", key: author, throws: true });
+    await ctx.db.insert("messages", { author, body });
+    return null;
+  },
+});
+
+export const signUp = action({
+  args: {},
+  returns: vRateLimitStatus,
+  handler: async (ctx) => await inComponent.rateLimit(ctx, { name: "signUp" }),
+});
+
+export const left = query({
+  args: { author: v.string() },
+  returns: v.object({ tables: vRateLimitSnapshot, component: vRateLimitSnapshot }),
+  handler: async (ctx, { author }) => ({
+    tables: await inTables.getRateLimit(ctx, { name: "send", key: author }),
+    component: await inComponent.getRateLimit(ctx, { name: "send", key: author }),
+  }),
+});
