@@ -15,13 +15,13 @@ export interface Request extends Place {
   readonly demand: Demand;
 }
 
-export interface PlaceArgs {
+interface PlaceArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
 }
 
-export interface RequestArgs extends PlaceArgs {
+interface RequestArgs extends PlaceArgs {
   count?: number | undefined;
   reserve?: boolean | undefined;
 }
