@@ -15,13 +15,13 @@ export interface Request extends Place {
   readonly demand: Demand;
 }
 
-interface PlaceArgs {
+export interface PlaceArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
 }
 
-interface RequestArgs extends PlaceArgs {
+export interface RequestArgs extends PlaceArgs {
   count?: number | undefined;
   reserve?: boolean | undefined;
 }

@@ -14,7 +14,7 @@ export function fullBucket(limit: Limit): Bucket {
 }
 
 /** The bucket as it stands at `now`. Its clock never runs backwards: before `ts` it stands as it did then. */
-function project(limit: Limit, bucket: Bucket, now: number): Bucket {
+export function project(limit: Limit, bucket: Bucket, now: number): Bucket {
   const value = Math.min(limit.capacity, bucket.value + accrued(limit, bucket.ts, now));
   return { value, ts: Math.max(bucket.ts, now) };
 }

@@ -11,7 +11,7 @@ const MAX_TOKENS = 1e12;
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD = 1e15;
 /** Rows of one bucket: a single call may have to read all of them, well within the platform's 4,096 ranges. */
-const MAX_SHARDS = 256;
+export const MAX_SHARDS = 256;
 
 const FIELDS = {
   "token bucket": ["kind", "rate", "period", "capacity", "maxReserved", "shards"],
