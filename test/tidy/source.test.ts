@@ -83,7 +83,7 @@ describe("the source", () => {
     expect(files.filter((file) => names.test(file))).toEqual([]);
   });
 
-  it("exports nothing that nobody imports", () => {
+  it("exports nothing that nobody imports", { timeout: 60_000 }, () => {
     const used = importedDeclarations();
     const entries = new Set(entryPoints.values());
     const dead = sources
