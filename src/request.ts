@@ -20,13 +20,13 @@ export interface Adjustment extends Place {
   readonly units: number;
 }
 
-export interface PlaceArgs {
+interface PlaceArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
 }
 
-export interface RequestArgs extends PlaceArgs {
+interface RequestArgs extends PlaceArgs {
   count?: number | undefined;
   reserve?: boolean | undefined;
 }

@@ -1,12 +1,7 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
-import type {
-  GenericDatabaseReader,
-  GenericDataModel,
-  OptionalRestArgs,
-  SchedulableFunctionReference,
-  Scheduler,
-} from "convex/server";
+import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
 import { badField } from "./engine/misuse.js";
+import { type JobReader, readJobState } from "./store.js";
 import type { RateLimitedJob, RateLimitStatus } from "./validators.js";
 
 /** What scheduling needs of a ctx, besides the limit's home: the app's scheduler, so that the job is the app's own. */
@@ -15,9 +10,7 @@ export interface SchedulingCtx {
 }
 
 /** What cancelling needs of a ctx: it also looks at the job's state. */
-export interface CancellingCtx extends SchedulingCtx {
-  db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
-}
+export type CancellingCtx = SchedulingCtx & JobReader;
 
 /**
  * - `ok: true`: the job is scheduled for `runAt` (ms since the epoch); `job` can be stored and cancelled.
@@ -52,8 +45,8 @@ export async function scheduleReserved<Fn extends SchedulableFunctionReference>(
 
 /** Cancels a job that has not begun; it is up to the caller to give its tokens back. */
 export async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob): Promise<CancelResult> {
-  const scheduled = await ctx.db.system.get("_scheduled_functions", id);
-  if (scheduled?.state.kind !== "pending") return { canceled: false, state: scheduled?.state.kind ?? "deleted" };
+  const state = await readJobState(ctx, id);
+  if (state !== "pending") return { canceled: false, state };
   await ctx.scheduler.cancel(id);
   return { canceled: true };
 }

@@ -1,6 +1,8 @@
 /** Rows: the only file that touches ctx.db. */
 import type {
   DocumentByName,
+  GenericDatabaseReader,
+  GenericDataModel,
   IndexRange,
   IndexRangeBuilder,
   NamedIndex,
@@ -10,6 +12,7 @@ import type {
 } from "convex/server";
 import type { Stored } from "./engine/stored.js";
 import type { RateLimitsDataModel } from "./tables.js";
+import type { RateLimitedJob } from "./validators.js";
 
 type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
 type Index = NamedIndex<Table, "by_name_key_shard">;
@@ -89,4 +92,14 @@ export async function patchRow({ db }: Writer, { _id }: Row, { value, ts }: Stor
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {
   await db.delete("rateLimits", _id);
+}
+
+/** A database that knows the state of the app's scheduled functions. */
+export interface JobReader {
+  db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
+}
+
+/** The state of a scheduled function; "deleted" when Convex has forgotten it, days after it ended. */
+export async function readJobState({ db }: JobReader, id: RateLimitedJob["id"]) {
+  return (await db.system.get("_scheduled_functions", id))?.state.kind ?? "deleted";
 }

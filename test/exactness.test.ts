@@ -1,10 +1,10 @@
 /** Waiting until `retryAt` always suffices, one millisecond less never does, and nothing drifts. */
 import { DAY, HOUR, MINUTE, type RateLimitConfig, SECOND, WEEK } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { decide, fullBucket } from "../src/engine/decide.js";
 import { parseDemand } from "../src/engine/demand.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { fromStored, toStored } from "../src/engine/stored.js";
+import { toStored } from "../src/engine/stored.js";
+import { decideWhole, fromStored, fullBucket } from "./engine/whole.js";
 import { defineIn, homeNames, openBackend } from "./homes.js";
 
 const NOW = 1_700_000_000_123;
@@ -134,7 +134,7 @@ describe("exact arithmetic", () => {
         const wanted = BigInt(count) * token;
         const mayGo = twin >= wanted;
         if (mayGo) twin -= wanted;
-        const { status, next } = decide(limit, bucket, now, parseDemand(limit, { count }));
+        const { status, next } = decideWhole(limit, bucket, now, parseDemand(limit, { count }));
         if (status.ok !== mayGo) disagreements++;
         if (status.ok) allowed++;
         // Through the stored form, as a row is.
@@ -160,7 +160,7 @@ describe("exact arithmetic", () => {
       const perMs = rate / period;
       for (const tokens of [1, 17, 1000]) {
         const empty = { value: 0, ts: 0 };
-        const { status } = decide(limit, empty, 0, parseDemand(limit, { count: tokens }));
+        const { status } = decideWhole(limit, empty, 0, parseDemand(limit, { count: tokens }));
         const waitMs = status.retryAt ?? NaN;
         expect(waitMs).toBeGreaterThanOrEqual(Math.floor(tokens / perMs));
         expect(waitMs).toBeLessThanOrEqual(Math.ceil((tokens / perMs) * (1 + 1e-12)) + 1);

@@ -15,7 +15,7 @@ const FAST_MS = 50;
 const THOROUGH_ONE_IN = 16;
 
 /** The plan of one call. */
-export interface Probing {
+interface Probing {
   /** The k-th shard to look at. */
   readonly leaf: (k: number) => number;
   /** Shards that hold the count together if each is full: fewer cannot be asked to. */

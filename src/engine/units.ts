@@ -23,7 +23,7 @@ const REFINEMENTS = [1000 * 1024, 100 * 1024, 10 * 1024, 1024, 1];
 const SNAP = 2 ** -51;
 
 /** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
-export interface Grain {
+interface Grain {
   readonly unitsPerToken: number;
   readonly refill: number;
 }

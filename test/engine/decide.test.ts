@@ -1,10 +1,10 @@
 /** One bucket, one row of the table per question: the state, the moment, the demand, and the whole answer. */
 import { describe, expect, it } from "vitest";
-import { decide, fullBucket } from "../../src/engine/decide.js";
 import { parseDemand } from "../../src/engine/demand.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { fromStored, type Stored, toStored } from "../../src/engine/stored.js";
+import { type Stored, toStored } from "../../src/engine/stored.js";
 import type { Limit } from "../../src/engine/types.js";
+import { decideWhole, fromStored, fullBucket } from "./whole.js";
 
 const NOW = 1_000_000;
 const bucket = parseLimit("bucket", { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 });
@@ -219,7 +219,7 @@ const rows: [string, Row][] = [
 describe("decide", () => {
   it.each(rows)("%s", (_what, { limit, state, now = NOW, demand = {}, status, next }) => {
     const before = state === "none" ? fullBucket(limit) : fromStored(limit, state);
-    const decision = decide(limit, before, now, parseDemand(limit, demand));
+    const decision = decideWhole(limit, before, now, parseDemand(limit, demand));
     expect(decision.status).toEqual(status);
     expect(decision.next ? toStored(limit, decision.next) : "unchanged").toEqual(next);
   });
