@@ -34,8 +34,9 @@ async function askShards(ctx: Reader, known: Parts, demand: Demand, random: numb
   const plan = planProbing(limit, demand, random);
   const seen: Part[] = [];
   while (isPromising(plan, seen, known.now, demand.count)) {
-    seen.push(await loadPart(ctx, known, plan.leaf(seen.length)));
-    const served = serve(limit, seen, known.now, { ...demand, reserve: false });
+    const part = await loadPart(ctx, known, plan.leaf(seen.length));
+    seen.push(part);
+    const served = serve(limit, plan.mayJoin ? seen : [part], known.now, { ...demand, reserve: false });
     if (served) return served;
   }
   if (seen.length > 0) {

@@ -8,8 +8,8 @@ export const MAX_SHARDS = 256;
 const CONFLICT_WINDOW_S = 0.015;
 /** Shards per call in flight that keep nine calls in ten free of conflicts. */
 const SHARDS_PER_CALL = 10;
-/** A full bucket may be emptied faster than it fills: a flash crowd is taken to need a minute for it. */
-const FLASH_CROWD_S = 60;
+/** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
+const FLASH_CROWD_S = 3;
 /** With fewer tokens than this a shard would turn away calls while its neighbours are full. */
 const TOKENS_PER_SHARD = 2;
 
