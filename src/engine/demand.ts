@@ -17,7 +17,8 @@ export function parseDemand(
   }
   const units = ceilUnits(count, limit.unitsPerToken);
   const possible = reserve ? limit.capacity + limit.maxReserved : limit.capacity;
-  if (units > possible) {
+  // Also for a count so large that its units overflow to NaN.
+  if (!(units <= possible)) {
     const most = possible / limit.unitsPerToken;
     throw misuse(limit.name, `count ${count} can never be served: at most ${most} tokens ${bound(reserve)}.`);
   }

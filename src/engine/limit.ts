@@ -4,10 +4,8 @@ import { checkName } from "./demand.js";
 import { badField } from "./misuse.js";
 import { hashedStart } from "./phase.js";
 import type { Limit } from "./types.js";
-import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
+import { chooseGrain, floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 
-/** A quantity of tokens: beyond any real limit, and low enough that a unit stays below a tenth of a token. */
-const MAX_TOKENS = 1e12;
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD = 1e15;
 /** Rows of one bucket: a single call may have to read all of them, well within the platform's 4,096 ranges. */
@@ -58,6 +56,10 @@ function checkConfig(name: string, config: RateLimitConfig): void {
   }
   checkRange(name, "rate", config.rate, { above: 0, atMost: MAX_TOKENS });
   checkRange(name, "period", config.period, { above: 0, atMost: MAX_PERIOD });
+  if (config.rate / config.period > MAX_TOKENS) {
+    // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
+    throw badField(name, "period", `at least ${config.rate / MAX_TOKENS} at this rate`, config.period);
+  }
   if (config.capacity !== undefined) checkRange(name, "capacity", config.capacity, { atLeast: 0, atMost: MAX_TOKENS });
   if (config.maxReserved !== undefined) {
     checkRange(name, "maxReserved", config.maxReserved, { atLeast: 0, atMost: MAX_TOKENS });

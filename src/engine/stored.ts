@@ -2,7 +2,7 @@
 import { misuse } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
 import type { Bucket, Limit } from "./types.js";
-import { floorUnits, MAX_UNITS } from "./units.js";
+import { floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 
 /** A bucket as a row or a snapshot holds it: `value` tokens at `ts`, in ms since the epoch. */
 export interface Stored {
@@ -16,7 +16,10 @@ export interface Stored {
  */
 export function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
   const units = floorUnits(value, limit.unitsPerToken);
-  if (Math.abs(units) <= MAX_UNITS && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) return { value: units, ts };
+  if (value <= MAX_TOKENS && units >= -MAX_UNITS && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) {
+    // A row written under a larger capacity may hold more than these finer units can count; tokens above the capacity are cut.
+    return { value: Math.min(MAX_UNITS, units), ts };
+  }
   throw misuse(
     limit.name,
     `the stored state is unusable (value ${value}, ts ${ts}), so nothing is let through. resetRateLimit makes it full again.`,

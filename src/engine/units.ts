@@ -7,6 +7,9 @@
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
+/** A quantity of tokens: beyond any real limit, and low enough that a unit is never more than a token. */
+export const MAX_TOKENS = 1e12;
+
 /** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is headroom for debts. */
 const EXACT_UNITS = 2 ** 48;
 
