@@ -11,6 +11,9 @@ import { play, scenario, type Stage } from "./play.js";
 
 const seed = process.env["MODEL_SEED"] === undefined ? {} : { seed: Number(process.env["MODEL_SEED"]) };
 
+// Four hundred operations a run, on a machine that does other things as well.
+vi.setConfig({ testTimeout: 60_000 });
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"] });
 });

@@ -3,7 +3,17 @@ import { projectRateLimit, type RateLimitConfig, type RateLimitStatus } from "co
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { AnyRateLimits } from "../homes.js";
-import { after, countIn, exactConfig, keys, phaselessWindow, portion, T0, wait, type Wait } from "../laws/arbitraries.js";
+import {
+  after,
+  countIn,
+  exactConfig,
+  keys,
+  phaselessWindow,
+  portion,
+  T0,
+  wait,
+  type Wait,
+} from "../laws/arbitraries.js";
 import { over, rational } from "./rational.js";
 import { Twin, type TwinConfig } from "./twin.js";
 
@@ -25,7 +35,10 @@ const operation = fc.record({
   /** Clocks of different machines differ: now and then one is behind. */
   wait: fc.oneof(
     { arbitrary: wait, weight: 9 },
-    { arbitrary: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constant(86_400_000)).map((back) => ({ back })), weight: 1 },
+    {
+      arbitrary: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constant(86_400_000)).map((back) => ({ back })),
+      weight: 1,
+    },
   ) as fc.Arbitrary<Wait | { back: number }>,
   key: keys,
   portion,
@@ -116,7 +129,11 @@ export async function play(
         const snapshot = await transaction((ctx) => limits.getRateLimit(ctx, bucket));
         const { capacity = config.rate } = snapshot.config;
         // What an earlier config allowed beyond the present capacity is cut in every answer, if not in the row.
-        compare({ at, act, now, config }, { value: Math.min(capacity, snapshot.value), ts: snapshot.ts }, twin.get(phased, id));
+        compare(
+          { at, act, now, config },
+          { value: Math.min(capacity, snapshot.value), ts: snapshot.ts },
+          twin.get(phased, id),
+        );
         told(projectRateLimit(snapshot, { now, ...demand }), twin.check(phased, id, now, demand));
         break;
       }

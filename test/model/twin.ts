@@ -23,43 +23,39 @@ import {
   ZERO,
 } from "./rational.js";
 
+/** The last millisecond that a JavaScript Date can name; a limit promises nothing later. */
+export const LAST_MOMENT = 8_640_000_000_000_000n;
+
 /** A config whose windows have a known start. */
 export type TwinConfig = RateLimitConfig & { start?: number | undefined };
-
-interface TwinBucket {
-  readonly value: Rational;
-  readonly ts: number;
-}
 
 export interface TwinDemand {
   readonly count: number;
   readonly reserve: boolean;
 }
 
-export class Twin {
-  readonly #buckets = new Map<string, TwinBucket>();
+interface Bucket {
+  readonly value: Rational;
+  readonly ts: number;
+}
 
-  /** The answer to a request, and the bucket as the request leaves it. */
-  #decide(config: TwinConfig, id: string, now: number, { count, reserve }: TwinDemand) {
-    const before = this.#bucket(config, id);
-    const asked = rational(count);
-    const left = minus(levelAt(config, before, now), asked);
-    const floor = reserve ? lowest(config) : undefined;
-    const ok = !isLess(left, ZERO) || (reserve && (floor === undefined || !isLess(left, floor)));
-    const taken = ok && count > 0;
-    const after = taken ? { value: left, ts: Math.max(before.ts, now) } : before;
-    const retryAt = ok
-      ? isLess(levelAt(config, after, now), ZERO)
-        ? firstHolding(config, after, ZERO)
-        : undefined
-      : firstHolding(config, before, plus(floor ?? ZERO, asked));
-    const status = {
-      ok,
-      ...(retryAt === undefined ? {} : { retryAt }),
-      remaining: remainingOf(levelAt(config, after, now)),
-      resetAt: resetAt(config, after, now),
-    } as RateLimitStatus;
-    return { status, after, taken };
+interface Rules {
+  readonly kind: RateLimitConfig["kind"];
+  readonly rate: Rational;
+  readonly period: Rational;
+  readonly capacity: Rational;
+  /** How far below zero reservations may go; undefined for as far as they like. */
+  readonly lowest: Rational | undefined;
+  readonly start: bigint;
+}
+
+export class Twin {
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #read: (number: number) => Rational;
+
+  /** @param read - which fraction a number stands for: the decimal that it is written as, or the double that it is. */
+  constructor(read: (number: number) => Rational = rational) {
+    this.#read = read;
   }
 
   check(config: TwinConfig, id: string, now: number, demand: TwinDemand): RateLimitStatus {
@@ -67,77 +63,106 @@ export class Twin {
   }
 
   consume(config: TwinConfig, id: string, now: number, demand: TwinDemand): RateLimitStatus {
-    const { status, after, taken } = this.#decide(config, id, now, demand);
-    if (taken) this.#buckets.set(id, after);
+    const { status, after } = this.#decide(config, id, now, demand);
+    if (status.ok && demand.count > 0) this.#buckets.set(id, after);
     return status;
   }
 
   /** What the bucket held at its last write, and when that was, whatever the clock says. */
   get(config: TwinConfig, id: string): { value: number; ts: number } {
-    const { value, ts } = this.#bucket(config, id);
-    return { value: toNumber(least(capacityOf(config), value)), ts };
+    const rules = this.#rules(config);
+    const { value, ts } = this.#bucket(rules, id);
+    return { value: toNumber(least(rules.capacity, value)), ts };
   }
 
   level(config: TwinConfig, id: string, now: number): Rational {
-    return levelAt(config, this.#bucket(config, id), now);
+    const rules = this.#rules(config);
+    return levelAt(rules, this.#bucket(rules, id), now);
   }
 
-  isWritten(id: string): boolean {
-    return this.#buckets.has(id);
+  /** The tokens that have come in since the last write; those that a full bucket lets go by do not count. */
+  gainedSinceWrite(config: TwinConfig, id: string, now: number): Rational {
+    const rules = this.#rules(config);
+    const bucket = this.#bucket(rules, id);
+    return minus(levelAt(rules, bucket, now), least(rules.capacity, bucket.value));
   }
 
   isFull(config: TwinConfig, id: string, now: number): boolean {
-    return !isLess(this.level(config, id, now), capacityOf(config));
+    return !isLess(this.level(config, id, now), this.#rules(config).capacity);
   }
 
   forget(id: string): void {
     this.#buckets.delete(id);
   }
 
-  #bucket(config: TwinConfig, id: string): TwinBucket {
-    return this.#buckets.get(id) ?? { value: capacityOf(config), ts: 0 };
+  /** The answer to a request, and the bucket as the request leaves it. */
+  #decide(config: TwinConfig, id: string, now: number, { count, reserve }: TwinDemand) {
+    const rules = this.#rules(config);
+    const before = this.#bucket(rules, id);
+    const asked = this.#read(count);
+    const left = minus(levelAt(rules, before, now), asked);
+    const floor = reserve ? rules.lowest : ZERO;
+    const resetsAt = (bucket: Bucket) => resetAt(rules, bucket, now);
+    if (floor !== undefined && isLess(left, floor)) {
+      const retryAt = firstHolding(rules, before, plus(floor, asked));
+      const remaining = remainingOf(levelAt(rules, before, now));
+      const status: RateLimitStatus = { ok: false, retryAt, remaining, resetAt: resetsAt(before) };
+      return { status, after: before };
+    }
+    // Taking nothing is no write.
+    const after = count === 0 ? before : { value: left, ts: Math.max(before.ts, now) };
+    const owed = isLess(left, ZERO) ? { retryAt: firstHolding(rules, after, ZERO) } : {};
+    const status: RateLimitStatus = { ok: true, ...owed, remaining: remainingOf(left), resetAt: resetsAt(after) };
+    return { status, after };
+  }
+
+  #bucket({ capacity }: Rules, id: string): Bucket {
+    return this.#buckets.get(id) ?? { value: capacity, ts: 0 };
+  }
+
+  #rules({ kind, rate, period, capacity = rate, maxReserved, start = 0 }: TwinConfig): Rules {
+    return {
+      kind,
+      rate: this.#read(rate),
+      period: this.#read(period),
+      capacity: this.#read(capacity),
+      lowest: maxReserved === undefined ? undefined : minus(ZERO, this.#read(maxReserved)),
+      start: BigInt(start),
+    };
   }
 }
 
-function capacityOf({ rate, capacity = rate }: TwinConfig): Rational {
-  return rational(capacity);
-}
-
-/** How far below zero reservations may go; undefined for as far as they like. */
-function lowest({ maxReserved }: TwinConfig): Rational | undefined {
-  return maxReserved === undefined ? undefined : minus(ZERO, rational(maxReserved));
-}
-
-/** Which window `now` lies in, counted from `start`. */
-function windowAt({ period, start = 0 }: TwinConfig & { start?: number | undefined }, now: number): bigint {
-  return floorOf(fraction(BigInt(now) - BigInt(start), BigInt(period)));
+/** Which window a moment lies in, counted from `start`. */
+function windowAt({ start, period }: Rules, moment: number): bigint {
+  return floorOf(over(fraction(BigInt(moment) - start, 1n), period));
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. */
-function gained(config: TwinConfig, from: number, to: number): Rational {
+function gained(rules: Rules, from: number, to: number): Rational {
   if (to <= from) return ZERO;
   const periods =
-    config.kind === "token bucket"
-      ? over(rational(to - from), rational(config.period))
-      : fraction(windowAt(config, to) - windowAt(config, from), 1n);
-  return times(periods, rational(config.rate));
+    rules.kind === "token bucket"
+      ? over(fraction(BigInt(to - from), 1n), rules.period)
+      : fraction(windowAt(rules, to) - windowAt(rules, from), 1n);
+  return times(periods, rules.rate);
 }
 
-function levelAt(config: TwinConfig, { value, ts }: TwinBucket, now: number): Rational {
-  return least(capacityOf(config), plus(value, gained(config, ts, now)));
+function levelAt(rules: Rules, { value, ts }: Bucket, now: number): Rational {
+  return least(rules.capacity, plus(value, gained(rules, ts, now)));
 }
 
 /** The first whole millisecond, from the last write on, at which the bucket holds `wanted`. */
-function firstHolding(config: TwinConfig, bucket: TwinBucket, wanted: Rational): number {
-  const missing = minus(wanted, least(capacityOf(config), bucket.value));
+function firstHolding(rules: Rules, bucket: Bucket, wanted: Rational): number {
+  const missing = minus(wanted, least(rules.capacity, bucket.value));
   if (!isLess(ZERO, missing)) return bucket.ts;
-  const periods = over(missing, rational(config.rate));
+  const periods = over(missing, rules.rate);
   const moment =
-    config.kind === "token bucket"
-      ? BigInt(bucket.ts) + ceilOf(times(periods, rational(config.period)))
-      : BigInt(config.start ?? 0) + (windowAt(config, bucket.ts) + ceilOf(periods)) * BigInt(config.period);
+    rules.kind === "token bucket"
+      ? BigInt(bucket.ts) + ceilOf(times(periods, rules.period))
+      : rules.start + (windowAt(rules, bucket.ts) + ceilOf(periods)) * rules.period.numerator;
+  if (moment > LAST_MOMENT) return Number(LAST_MOMENT);
   const first = Number(moment);
-  if (isLess(levelAt(config, bucket, first), wanted) || !isLess(levelAt(config, bucket, first - 1), wanted)) {
+  if (isLess(levelAt(rules, bucket, first), wanted) || !isLess(levelAt(rules, bucket, first - 1), wanted)) {
     throw new Error(`The twin is wrong: ${first} is not the first moment`);
   }
   return first;
@@ -148,8 +173,8 @@ function remainingOf(level: Rational): number {
 }
 
 /** When the bucket is full again; for windows, the start of the next one. */
-function resetAt(config: TwinConfig, bucket: TwinBucket, now: number): number {
-  if (config.kind === "token bucket") return Math.max(now, firstHolding(config, bucket, capacityOf(config)));
-  const next = windowAt(config, Math.max(bucket.ts, now)) + 1n;
-  return Number(BigInt(config.start ?? 0) + next * BigInt(config.period));
+function resetAt(rules: Rules, bucket: Bucket, now: number): number {
+  if (rules.kind === "token bucket") return Math.max(now, firstHolding(rules, bucket, rules.capacity));
+  const next = rules.start + (windowAt(rules, Math.max(bucket.ts, now)) + 1n) * rules.period.numerator;
+  return Number(next > LAST_MOMENT ? LAST_MOMENT : next);
 }
