@@ -9,6 +9,7 @@ import {
   mutationGeneric,
   queryGeneric,
 } from "convex/server";
+import { v } from "convex/values";
 import { convexTest } from "convex-test";
 import {
   type ComponentHome,
@@ -58,13 +59,16 @@ const plant = async ({ db }: MutationCtx, row: StoredRow): Promise<null> => {
 };
 const rowsModule = {
   all: queryGeneric({ handler: (ctx: unknown) => allRows(ctx as QueryCtx) }),
-  plant: mutationGeneric({ handler: (ctx: unknown, row: StoredRow) => plant(ctx as MutationCtx, row) }),
+  plant: mutationGeneric({
+    args: { row: v.any() },
+    handler: (ctx, { row }: { row: StoredRow }) => plant(ctx as MutationCtx, row),
+  }),
 };
 const rowsInComponent = (
   component as unknown as {
     rows: {
       all: FunctionReference<"query", "internal", Record<string, never>, StoredRow[]>;
-      plant: FunctionReference<"mutation", "internal", StoredRow & Record<string, unknown>, null>;
+      plant: FunctionReference<"mutation", "internal", { row: StoredRow }, null>;
     };
   }
 ).rows;
@@ -84,9 +88,7 @@ export function rowsIn(home: HomeName, t: Backend): Promise<StoredRow[]> {
 }
 
 export function plantIn(home: HomeName, t: Backend, row: StoredRow): Promise<null> {
-  return t.mutation((ctx) =>
-    home === "tables" ? plant(ctx, row) : ctx.runMutation(rowsInComponent.plant, { ...row }),
-  );
+  return t.mutation((ctx) => (home === "tables" ? plant(ctx, row) : ctx.runMutation(rowsInComponent.plant, { row })));
 }
 export type Backend = ReturnType<typeof openBackend>;
 

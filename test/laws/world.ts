@@ -44,7 +44,7 @@ export function openWorld(home: HomeName, setting: ShardSetting) {
   const named = <Args extends { config: RateLimitConfig }>(args: Args) => ({
     ...args,
     name: "limit",
-    config: { ...args.config, shards: setting.shardsAt(calls++) },
+    config: { shards: setting.shardsAt(calls++), ...args.config },
   });
   return {
     whole: setting.whole,
