@@ -66,20 +66,25 @@ export function openWorld(home: HomeName, setting: ShardSetting) {
   };
 }
 
+/** Within a describe: the clock is at T0 until a test sets it. */
+export function underFakeClock(): void {
+  // Hundreds of transactions a property, on a machine that does other things as well.
+  vi.setConfig({ testTimeout: 60_000 });
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"], now: T0 });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+}
+
 /** Runs a law in every home, with every setting of shards; `open` gives a fresh world of that kind, at T0. */
 export function inEveryWorld(
   law: string,
   body: (open: () => World, home: HomeName, setting: ShardSetting) => void,
 ): void {
   describe(law, () => {
-    // Hundreds of transactions a property, on a machine that does other things as well.
-    vi.setConfig({ testTimeout: 60_000 });
-    beforeEach(() => {
-      vi.useFakeTimers({ toFake: ["Date"] });
-    });
-    afterEach(() => {
-      vi.useRealTimers();
-    });
+    underFakeClock();
     describe.each(homeNames)("in the %s home", (home) => {
       describe.each(shardSettings)("with $title", (setting) => {
         const open = () => {
