@@ -51,7 +51,13 @@ export interface StoredRow {
 /** The whole table, and a way to put in what the package would never write; in the component it takes functions of its own. */
 const allRows = async ({ db }: QueryCtx): Promise<StoredRow[]> => {
   const rows = await db.query("rateLimits").collect();
-  return rows.map(({ _id, _creationTime, ...row }) => row);
+  return rows.map(({ name, key, shard, value, ts }) => ({
+    name,
+    ...(key === undefined ? {} : { key }),
+    shard,
+    value,
+    ts,
+  }));
 };
 const plant = async ({ db }: MutationCtx, row: StoredRow): Promise<null> => {
   await db.insert("rateLimits", row);

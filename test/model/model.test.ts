@@ -5,7 +5,7 @@
 import { defineRateLimits } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type AnyRateLimits, defineIn, homeNames, openBackend } from "../homes.js";
+import { defineIn, homeNames, openBackend } from "../homes.js";
 import { FakeDb } from "./fakeDb.js";
 import { play, scenario, type Stage } from "./play.js";
 
@@ -25,7 +25,7 @@ afterEach(() => {
 function fastStage(): Stage {
   const db = new FakeDb();
   return {
-    limits: defineRateLimits({}) as AnyRateLimits,
+    limits: defineRateLimits({}),
     transaction: (body) => db.transaction(() => body(db.ctx as never)),
   };
 }

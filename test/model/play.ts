@@ -3,17 +3,7 @@ import { projectRateLimit, type RateLimitConfig, type RateLimitStatus } from "co
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { AnyRateLimits } from "../homes.js";
-import {
-  after,
-  countIn,
-  exactConfig,
-  keys,
-  phaselessWindow,
-  portion,
-  T0,
-  wait,
-  type Wait,
-} from "../laws/arbitraries.js";
+import { after, countIn, exactConfig, keys, phaselessWindow, portion, T0, wait } from "../laws/arbitraries.js";
 import { over, rational } from "./rational.js";
 import { Twin, type TwinConfig } from "./twin.js";
 
@@ -22,16 +12,16 @@ type Ctx = Parameters<AnyRateLimits["rateLimit"]>[0] & Parameters<AnyRateLimits[
 /** Where the real limits run. */
 export interface Stage {
   readonly limits: AnyRateLimits;
-  transaction<T>(body: (ctx: Ctx) => Promise<T>): Promise<T>;
+  readonly transaction: <T>(body: (ctx: Ctx) => Promise<T>) => Promise<T>;
 }
 
 const operation = fc.record({
   act: fc.oneof(
     { arbitrary: fc.constant("consume" as const), weight: 8 },
     { arbitrary: fc.constant("check" as const), weight: 2 },
-    { arbitrary: fc.constantFrom("get", "sweep", "throw", "change config") as fc.Arbitrary<Act>, weight: 4 },
+    { arbitrary: fc.constantFrom("get", "sweep", "throw", "change config"), weight: 4 },
     { arbitrary: fc.constant("reset" as const), weight: 1 },
-  ) as fc.Arbitrary<Act>,
+  ),
   /** Clocks of different machines differ: now and then one is behind. */
   wait: fc.oneof(
     { arbitrary: wait, weight: 9 },
@@ -39,13 +29,12 @@ const operation = fc.record({
       arbitrary: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constant(86_400_000)).map((back) => ({ back })),
       weight: 1,
     },
-  ) as fc.Arbitrary<Wait | { back: number }>,
+  ),
   key: keys,
   portion,
   reserve: fc.boolean(),
   plan: fc.nat({ max: 3 }),
 });
-type Act = "consume" | "check" | "get" | "reset" | "sweep" | "throw" | "change config";
 export type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** Up to `most` operations on limits that count exactly, and the configs that they change between. */
