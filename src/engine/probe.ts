@@ -27,7 +27,7 @@ interface Probing {
   readonly atMost: number;
   /** Whether the demand may be split over the shards seen. Each more that is written is one more to conflict on. */
   readonly mayJoin: boolean;
-  /** Whether this call may deny on what these shards say. */
+  /** Whether this call may deny on what these shards say (`isClear`). */
   readonly mayDeny: boolean;
 }
 
@@ -58,6 +58,14 @@ export function isPromising(plan: Probing, seen: readonly Part[], now: number, c
   if (seen.length < plan.atLeast || plan.mayDeny) return true;
   const held = seen.reduce((sum, part) => sum + Math.max(0, project(part.limit, part.bucket, now).value), 0);
   return held * (plan.atMost / seen.length) >= count;
+}
+
+/**
+ * Whether what a few shards said is enough to deny. Not when one of them was written in this very millisecond: then it is not a
+ * stream of callers that has emptied them but one transaction, whose clock stands still, or a burst, and the others may be full.
+ */
+export function isClear(plan: Probing, seen: readonly Part[], now: number): boolean {
+  return plan.mayDeny && seen.length > 0 && seen.every(({ bucket }) => bucket.ts < now);
 }
 
 /**

@@ -13,6 +13,11 @@ const rows: [what: string, config: RateLimitConfig, shards: number][] = [
   ["more than two tokens each allow", { ...bucket, capacity: 20, shards: 256 }, 8],
   ["a capacity of three", { ...bucket, capacity: 3, shards: 16 }, 1],
   ["a capacity of four", { ...bucket, capacity: 4, shards: 16 }, 2],
+  [
+    "a window that brings fewer tokens than there are shards",
+    { kind: "fixed window", rate: 5, period: SECOND, capacity: 100, shards: 16 },
+    2,
+  ],
   ["no capacity", { ...bucket, capacity: 0, shards: 16 }, 1],
   ["the capacity that defaults to the rate", { kind: "fixed window", rate: 5, period: SECOND, shards: 10 }, 2],
   ["auto at 10 a second", { ...bucket, rate: 10, capacity: 20, shards: "auto" }, 2],
