@@ -26,7 +26,8 @@ inEveryWorld("Law 4, agreement: check, consume and get + project answer alike at
             expect(projected).toEqual(consumed);
             expect(checked).toEqual(consumed);
           }
-          expect(checked.ok).toBe(consumed.ok);
+          // A call that looks at some of the shards may be turned away by them, but check and project look at all.
+          if (consumed.ok) expect(projected.ok && checked.ok).toBe(true);
           retryAt = consumed.retryAt;
           snapshot = await world.get({ config });
         }

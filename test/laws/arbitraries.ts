@@ -175,11 +175,18 @@ export const wait: fc.Arbitrary<Wait> = fc.oneof(
   fc.constantFrom({ periods: 0.5 }, { periods: 1 }, { periods: 3 }, { periods: 1 / 3 }),
 );
 
+/** The last moment that a Date can name; a promise beyond is cut off there. */
+const LAST_MOMENT = 8.64e15;
+
 /** The next moment, never before `now`. */
 export function after(wait: Wait, { period }: RateLimitConfig, now: number, retryAt: number | undefined): number {
-  if ("ms" in wait) return now + wait.ms;
-  if ("periods" in wait) return now + Math.ceil(wait.periods * period);
-  return Math.max(now, (retryAt ?? now) + wait.toRetry);
+  const next =
+    "ms" in wait
+      ? now + wait.ms
+      : "periods" in wait
+        ? now + Math.ceil(wait.periods * period)
+        : (retryAt ?? now) + wait.toRetry;
+  return Math.min(LAST_MOMENT, Math.max(now, next));
 }
 
 /** One request of a scenario. */

@@ -1,6 +1,7 @@
 /**
  * Law 7. Here sweeping is what it comes to, the deletion of rows that are full again. It is invisible to every clock from then
  * on; one that is behind the sweeper's finds the bucket full already, as it was on the sweeper's.
+ * Which shards a call meets is random, so two sharded limits need not answer one request alike: one row must.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -29,7 +30,6 @@ inEveryWorld("Law 7, equivalence: sweeping is invisible", (open) => {
           const kept = await world.consume({ ...demand, key: "kept" });
           const other = await world.consume({ ...demand, key: "swept" });
           if (world.whole) expect(other).toEqual(kept);
-          else expect(other.ok).toBe(kept.ok);
           retryAt = kept.retryAt;
         }
       }),
@@ -61,7 +61,6 @@ inEveryWorld("Law 7, equivalence: reset equals a fresh key", (open) => {
           const request = { config, count: countIn(config, reserve, portion), reserve };
           const [again, first] = [await used.consume(request), await fresh.consume(request)];
           if (used.whole) expect(again).toEqual(first);
-          else expect(again.ok).toBe(first.ok);
         }
       }),
       runs(50),
@@ -90,7 +89,6 @@ describe("Law 7, equivalence: homes A and B answer alike", () => {
             expect(await component.get(request)).toEqual(await tables.get(request));
             expect(await component.rows()).toEqual(await tables.rows());
           }
-          expect(there.ok).toBe(here.ok);
           retryAt = here.retryAt;
         }
       }),

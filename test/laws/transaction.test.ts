@@ -30,16 +30,13 @@ inEveryWorld("Law 5, transaction: a throw after rateLimit gives everything back"
         await expect(attempt).rejects.toThrow("the caller changed its mind");
         expect(first).toHaveLength(requests.length);
         expect(await world.rows()).toEqual(before);
-        if (world.whole) {
-          const again = await world.mutation(async (_ctx, consume) => {
-            const statuses: unknown[] = [];
-            for (const request of requests) statuses.push(await consume(request));
-            return statuses;
-          });
-          expect(again).toEqual(first);
-          const after = await world.rows();
-          if (JSON.stringify(after) !== JSON.stringify(before)) takenBack++;
-        }
+        const again = await world.mutation(async (_ctx, consume) => {
+          const statuses: unknown[] = [];
+          for (const request of requests) statuses.push(await consume(request));
+          return statuses;
+        });
+        if (world.whole) expect(again).toEqual(first);
+        if (JSON.stringify(await world.rows()) !== JSON.stringify(before)) takenBack++;
       }),
       runs(60),
     );
