@@ -84,8 +84,8 @@ function whenServed(parts: readonly Part[], now: number, demand: Demand): number
   // Nothing is written on a denial, so the wait is reckoned from the bucket as it stays.
   const { limit, bucket } = only;
   const moment = whenHolding(limit, bucket, demand.count - (demand.reserve ? limit.maxReserved : 0));
-  // It may have been the end of time that stood in the way, not what is owed.
-  return moment > now ? moment : END_OF_TIME;
+  // A reservation may also be denied because the end of time comes before its tokens: then no wait helps.
+  return moment > now && canServe(parts, moment, demand) ? moment : END_OF_TIME;
 }
 
 /** What a status says of the buckets that stay: exact for the whole limit, scaled up from a part of it. */

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { isLess, plus, exactly, rational, ZERO, least } from "../model/rational.js";
 import { accrued, capacityOf } from "./accrual.js";
 import { exactConfig, T0 } from "./arbitraries.js";
-import { inEveryWorld, type Request, runs, type World } from "./world.js";
+import { enough, inEveryWorld, type Request, runs, type World } from "./world.js";
 
 const extremes = fc.constantFrom(
   ...[NaN, Infinity, -Infinity, -0, 0, 5e-324, 1e-300, 1e300, Number.MAX_VALUE, -1, 2 ** 53, 8.64e15, 1e12, 1e15],
@@ -74,7 +74,7 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", (open) => {
       ),
       runs(400),
     );
-    expect(parsed).toBeGreaterThan(10);
+    expect(parsed).toBeGreaterThan(enough(10));
   });
 
   it("no stored state: a row that cannot be true denies until it is reset, any other grants what it holds", async () => {
@@ -103,8 +103,8 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", (open) => {
       }),
       runs(300),
     );
-    expect(seen.unusable).toBeGreaterThan(20);
-    expect(seen.usable).toBeGreaterThan(20);
+    expect(seen.unusable).toBeGreaterThan(enough(20));
+    expect(seen.usable).toBeGreaterThan(enough(20));
   });
 
   it("not two rows where there can be one", async () => {
