@@ -14,49 +14,52 @@ export class Agenda {
 
   plan(atMs: number, run: () => void | Promise<void>): void {
     if (atMs < this.#nowMs) throw new Error(`${atMs} ms is past.`);
-    const event = { atMs, rank: this.#planned++, run };
-    let child = this.#heap.push(event) - 1;
-    while (child > 0) {
-      const parent = (child - 1) >>> 1;
-      if (!this.#isBefore(child, parent)) break;
-      this.#swap(child, parent);
-      child = parent;
-    }
+    this.#add({ atMs, rank: this.#planned++, run });
   }
 
   /** Lets events happen until `isOver`, or until none is left. */
   async run(isOver: () => boolean = () => false): Promise<void> {
     while (!isOver()) {
-      const event = this.#next();
+      const event = this.#takeNext();
       if (!event) return;
       this.#nowMs = event.atMs;
       await event.run();
     }
   }
 
-  #next(): Event | undefined {
+  #add(event: Event): void {
+    let position = this.#heap.length;
+    while (position > 0) {
+      const above = (position - 1) >>> 1;
+      const parent = this.#heap[above];
+      if (!parent || !isBefore(event, parent)) break;
+      this.#heap[position] = parent;
+      position = above;
+    }
+    this.#heap[position] = event;
+  }
+
+  #takeNext(): Event | undefined {
     const [next] = this.#heap;
     const last = this.#heap.pop();
-    if (!next || !last || next === last) return next;
-    this.#heap[0] = last;
-    let parent = 0;
+    if (next && last && next !== last) this.#sink(last);
+    return next;
+  }
+
+  /** Puts an event in the place of the first one, which is gone, and from there to where it belongs. */
+  #sink(event: Event): void {
+    let position = 0;
     for (;;) {
-      let first = parent;
-      for (const child of [2 * parent + 1, 2 * parent + 2]) {
-        if (child < this.#heap.length && this.#isBefore(child, first)) first = child;
-      }
-      if (first === parent) return next;
-      this.#swap(parent, first);
-      parent = first;
+      const [left, right] = [this.#heap[2 * position + 1], this.#heap[2 * position + 2]];
+      const child = right && left && isBefore(right, left) ? right : left;
+      if (!child || !isBefore(child, event)) break;
+      this.#heap[position] = child;
+      position = 2 * position + (child === left ? 1 : 2);
     }
+    this.#heap[position] = event;
   }
+}
 
-  #isBefore(a: number, b: number): boolean {
-    const [one, other] = [this.#heap[a] as Event, this.#heap[b] as Event];
-    return one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs;
-  }
-
-  #swap(a: number, b: number): void {
-    [this.#heap[a], this.#heap[b]] = [this.#heap[b] as Event, this.#heap[a] as Event];
-  }
+function isBefore(a: Event, b: Event): boolean {
+  return a.atMs === b.atMs ? a.rank < b.rank : a.atMs < b.atMs;
 }

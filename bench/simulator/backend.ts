@@ -148,7 +148,7 @@ export class Backend {
       const body = async (ctx: SimulatedCtx) => {
         const job = (await ctx.db.get(id)) as unknown as Job | null;
         if (job?.state.kind !== "pending") return;
-        await ctx.runAddress(address, args);
+        await ctx.execution.call(address, args, "mutation");
         await ctx.db.patch(id, { state: { kind: "success" } });
       };
       const onEnd = ({ outcome, cost }: Call<void>) => {

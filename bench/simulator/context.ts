@@ -1,6 +1,6 @@
 /** `ctx`, as the functions of one component see it, within one attempt. */
 import type { Value } from "convex/values";
-import { type Databases, openWriter, qualifiedName } from "./database.js";
+import { Database, qualifiedName } from "./database.js";
 import { type Address, type Deployment, JOBS, ROOT } from "./deployment.js";
 import type { Random } from "./random.js";
 import { runWithin } from "./sandbox.js";
@@ -23,7 +23,7 @@ const BYTES_PER_ROW = 512;
 /** One attempt: a transaction, and the code that runs in it. */
 export class Execution {
   /** The component whose code runs now: `createFunctionHandle` has no ctx to tell it. */
-  #current = ROOT;
+  current = ROOT;
 
   constructor(
     readonly deployment: Deployment,
@@ -31,79 +31,92 @@ export class Execution {
     readonly random: Random,
   ) {}
 
+  get now(): number {
+    return this.transaction.now;
+  }
+
+  createFunctionHandle(reference: unknown): string {
+    return this.deployment.createHandle(reference, this.current);
+  }
+
+  /** Runs the app's own code, as a mutation. */
   async run<Result>(body: (ctx: SimulatedCtx) => Promise<Result>): Promise<Result> {
-    return await runWithin(
-      {
-        now: this.transaction.now,
-        random: this.random,
-        createFunctionHandle: (reference) => this.deployment.createHandle(reference, this.#current),
-      },
-      async () => await body(this.context({ kind: "mutation", component: ROOT, stale: false })),
-    );
+    return await runWithin(this, async () => await body(new SimulatedCtx(this, ROOT, "mutation")));
   }
 
-  context({ kind, component, stale }: { kind: "query" | "mutation"; component: string; stale: boolean }) {
-    const databases: Databases = { transaction: this.transaction, component, stale };
-    const call = async (
-      kind: "query" | "mutation",
-      address: Address,
-      args: unknown,
-      stale: boolean,
-    ): Promise<unknown> => {
-      this.transaction.cost.hops++;
-      const ctx = this.context({ kind, component: address.component, stale });
-      const caller = this.#current;
-      this.#current = address.component;
-      try {
-        return await this.transaction.nested(
-          async () => await this.deployment.handler(address)(kind === "query" ? asQuery(ctx) : ctx, args ?? {}),
-        );
-      } finally {
-        this.#current = caller;
-      }
-    };
-    const resolve = (reference: unknown) => this.deployment.resolve(reference, component);
+  /** Runs a function that some code calls: a sub-transaction. */
+  async call(address: Address, args: unknown, kind: SimulatedCtx["kind"]): Promise<unknown> {
+    this.transaction.cost.hops++;
+    const handler = this.deployment.handler(address);
+    const caller = this.current;
+    this.current = address.component;
+    try {
+      const ctx = new SimulatedCtx(this, address.component, kind);
+      return await this.transaction.nested(async () => await handler(ctx, args ?? {}));
+    } finally {
+      this.current = caller;
+    }
+  }
+}
+
+/** A class, not a literal of closures, because one is made for every call to a function. */
+export class SimulatedCtx {
+  readonly db: Database;
+
+  constructor(
+    readonly execution: Execution,
+    readonly component: string,
+    readonly kind: "query" | "stale query" | "mutation",
+  ) {
+    this.db = new Database(execution.transaction, component, kind);
+  }
+
+  // These two are destructured by some.
+  runQuery = async (reference: unknown, args?: unknown, options?: QueryOptions): Promise<unknown> => {
+    const address = this.execution.deployment.resolve(reference, this.component);
+    const stale = this.kind === "stale query" || options?.useStaleSnapshot === true;
+    return await this.execution.call(address, args, stale ? "stale query" : "query");
+  };
+
+  runMutation = async (reference: unknown, args?: unknown): Promise<unknown> => {
+    if (this.kind !== "mutation") throw new Error("A query cannot run a mutation.");
+    return await this.execution.call(this.execution.deployment.resolve(reference, this.component), args, "mutation");
+  };
+
+  get meta() {
+    const { transaction } = this.execution;
     return {
-      db: openWriter(databases),
-      runQuery: async (reference: unknown, args?: unknown, options?: { useStaleSnapshot?: boolean }) =>
-        await call("query", resolve(reference), args, stale || options?.useStaleSnapshot === true),
-      runMutation: async (reference: unknown, args?: unknown) =>
-        await call("mutation", resolve(reference), args, false),
-      /** For the platform: runs a scheduled function. */
-      runAddress: async (address: Address, args: unknown) => await call("mutation", address, args, false),
-      scheduler: this.#scheduler(component, resolve),
-      meta: {
-        getFunctionMetadata: async () =>
-          await Promise.resolve({ name: "", componentPath: component, type: kind, visibility: "public" as const }),
-        getTransactionMetrics: async () => {
-          const used = this.transaction.cost.rowsRead * BYTES_PER_ROW;
-          return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });
-        },
+      getFunctionMetadata: async () => {
+        const type = this.kind === "mutation" ? "mutation" : "query";
+        return await Promise.resolve({ name: "", componentPath: this.component, type, visibility: "public" });
+      },
+      getTransactionMetrics: async () => {
+        const used = transaction.cost.rowsRead * BYTES_PER_ROW;
+        return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });
       },
     };
   }
 
-  #scheduler(component: string, resolve: (reference: unknown) => Address) {
-    const table = qualifiedName(component, JOBS);
+  get scheduler() {
+    const { deployment, transaction } = this.execution;
     const runAt = async (time: number, reference: unknown, args: unknown = {}): Promise<string> => {
-      const job: Job = { address: resolve(reference), args, scheduledTime: time, state: { kind: "pending" } };
-      return await Promise.resolve(this.transaction.insert(table, job as unknown as Record<string, Value>));
+      const address = deployment.resolve(reference, this.component);
+      const job: Job = { address, args, scheduledTime: time, state: { kind: "pending" } };
+      const fields = job as unknown as Record<string, Value>;
+      return await Promise.resolve(transaction.insert(qualifiedName(this.component, JOBS), fields));
     };
     return {
       runAt,
       runAfter: async (delayMs: number, reference: unknown, args?: unknown) =>
-        await runAt(this.transaction.now + delayMs, reference, args),
+        await runAt(transaction.now + delayMs, reference, args),
       cancel: async (id: string) => {
-        this.transaction.patch(id, { state: { kind: "canceled" } });
+        transaction.patch(id, { state: { kind: "canceled" } });
         await Promise.resolve();
       },
     };
   }
 }
 
-export type SimulatedCtx = ReturnType<Execution["context"]>;
-
-/** A query's ctx cannot write. */
-function asQuery({ db, runQuery, meta }: SimulatedCtx) {
-  return { db: { get: db.get, query: db.query, system: db.system }, runQuery, meta };
+interface QueryOptions {
+  readonly useStaleSnapshot?: boolean;
 }

@@ -11,50 +11,68 @@ export function qualifiedName(component: string, table: string): string {
   return `${component}/${table}`;
 }
 
-export interface Databases {
-  readonly transaction: Transaction;
-  readonly component: string;
-  /** Reads of the snapshot alone: no own writes, no dependency. */
-  readonly stale: boolean;
-}
+const commitTs = new CommitTsPlaceholder();
 
-export function openReader({ transaction, component, stale }: Databases) {
-  const own = (id: string, table?: string) => {
-    if (table !== undefined && tableOf(id) !== qualifiedName(component, table)) {
-      throw new Error(`${id} is no id of ${qualifiedName(component, table)}.`);
+/** A class, not a literal of closures, because one is made for every call to a function. */
+export class Database {
+  readonly vars = { commitTs };
+
+  constructor(
+    readonly transaction: Transaction,
+    readonly component: string,
+    /** Stale: reads the snapshot alone, without own writes, and depends on nothing. */
+    readonly kind: "query" | "stale query" | "mutation",
+  ) {}
+
+  get #stale(): boolean {
+    return this.kind === "stale query";
+  }
+
+  /** Scheduled functions are documents like any other here. */
+  get system(): this {
+    return this;
+  }
+
+  // Each takes (id, …) or (table, id, …), as Convex does.
+  async get(...args: [string] | [string, string]): Promise<Document | null> {
+    const [table, id] = args.length === 2 ? args : [undefined, args[0]];
+    if (table !== undefined && tableOf(id) !== qualifiedName(this.component, table)) {
+      throw new Error(`${id} is no id of ${table}.`);
     }
-    return id;
-  };
-  const get = async (first: string, second?: string): Promise<Document | null> => {
-    const id = second === undefined ? own(first) : own(second, first);
-    const document = transaction.get(id, { stale });
+    const document = this.transaction.get(id, { stale: this.#stale });
     return await Promise.resolve(document && { ...document });
-  };
-  const query = (table: string) => new SimulatedQuery(transaction, qualifiedName(component, table), stale);
-  return { get, query, system: { get, query } };
-}
+  }
 
-export function openWriter(databases: Databases) {
-  const { transaction, component } = databases;
-  return {
-    ...openReader(databases),
-    vars: { commitTs: new CommitTsPlaceholder() },
-    insert: async (table: string, fields: Fields): Promise<string> =>
-      await Promise.resolve(transaction.insert(qualifiedName(component, table), fields)),
-    // Each takes (id, fields) or (table, id, fields), as Convex does.
-    patch: async (...args: [string, Fields] | [string, string, Fields]): Promise<void> => {
-      transaction.patch(...idAndFields(args));
-      await Promise.resolve();
-    },
-    replace: async (...args: [string, Fields] | [string, string, Fields]): Promise<void> => {
-      transaction.replace(...idAndFields(args));
-      await Promise.resolve();
-    },
-    delete: async (...args: [string] | [string, string]): Promise<void> => {
-      transaction.delete(args[args.length - 1] as string);
-      await Promise.resolve();
-    },
-  };
+  query(table: string): SimulatedQuery {
+    return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.#stale);
+  }
+
+  async insert(table: string, fields: Fields): Promise<string> {
+    this.#checkWritable();
+    return await Promise.resolve(this.transaction.insert(qualifiedName(this.component, table), fields));
+  }
+
+  async patch(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
+    this.#checkWritable();
+    this.transaction.patch(...idAndFields(args));
+    await Promise.resolve();
+  }
+
+  async replace(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
+    this.#checkWritable();
+    this.transaction.replace(...idAndFields(args));
+    await Promise.resolve();
+  }
+
+  async delete(...args: [string] | [string, string]): Promise<void> {
+    this.#checkWritable();
+    this.transaction.delete(args.length === 2 ? args[1] : args[0]);
+    await Promise.resolve();
+  }
+
+  #checkWritable(): void {
+    if (this.kind !== "mutation") throw new Error("A query cannot write.");
+  }
 }
 
 function idAndFields(args: [string, Fields] | [string, string, Fields]): [string, Fields] {

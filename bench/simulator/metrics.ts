@@ -128,4 +128,3 @@ function divided(cost: Cost, by: number): Cost {
     hops: hops / by,
   };
 }
-

@@ -15,7 +15,10 @@ export class Table {
 
   constructor(readonly indexFields: IndexFields) {
     this.#indexes = new Map(
-      Object.entries({ ...indexFields, [BY_CREATION_TIME]: [] }).map(([name, fields]) => [name, new TableIndex(fields)]),
+      Object.entries({ ...indexFields, [BY_CREATION_TIME]: [] }).map(([name, fields]) => [
+        name,
+        new TableIndex(fields),
+      ]),
     );
   }
 

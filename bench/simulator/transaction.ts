@@ -144,7 +144,10 @@ export class Transaction {
   *#overlaid(table: string, index: TableIndex, range: Range, order: "asc" | "desc"): Generator<Document> {
     const own = [...this.#writes].filter(([, write]) => write.table === table);
     const stored = index.scan(range, order, this.snapshot);
-    if (own.length === 0) return yield* stored;
+    if (own.length === 0) {
+      yield* stored;
+      return;
+    }
     const ids = new Set(own.map(([id]) => id));
     const written = own.flatMap(([, { document }]) =>
       document && isWithin(index.keyOf(document), range) ? [document] : [],
