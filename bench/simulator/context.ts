@@ -62,6 +62,8 @@ export class Execution {
 /** A class, not a literal of closures, because one is made for every call to a function. */
 export class SimulatedCtx {
   readonly db: Database;
+  readonly meta = new Meta(this);
+  readonly scheduler = new Scheduler(this);
 
   constructor(
     readonly execution: Execution,
@@ -71,7 +73,7 @@ export class SimulatedCtx {
     this.db = new Database(execution.transaction, component, kind);
   }
 
-  // These two are destructured by some.
+  // Own properties all, because wrappers of functions copy a ctx with `{ ...ctx }`.
   runQuery = async (reference: unknown, args?: unknown, options?: QueryOptions): Promise<unknown> => {
     const address = this.execution.deployment.resolve(reference, this.component);
     const stale = this.kind === "stale query" || options?.useStaleSnapshot === true;
@@ -82,38 +84,40 @@ export class SimulatedCtx {
     if (this.kind !== "mutation") throw new Error("A query cannot run a mutation.");
     return await this.execution.call(this.execution.deployment.resolve(reference, this.component), args, "mutation");
   };
+}
 
-  get meta() {
-    const { transaction } = this.execution;
-    return {
-      getFunctionMetadata: async () => {
-        const type = this.kind === "mutation" ? "mutation" : "query";
-        return await Promise.resolve({ name: "", componentPath: this.component, type, visibility: "public" });
-      },
-      getTransactionMetrics: async () => {
-        const used = transaction.cost.rowsRead * BYTES_PER_ROW;
-        return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });
-      },
-    };
+class Meta {
+  constructor(readonly ctx: SimulatedCtx) {}
+
+  async getFunctionMetadata() {
+    const type = this.ctx.kind === "mutation" ? "mutation" : "query";
+    return await Promise.resolve({ name: "", componentPath: this.ctx.component, type, visibility: "public" });
   }
 
-  get scheduler() {
-    const { deployment, transaction } = this.execution;
-    const runAt = async (time: number, reference: unknown, args: unknown = {}): Promise<string> => {
-      const address = deployment.resolve(reference, this.component);
-      const job: Job = { address, args, scheduledTime: time, state: { kind: "pending" } };
-      const fields = job as unknown as Record<string, Value>;
-      return await Promise.resolve(transaction.insert(qualifiedName(this.component, JOBS), fields));
-    };
-    return {
-      runAt,
-      runAfter: async (delayMs: number, reference: unknown, args?: unknown) =>
-        await runAt(transaction.now + delayMs, reference, args),
-      cancel: async (id: string) => {
-        transaction.patch(id, { state: { kind: "canceled" } });
-        await Promise.resolve();
-      },
-    };
+  async getTransactionMetrics() {
+    const used = this.ctx.execution.transaction.cost.rowsRead * BYTES_PER_ROW;
+    return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });
+  }
+}
+
+class Scheduler {
+  constructor(readonly ctx: SimulatedCtx) {}
+
+  async runAt(time: number, reference: unknown, args: unknown = {}): Promise<string> {
+    const { execution, component } = this.ctx;
+    const address = execution.deployment.resolve(reference, component);
+    const job: Job = { address, args, scheduledTime: time, state: { kind: "pending" } };
+    const fields = job as unknown as Record<string, Value>;
+    return await Promise.resolve(execution.transaction.insert(qualifiedName(component, JOBS), fields));
+  }
+
+  async runAfter(delayMs: number, reference: unknown, args?: unknown): Promise<string> {
+    return await this.runAt(this.ctx.execution.now + delayMs, reference, args);
+  }
+
+  async cancel(id: string): Promise<void> {
+    this.ctx.execution.transaction.patch(id, { state: { kind: "canceled" } });
+    await Promise.resolve();
   }
 }
 

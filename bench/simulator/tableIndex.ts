@@ -15,6 +15,11 @@ export class TableIndex {
 
   constructor(readonly fields: readonly string[]) {}
 
+  /** Keys that are kept, those of history included. */
+  get size(): number {
+    return this.#entries.length;
+  }
+
   keyOf(document: Document): Key {
     return [...this.fields.map((field) => document[field]), document._creationTime, document._id];
   }
