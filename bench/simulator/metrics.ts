@@ -1,12 +1,13 @@
 /** What a run showed, in numbers. */
 import { addCost, type Cost, noCost } from "./cost.js";
-import type { Design } from "./design.js";
+import type { Design, Shards } from "./design.js";
 import { type Grant, meanWait, overGrant, possible, sum } from "./oracle.js";
 import type { Probes, Request, RunOptions, Scenario } from "./simulation.js";
 
 export interface Metrics {
   readonly label: string;
   readonly library: "ours" | "peer";
+  readonly shards: Shards;
   readonly calls: number;
   readonly attemptsPerCall: number;
   /** Share of the calls that failed after their last retry. */
@@ -67,6 +68,7 @@ export function measure({ design, scenario, options, requests, probes, backgroun
   return {
     label: design.label,
     library: design.library,
+    shards: design.shards,
     calls: requests.length,
     attemptsPerCall: attempts / calls,
     failed: requests.filter(({ call }) => call.outcome.kind === "exhausted").length / calls,

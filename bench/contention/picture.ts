@@ -1,0 +1,36 @@
+/** The picture of the load scenarios for the docs. */
+import { type Chart, drawBars } from "../report/chart.js";
+import { versionLine } from "../report/commandLine.js";
+import type { Metrics } from "../simulator/metrics.js";
+import type { CaseResult } from "./tables.js";
+
+export function drawContention(results: readonly CaseResult[]): string {
+  const loads = results.filter(({ case: { group } }) => group !== undefined);
+  const labels = [...new Set(loads.flatMap(({ metrics }) => metrics.map(({ label }) => label)))];
+  const series = labels.map((name) => ({
+    name,
+    family: name.startsWith("ours") ? ("ours" as const) : ("peer" as const),
+  }));
+  const panel = (title: string, unit: string, value: (metrics: Metrics) => number) => ({
+    title,
+    unit,
+    groups: loads.map(({ case: { group = "" }, metrics }) => ({
+      label: group,
+      values: labels.map((label) => {
+        const found = metrics.find((m) => m.label === label);
+        return found ? value(found) : 0;
+      }),
+    })),
+  });
+  const chart: Chart = {
+    title: "Calls that meet on one hot limit",
+    subtitle: `Simulated optimistic concurrency, the libraries' real code. ${versionLine()}`,
+    series,
+    panels: [
+      panel("Attempts per call", "", (m) => m.attemptsPerCall),
+      panel("Calls that failed after their last retry", "%", (m) => m.failed * 100),
+      panel("Rows read per call", "", (m) => m.perCall.rowsRead),
+    ],
+  };
+  return drawBars(chart);
+}
