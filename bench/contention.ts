@@ -103,7 +103,9 @@ function designsFor({ shards }: Case, { designs, libraries, homes }: ContentionO
 }
 
 function parseDesigns(text: string): (Shards | "async")[] {
-  return text.split(",").flatMap((part) => (part === "auto" || part === "async" ? [part] : parseNumbers(part)));
+  return text
+    .split(",")
+    .flatMap((part): (Shards | "async")[] => (part === "auto" || part === "async" ? [part] : parseNumbers(part)));
 }
 
 const HELP = `npm run bench:contention -- [options]

@@ -62,8 +62,8 @@ export function flashCrowd(demand: number, kind: Kind): Case {
     scenario: {
       limit: { kind, rate: 1000, period: DAY, capacity: 1000, ...phase(kind) },
       callers: { kind: "open", pattern: "poisson", demand, counts: ONE },
-      // Until half as much again was asked for.
-      seconds: 1500 / demand,
+      // Long enough that the last tokens are fought for and everybody after them is denied.
+      seconds: 10,
       probes: 50,
     },
   };

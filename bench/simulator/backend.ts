@@ -47,6 +47,8 @@ export interface Call<Result> {
   readonly attempts: number;
   readonly startedMs: number;
   readonly endedMs: number;
+  /** When the last attempt began: what it answered was true then. */
+  readonly decidedMs: number;
   /** `Date.now()` of the last attempt. */
   readonly clock: number;
   readonly cost: Cost;
@@ -80,7 +82,16 @@ export class Backend {
 
   /** Plans a call for now; `onEnd` hears of it when it is over. */
   call<Result>(body: Body<Result>, onEnd: (call: Call<Result>) => void, witness?: Witness<Result>): void {
-    this.#attempt({ body, onEnd, witness, startedMs: this.agenda.nowMs, attempts: 0, cost: noCost(), isJob: false });
+    this.#attempt({
+      body,
+      onEnd,
+      witness,
+      startedMs: this.agenda.nowMs,
+      attempts: 0,
+      decidedMs: 0,
+      cost: noCost(),
+      isJob: false,
+    });
   }
 
   /** Runs `body` at a moment in a copy of the database where nobody else calls; nothing of it stays. */
@@ -97,6 +108,7 @@ export class Backend {
       const clock = epochMs + Math.floor(this.agenda.nowMs) + skew;
       const transaction = new Transaction(this.store, clock);
       call.attempts++;
+      call.decidedMs = this.agenda.nowMs;
       const random = createRandom(`${seed}/${this.#attempts++}`);
       const outcome = await settle(new Execution(this.#deployment, transaction, random).run(call.body));
       addCost(call.cost, transaction.cost);
@@ -136,8 +148,9 @@ export class Backend {
     });
   }
 
-  #end<Result>({ onEnd, attempts, startedMs, cost }: Running<Result>, outcome: Outcome<Result>, clock: number): void {
-    onEnd({ outcome, attempts, startedMs, endedMs: this.agenda.nowMs, clock, cost });
+  #end<Result>(call: Running<Result>, outcome: Outcome<Result>, clock: number): void {
+    const { onEnd, attempts, startedMs, decidedMs, cost } = call;
+    onEnd({ outcome, attempts, startedMs, decidedMs, endedMs: this.agenda.nowMs, clock, cost });
   }
 
   /** A scheduled mutation runs once, and runs again for as long as it conflicts. */
@@ -157,7 +170,16 @@ export class Backend {
         this.background.runs++;
       };
       const startedMs = this.agenda.nowMs;
-      this.#attempt({ body, onEnd, witness: undefined, startedMs, attempts: 0, cost: noCost(), isJob: true });
+      this.#attempt({
+        body,
+        onEnd,
+        witness: undefined,
+        startedMs,
+        attempts: 0,
+        decidedMs: 0,
+        cost: noCost(),
+        isJob: true,
+      });
     });
   }
 }
@@ -170,6 +192,7 @@ interface Running<Result> {
   readonly cost: Cost;
   readonly isJob: boolean;
   attempts: number;
+  decidedMs: number;
 }
 
 async function settle<Result>(running: Promise<Result>): Promise<Outcome<Result>> {

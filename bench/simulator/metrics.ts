@@ -25,13 +25,18 @@ export interface Metrics {
   readonly deniedCalls: number;
   /** Tokens. */
   readonly admitted: number;
+  /** Tokens admitted before the last arrival was due; later ones, after long retries, had more time to accrue. */
+  readonly admittedInTime: number;
   /** Tokens that one exact bucket would have admitted of the same arrivals. */
   readonly possible: number;
+  /** `admittedInTime / possible` */
   readonly utilisation: number;
   /** Tokens beyond the bound. */
   readonly overGrant: number;
   /** Share of the probed denials whose retryAt sufficed; undefined when none was probed. */
   readonly honest: number | undefined;
+  /** The same, one millisecond after retryAt. */
+  readonly honestOneMsLater: number | undefined;
   readonly probes: number;
   /** With reservations: the mean wait of the admitted calls, and of one exact bucket's. */
   readonly meanWaitMs: number;
@@ -64,7 +69,7 @@ export function measure({ design, scenario, options, requests, probes, backgroun
   const mostPossible = buckets.reduce((total, bucket) => total + possible(limit, bucket.map(arrivalOf)), 0);
   const spreadMs = 2 * (options.skewMs ?? 0);
   const over = [...byKey(admitted).values()].map((bucket) => overGrant(limit, bucket.map(grantOf), spreadMs));
-  const tokens = sum(admitted);
+  const inTime = sum(admitted.filter(({ call }) => call.decidedMs < scenario.seconds * 1000));
   return {
     label: design.label,
     library: design.library,
@@ -80,11 +85,13 @@ export function measure({ design, scenario, options, requests, probes, backgroun
     backgroundPerCall: divided(background, calls),
     admittedCalls: admitted.length,
     deniedCalls: denied.length,
-    admitted: tokens,
+    admitted: sum(admitted),
     possible: mostPossible,
-    utilisation: tokens / Math.max(1, mostPossible),
+    admittedInTime: inTime,
+    utilisation: inTime / Math.max(1, mostPossible),
     overGrant: Math.max(0, ...over),
     honest: probes.asked > 0 ? probes.sufficed / probes.asked : undefined,
+    honestOneMsLater: probes.asked > 0 ? (probes.sufficed + probes.nearly) / probes.asked : undefined,
     probes: probes.asked,
     meanWaitMs: mean(admitted.map((request) => grantOf(request).atMs - request.call.clock)),
     exactMeanWaitMs: scenario.reserve ? mean(buckets.map((bucket) => meanWait(limit, bucket.map(arrivalOf)))) : 0,
