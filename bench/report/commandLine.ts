@@ -37,8 +37,9 @@ export function versions(): Record<string, string> {
   };
 }
 
-export function versionLine(): string {
+export function versionLine(names?: readonly string[]): string {
   return Object.entries(versions())
+    .filter(([name]) => names === undefined || names.includes(name))
     .map(([name, version]) => `${name} ${version}`)
     .join(", ");
 }
