@@ -27,7 +27,7 @@ export interface Metrics {
   readonly admitted: number;
   /** Tokens admitted before the last arrival was due; later ones, after long retries, had more time to accrue. */
   readonly admittedInTime: number;
-  /** Tokens that one exact bucket would have admitted of the same arrivals. */
+  /** Tokens that one exact bucket would have admitted of the same arrivals; with reservations all of them. */
   readonly possible: number;
   /** `admittedInTime / possible` */
   readonly utilisation: number;
@@ -66,7 +66,10 @@ export function measure({ design, scenario, options, requests, probes, backgroun
   const denied = requests.filter(({ call }) => call.outcome.kind === "committed" && !call.outcome.value.ok);
   const { limit } = scenario;
   const buckets = [...byKey(requests).values()];
-  const mostPossible = buckets.reduce((total, bucket) => total + possible(limit, bucket.map(arrivalOf)), 0);
+  // Reservations without bound are never denied.
+  const mostPossible = scenario.reserve
+    ? sum(requests)
+    : buckets.reduce((total, bucket) => total + possible(limit, bucket.map(arrivalOf)), 0);
   const spreadMs = 2 * (options.skewMs ?? 0);
   const over = [...byKey(admitted).values()].map((bucket) => overGrant(limit, bucket.map(grantOf), spreadMs));
   const inTime = sum(admitted.filter(({ call }) => call.decidedMs < scenario.seconds * 1000));
