@@ -1,5 +1,5 @@
 /** The two homes of a limit: the app's own tables, or the component. Both answer the same four questions. */
-import type { GenericDataModel, GenericMutationCtx, GenericQueryCtx } from "convex/server";
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
 import * as operations from "./operations.js";
 import type { Place, Request } from "./request.js";
@@ -12,10 +12,13 @@ export interface TablesHome {
   mutation: Writer;
 }
 
-/** The contexts of home B: queries, mutations, actions and HTTP actions can call the component. */
+/**
+ * The contexts of home B: queries, mutations, actions and HTTP actions can call the component. An action's signature is the
+ * narrowest of them (no options), so all fit.
+ */
 export interface ComponentHome {
-  query: Pick<GenericQueryCtx<GenericDataModel>, "runQuery">;
-  mutation: Pick<GenericMutationCtx<GenericDataModel>, "runMutation">;
+  query: Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
+  mutation: Pick<GenericActionCtx<GenericDataModel>, "runMutation">;
 }
 
 export interface Home<Contexts extends TablesHome | ComponentHome> {
