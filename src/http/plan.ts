@@ -1,11 +1,12 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
-import type { RateLimitDefinition } from "../client.js";
+import type { RateLimitDefinition } from "../index.js";
 import { parseLimit } from "../engine/limit.js";
 import { misuse } from "../engine/misuse.js";
 import type { LimitRequest } from "./consume.js";
 import { fixed, type HttpCost } from "./costs.js";
 import type { HttpCtx } from "./ctx.js";
 import type { KeyChoice, KeyEnd } from "./keyChoice.js";
+import type { RateLimitConfig } from "../validators.js";
 import type { QuotaUnit } from "./quota.js";
 
 /** A limit that a request is held to. */
@@ -60,6 +61,8 @@ export async function planFor(limit: HttpLimit, ctx: HttpCtx, request: Request):
 }
 
 /** A definition of `defineRateLimits` is a config with one more field, which says nothing here: the key is always chosen. */
-function withoutKeyed({ keyed: _, ...config }: RateLimitDefinition) {
+function withoutKeyed(definition: RateLimitDefinition): RateLimitConfig {
+  const config = { ...definition };
+  delete config.keyed;
   return config;
 }

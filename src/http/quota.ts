@@ -1,5 +1,5 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and from when there is more. */
-import type { RateLimitDefinition } from "../client.js";
+import type { RateLimitDefinition } from "../index.js";
 import type { RateLimitConfig, RateLimitStatus } from "../validators.js";
 import { MAX_INTEGER, toAscii } from "./structuredFields.js";
 
