@@ -69,23 +69,23 @@ function problem(status: number, headers: Fields, details: Readonly<Record<strin
 
 /**
  * The response with more header fields. Those that it has already stay; `Access-Control-Expose-Headers` is completed, so that
- * scripts of other origins can read the rest.
+ * scripts of other origins can read the limits.
  */
 export function withFields(response: Response, fields: Fields): Response {
+  const { status, statusText, body } = response;
+  // Response.error() and the like: no such response can be made, or needs to be.
+  if (status < 200) return response;
+  // The headers of a response that was fetched cannot be changed, so these are new ones.
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(fields)) {
     if (!headers.has(name)) headers.set(name, value);
   }
-  const readable = [headers.get(EXPOSE), ...Object.keys(fields).filter(isOfLimits)].filter((name) => name !== null);
-  if (headers.has("Retry-After") && !readable.includes("Retry-After")) readable.push("Retry-After");
-  if (readable.length > 0) headers.set(EXPOSE, readable.join(", "));
-  // The headers of a response that was fetched cannot be changed, so this is a new one.
-  const { status, statusText } = response;
-  return new Response(response.body, { status, statusText, headers });
+  const exposed = headers.get(EXPOSE);
+  const known = exposed?.toLowerCase().split(/[\s,]+/) ?? [];
+  const toExpose = [...headers.keys()].filter((name) => OF_LIMITS.test(name) && !known.includes(name));
+  if (toExpose.length > 0) headers.set(EXPOSE, [...(exposed ? [exposed] : []), ...toExpose].join(", "));
+  return new Response(body, { status, statusText, headers });
 }
 
 const EXPOSE = "Access-Control-Expose-Headers";
-
-function isOfLimits(name: string): boolean {
-  return /^(x-)?ratelimit|^retry-after$/i.test(name);
-}
+const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;

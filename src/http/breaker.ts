@@ -10,7 +10,7 @@ export interface BreakerOptions {
   cooldown: number;
 }
 
-export interface Breaker {
+interface Breaker {
   /** 0 when a call may be made now, which then has to be reported; else the ms until one may. */
   readonly wait: (now: number) => number;
   readonly succeeded: () => void;

@@ -9,7 +9,7 @@ export type KeyEnd =
   | { readonly kind: "shared"; readonly key: string };
 
 /** The key of one request, or the refusal. */
-export type ChosenKey = { readonly kind: "key"; readonly key: string | undefined } | (KeyEnd & { kind: "deny" });
+type ChosenKey = { readonly kind: "key"; readonly key: string | undefined } | (KeyEnd & { kind: "deny" });
 
 /** Chooses the bucket of a limit for each request; made by `firstOf`, or `everyone`. */
 export interface KeyChoice {

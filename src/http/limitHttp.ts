@@ -91,26 +91,28 @@ export function limitHttp<Ctx extends HttpCtx>(
   };
 
   async function decide(ctx: Ctx, request: Request): Promise<Decision> {
-    // Reckoned from before the limiter is asked, a wait can only come out longer than it is.
-    const now = Date.now();
-    const wait = breaker?.wait(now) ?? 0;
-    if (wait > 0) return outage(request, now, wait);
+    const waitMs = breaker?.wait(Date.now()) ?? 0;
+    if (waitMs > 0) return outage(waitMs);
     try {
-      const decision = await askLimits(options, limits, ctx, request, now);
-      breaker?.succeeded();
-      return decision;
+      return await askLimits({ ...options, consume }, limits, ctx, request);
     } catch (error) {
       breaker?.failed(Date.now());
       await tell(options.report ?? logged, error, request);
-      return outage(request, now, OUTAGE_MS);
+      return outage(OUTAGE_MS);
     }
   }
 
-  function outage(request: Request, now: number, waitMs: number): Decision {
+  async function consume(...args: Parameters<Consume>): ReturnType<Consume> {
+    const result = await options.consume(...args);
+    breaker?.succeeded();
+    return result;
+  }
+
+  function outage(waitMs: number): Decision {
     if (options.onError === "open") return { kind: "pass", fields: {} };
-    // Who is asking may not be known, so those who come back are told apart by what they ask for.
-    const retryAfter = retryAfterSeconds([{ name: "outage", key: request.url, until: now + waitMs }], now, jitter);
-    return { kind: "answer", response: unavailable(retryAfter) };
+    // Who is asking may not be known, so here the share is drawn.
+    const wait = { name: "outage", key: String(Math.random()), until: waitMs };
+    return { kind: "answer", response: unavailable(retryAfterSeconds([wait], 0, jitter)) };
   }
 }
 
@@ -124,7 +126,6 @@ async function askLimits(
   limits: readonly HttpLimit[],
   ctx: HttpCtx,
   request: Request,
-  now: number,
 ): Promise<Decision> {
   const asked = [];
   for (const limit of limits) {
@@ -138,6 +139,8 @@ async function askLimits(
         asked.push(plan);
     }
   }
+  // Reckoned from before the limits are asked, a wait can only come out longer than it is.
+  const now = Date.now();
   const { statuses } = await consume(
     ctx,
     asked.map((plan) => plan.request),

@@ -30,7 +30,7 @@ export interface HttpLimit {
 }
 
 /** What to ask of one limit, or why it need not be asked. */
-export type Plan =
+type Plan =
   | { readonly kind: "ask"; readonly request: LimitRequest; readonly unit: QuotaUnit | undefined }
   | { readonly kind: "refuse"; readonly end: KeyEnd & { kind: "deny" } }
   | { readonly kind: "never"; readonly name: string; readonly count: number; readonly capacity: number };

@@ -3,7 +3,7 @@ import { hashedStart } from "../engine/phase.js";
 import { badField } from "../engine/misuse.js";
 
 /** What has to be waited for: a bucket, and the moment. */
-export interface Wait {
+interface Wait {
   readonly name: string;
   readonly key: string | undefined;
   readonly until: number;

@@ -1,10 +1,10 @@
 /** Structured fields (RFC 9651), written: only the part that the RateLimit fields use. Tests read it back with a library. */
 
 /** A whole number, a printable ASCII string, or bytes. */
-export type BareItem = number | string | Uint8Array;
+type BareItem = number | string | Uint8Array;
 
 /** A string item with its parameters, in order; an undefined parameter is left out. */
-export interface Item {
+interface Item {
   readonly value: string;
   readonly parameters: Readonly<Record<string, BareItem | undefined>>;
 }
