@@ -96,13 +96,33 @@ describe("a policy", () => {
   it.each<[string, RateLimitConfig, { q: number; w: number }]>([
     ["is rate and period when the capacity is the rate", perMinute, { q: 100, w: 60 }],
     ["is the capacity and the time it takes to fill", { ...perMinute, capacity: 200 }, { q: 200, w: 120 }],
-    ["of a fixed window counts whole windows", { kind: "fixed window", rate: 10, period: MINUTE, capacity: 25 }, { q: 25, w: 180 }],
-    ["of a fixed window is never shorter than one", { kind: "fixed window", rate: 10, period: MINUTE, capacity: 5 }, { q: 5, w: 60 }],
-    ["rounds windows below a second up to one", { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 }, { q: 1, w: 1 }],
+    [
+      "of a fixed window counts whole windows",
+      { kind: "fixed window", rate: 10, period: MINUTE, capacity: 25 },
+      { q: 25, w: 180 },
+    ],
+    [
+      "of a fixed window is never shorter than one",
+      { kind: "fixed window", rate: 10, period: MINUTE, capacity: 5 },
+      { q: 5, w: 60 },
+    ],
+    [
+      "rounds windows below a second up to one",
+      { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 },
+      { q: 1, w: 1 },
+    ],
     ["rounds its quota down", { kind: "token bucket", rate: 2.5, period: SECOND }, { q: 2, w: 1 }],
-    ["is not a second longer for the sake of a rounding error", { kind: "token bucket", rate: 0.1, period: SECOND, capacity: 0.3 }, { q: 0, w: 3 }],
+    [
+      "is not a second longer for the sake of a rounding error",
+      { kind: "token bucket", rate: 0.1, period: SECOND, capacity: 0.3 },
+      { q: 0, w: 3 },
+    ],
     ["without capacity has the window of one period", { ...perMinute, capacity: 0 }, { q: 0, w: 60 }],
-    ["keeps to fifteen digits", { kind: "token bucket", rate: 1e-300, period: 1e15, capacity: 1e12 }, { q: 1e12, w: 999_999_999_999_999 }],
+    [
+      "keeps to fifteen digits",
+      { kind: "token bucket", rate: 1e-300, period: 1e15, capacity: 1e12 },
+      { q: 1e12, w: 999_999_999_999_999 },
+    ],
   ])("%s", (_, config, expected) => {
     expect(policyOf(config)).toEqual(expected);
   });
@@ -142,7 +162,11 @@ describe("waits", () => {
 describe("the older formats", () => {
   const limits: LimitedBy[] = [
     { name: "roomy", status: allowed(90, MINUTE), config: perMinute },
-    { name: "tight", status: allowed(4, 1500), config: { kind: "token bucket", rate: 5, period: SECOND, capacity: 10 } },
+    {
+      name: "tight",
+      status: allowed(4, 1500),
+      config: { kind: "token bucket", rate: 5, period: SECOND, capacity: 10 },
+    },
   ];
 
   it("tell of the tightest limit: draft 6 in seconds from now", () => {

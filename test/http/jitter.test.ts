@@ -6,7 +6,17 @@ import { expect, it } from "vitest";
 const NOW = Date.UTC(2026, 0, 1);
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1000 };
 
-function retryAfter({ key, waitMs, jitter, name = "api" }: { key: string; waitMs: number; jitter: number; name?: string }) {
+function retryAfter({
+  key,
+  waitMs,
+  jitter,
+  name = "api",
+}: {
+  key: string;
+  waitMs: number;
+  jitter: number;
+  name?: string;
+}) {
   const status = { ok: false as const, retryAt: NOW + waitMs, remaining: 0, resetAt: NOW + waitMs };
   return Number(rateLimitHeaders({ name, key, status, config }, { now: NOW, jitter })["Retry-After"]);
 }
@@ -43,7 +53,10 @@ it.each([
   const bins = new Array<number>(BINS).fill(0);
   for (let i = 0; i < CALLERS; i++) {
     // Waits of 1e6 s with jitter 1 are 1e6 to 2e6 s, so that rounding to seconds does not matter.
-    const bin = Math.min(BINS - 1, Math.floor(((retryAfter({ key: keyOf(i), waitMs: 1e9, jitter: 1 }) - 1e6) / 1e6) * BINS));
+    const bin = Math.min(
+      BINS - 1,
+      Math.floor(((retryAfter({ key: keyOf(i), waitMs: 1e9, jitter: 1 }) - 1e6) / 1e6) * BINS),
+    );
     bins[bin] = (bins[bin] ?? 0) + 1;
   }
   const expected = CALLERS / BINS;
