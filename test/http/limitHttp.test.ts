@@ -153,7 +153,8 @@ describe("a request without a key", () => {
 });
 
 describe.each(homeNames)("several limits in the %s", (home) => {
-  const all: HttpLimit = { name: "all", key: everyone, config: { kind: "token bucket", rate: 3, period: 60 * SECOND } };
+  const threeAMinute: RateLimitConfig = { kind: "token bucket", rate: 3, period: 60 * SECOND };
+  const all: HttpLimit = { name: "all", key: everyone, config: threeAMinute };
   const each: HttpLimit = { name: "each", key: byUser, config: twice };
 
   it("let a request pass together or charge nothing", async () => {
@@ -173,7 +174,7 @@ describe.each(homeNames)("several limits in the %s", (home) => {
 
   it("name the longest wait when several deny", async () => {
     const send = serve({
-      limits: [{ ...all, config: { ...all.config, capacity: 2 } as RateLimitConfig }, each],
+      limits: [{ ...all, config: { ...threeAMinute, capacity: 2 } }, each],
       consume: consumeIn(home),
     });
     const [, , denied] = [await send("ada"), await send("ada"), await send("ada")];
