@@ -1,6 +1,8 @@
 /** The pure decision: state and request in, answer and state out, no database. */
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
-import { decide, fullBucket } from "../../src/engine/decide.js";
+import { fullBucket } from "../../src/engine/bucket.js";
+import { decide } from "../../src/engine/decide.js";
+import { ROOT } from "../../src/engine/heap.js";
 import { parseDemand } from "../../src/engine/demand.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { projectRateLimit } from "../../src/index.js";
@@ -47,9 +49,9 @@ function racersOf(kind: (typeof KINDS)[number]): Racer[] {
         let bucket = fullBucket(limit);
         let admitted = 0;
         for (let i = 0; i < count; i++) {
-          const { status, next } = decide(limit, bucket, NOW + i * STEP_MS, demand);
+          const { status, taken } = decide(limit, [{ node: ROOT, limit, bucket }], NOW + i * STEP_MS, demand);
           if (status.ok) admitted++;
-          if (next) bucket = next;
+          bucket = taken[0]?.bucket ?? bucket;
         }
         return admitted;
       },
