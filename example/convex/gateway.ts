@@ -1,29 +1,16 @@
 /** The rules of a small public API, as data: what each limit counts by, what it allows, and what a request costs. */
-import { componentsGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
-import { v } from "convex/values";
-import {
-  checkRateLimit,
-  HOUR,
-  MINUTE,
-  rateLimit,
-  type RateLimitConfig,
-  type RateLimitStatus,
-} from "convex-rate-limits";
-import type { ComponentApi } from "convex-rate-limits/_generated/component";
+import { HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import {
   byAddress,
   byApiKey,
-  type Consume,
   deny,
   firstOf,
   fromQuery,
   type HttpLimit,
+  inComponent,
   type LimitHttpOptions,
-  type LimitRequest,
-  vLimitRequest,
 } from "convex-rate-limits/http";
-
-const component = (componentsGeneric() as unknown as { rateLimits: ComponentApi }).rateLimits;
+import { components } from "./_generated/api.js";
 
 type Plan = "anonymous" | "free" | "pro";
 
@@ -72,36 +59,20 @@ const perReport: HttpLimit = {
   cost: fromQuery("days", { default: 7, min: 1, max: 366 }),
 };
 
-const consumeAllReference = makeFunctionReference<
-  "mutation",
-  { requests: LimitRequest[] },
-  { statuses: RateLimitStatus[] }
->("gateway:consumeAll");
-
-const consume: Consume = (ctx, requests) => ctx.runMutation(consumeAllReference, { requests });
-
 export const cors = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Allow-Headers": "X-Api-Key",
 };
 
-const common = { consume, cors, jitter: 0.5, formats: ["draft-11", "x"] } satisfies Partial<LimitHttpOptions>;
+const common = {
+  consume: inComponent(components.rateLimits),
+  cors,
+  jitter: 0.5,
+  formats: ["draft-11", "x"],
+} satisfies Partial<LimitHttpOptions>;
 
 /** Each route, and the limits that its requests are held to. */
 export const rules = {
   hello: { ...common, limits: [perAddress, perCaller] },
   reports: { ...common, limits: [perAddress, perCaller, perReport] },
 } satisfies Record<string, LimitHttpOptions>;
-
-/** One transaction: every limit lets the request pass, or none is charged. */
-export const consumeAll = internalMutationGeneric({
-  args: { requests: v.array(vLimitRequest) },
-  handler: async (ctx, { requests }) => {
-    const statuses: RateLimitStatus[] = [];
-    for (const request of requests) statuses.push(await checkRateLimit(ctx, { ...request, component }));
-    if (!statuses.every(({ ok }) => ok)) return { statuses };
-    // Two requests to one bucket pass the check one by one; should they not fit together, the throw gives everything back.
-    const taken = requests.map((request) => rateLimit(ctx, { ...request, component, throws: true }));
-    return { statuses: await Promise.all(taken) };
-  },
-});

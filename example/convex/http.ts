@@ -1,6 +1,7 @@
 /** The routes of the small public API; gateway.ts says what they are limited to. */
-import { httpActionGeneric, httpRouter } from "convex/server";
+import { httpRouter } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
+import { httpAction } from "./_generated/server.js";
 import { cors, rules } from "./gateway.js";
 
 const http = httpRouter();
@@ -8,7 +9,7 @@ const http = httpRouter();
 http.route({
   path: "/api/hello",
   method: "GET",
-  handler: httpActionGeneric(
+  handler: httpAction(
     limitHttp(rules.hello, () => Promise.resolve(Response.json({ hello: "world" }, { headers: cors }))),
   ),
 });
@@ -16,7 +17,7 @@ http.route({
 http.route({
   path: "/api/reports",
   method: "GET",
-  handler: httpActionGeneric(
+  handler: httpAction(
     limitHttp(rules.reports, (_ctx, request) => {
       const days = new URL(request.url).searchParams.get("days") ?? "7";
       return Promise.resolve(Response.json({ report: `the last ${days} days` }, { headers: cors }));
@@ -28,7 +29,7 @@ http.route({
 http.route({
   pathPrefix: "/api/",
   method: "OPTIONS",
-  handler: httpActionGeneric(() => Promise.resolve(new Response(null, { status: 204, headers: cors }))),
+  handler: httpAction(() => Promise.resolve(new Response(null, { status: 204, headers: cors }))),
 });
 
 export default http;

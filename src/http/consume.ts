@@ -1,8 +1,7 @@
 /** The seam between the wrapper and the limits: who takes the tokens, and where. */
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { type Infer, v } from "convex/values";
-import { misuse } from "../engine/misuse.js";
-import { rateLimit } from "../inline.js";
+import { rateLimitAll } from "../inline.js";
 import { type RateLimitStatus, vRateLimitConfig } from "../validators.js";
 import type { HttpCtx } from "./ctx.js";
 
@@ -27,7 +26,7 @@ export type Consume = (
 ) => Promise<{ readonly statuses: readonly RateLimitStatus[] }>;
 
 /**
- * Home B: takes the tokens in the component.
+ * Home B: takes the tokens in the component, in one call.
  *
  * @example
  * ```ts
@@ -41,11 +40,5 @@ export type Consume = (
  * ```
  */
 export function inComponent(component: ComponentApi): Consume {
-  return async (ctx, requests) => {
-    const [request, ...others] = requests;
-    if (!request) return { statuses: [] };
-    if (others.length > 0)
-      throw misuse(request.name, "inComponent takes one limit; several need a mutation of your own.");
-    return { statuses: [await rateLimit(ctx, { ...request, component })] };
-  };
+  return (ctx, requests) => rateLimitAll(ctx, requests, { component });
 }

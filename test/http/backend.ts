@@ -1,8 +1,8 @@
 /** A backend with HTTP actions, and limits in either home. */
 import { type HttpRouter, internalMutationGeneric, makeFunctionReference } from "convex/server";
-import { type Infer, v } from "convex/values";
+import { v } from "convex/values";
 import { convexTest } from "convex-test";
-import { type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
+import { type RateLimitAllStatus, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
 import { type Consume, type LimitRequest, vLimitRequest } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
@@ -28,25 +28,19 @@ export function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-const requestsArgs = { requests: v.array(vLimitRequest) };
-
-/** One mutation, so one transaction: nothing is taken unless every limit lets the request pass. */
+/** One mutation, so one transaction. */
 function consumeAllIn(home: HomeName) {
-  const { rateLimit, checkRateLimit } = defineIn(home, {});
+  const { rateLimitAll } = defineIn(home, {});
   return internalMutationGeneric({
-    args: requestsArgs,
-    handler: async (ctx: MutationCtx, { requests }: { requests: Infer<typeof requestsArgs.requests> }) => {
-      const statuses: RateLimitStatus[] = [];
-      for (const request of requests) statuses.push(await checkRateLimit(ctx, request));
-      if (!statuses.every(({ ok }) => ok)) return { statuses };
-      return { statuses: await Promise.all(requests.map((request) => rateLimit(ctx, { ...request, throws: true }))) };
-    },
+    args: { requests: v.array(vLimitRequest) },
+    returns: vRateLimitAllStatus,
+    handler: async (ctx: MutationCtx, { requests }: { requests: LimitRequest[] }) => await rateLimitAll(ctx, requests),
   });
 }
 
-/** Home A: a mutation of the app's own; also the way to take several limits of the component in one transaction. */
+/** A mutation of the app's own: the way of home A, and in home B a detour that must change nothing. */
 export function consumeIn(home: HomeName): Consume {
-  const consumeAll = makeFunctionReference<"mutation", { requests: LimitRequest[] }, { statuses: RateLimitStatus[] }>(
+  const consumeAll = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>(
     `${home}:consumeAll`,
   );
   return async (ctx, requests) => await ctx.runMutation(consumeAll, { requests });

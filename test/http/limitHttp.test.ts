@@ -50,10 +50,13 @@ async function statuses(count: number, send: () => Promise<Response>): Promise<n
 
 const ok = (count: number) => new Array<number>(count).fill(200);
 
-describe.each([
-  ...homeNames.map((home) => [home, consumeIn(home)] as const),
-  ["inComponent", inComponent(component)] as const,
-])("with the limits in %s", (_, consume) => {
+/** Through a mutation of the app's own in either home, and straight to the component. */
+const everyWay = [
+  ...homeNames.map((home) => [`the ${home}`, consumeIn(home)] as const),
+  ["the component, called directly", inComponent(component)] as const,
+];
+
+describe.each(everyWay)("with the limits in %s", (_, consume) => {
   it("ten pass at once, the eleventh is told to wait, and a second later five pass", async () => {
     const send = serve({ limits: perUser, consume });
     const ada = () => send("ada");
@@ -152,13 +155,13 @@ describe("a request without a key", () => {
   });
 });
 
-describe.each(homeNames)("several limits in the %s", (home) => {
+describe.each(everyWay)("several limits in %s", (_, consume) => {
   const threeAMinute: RateLimitConfig = { kind: "token bucket", rate: 3, period: 60 * SECOND };
   const all: HttpLimit = { name: "all", key: everyone, config: threeAMinute };
   const each: HttpLimit = { name: "each", key: byUser, config: twice };
 
   it("let a request pass together or charge nothing", async () => {
-    const send = serve({ limits: [all, each], consume: consumeIn(home) });
+    const send = serve({ limits: [all, each], consume });
     expect(await statuses(3, () => send("ada"))).toEqual([200, 200, 429]);
     // Were Ada's third request charged to "all", there would be nothing left for Grace.
     const last = await send("grace");
@@ -175,7 +178,7 @@ describe.each(homeNames)("several limits in the %s", (home) => {
   it("name the longest wait when several deny", async () => {
     const send = serve({
       limits: [{ ...all, config: { ...threeAMinute, capacity: 2 } }, each],
-      consume: consumeIn(home),
+      consume,
     });
     const [, , denied] = [await send("ada"), await send("ada"), await send("ada")];
     expect(denied.headers.get("Retry-After")).toBe("20");

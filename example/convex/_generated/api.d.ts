@@ -9,6 +9,8 @@
  */
 
 import type * as feedback from "../feedback.js";
+import type * as gateway from "../gateway.js";
+import type * as http from "../http.js";
 import type * as llm from "../llm.js";
 import type * as logins from "../logins.js";
 import type * as messages from "../messages.js";
@@ -26,6 +28,8 @@ import type {
 
 declare const fullApi: ApiFromModules<{
   feedback: typeof feedback;
+  gateway: typeof gateway;
+  http: typeof http;
   llm: typeof llm;
   logins: typeof logins;
   messages: typeof messages;
