@@ -35,9 +35,9 @@ export type HomeName = (typeof homeNames)[number];
 /** Limits of either home, usable with a context that fits both. */
 export type AnyRateLimits = RateLimits<RateLimitDefinitions, TablesHome & ComponentHome>;
 
-/** A fresh backend with the table and the component. */
-export function openBackend() {
-  const t = convexTest({ schema, modules });
+/** A fresh backend with the table and the component; `more` are modules of functions that can be scheduled. */
+export function openBackend(more: Record<string, () => Promise<object>> = {}) {
+  const t = convexTest({ schema, modules: { ...modules, ...more } });
   register(t);
   return t;
 }

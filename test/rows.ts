@@ -34,8 +34,8 @@ const { testRows } = (
 ).rateLimits;
 
 /** A fresh backend, with both homes' rows within reach. */
-export function openBackendWithRows(): Backend {
-  const t = openBackend();
+export function openBackendWithRows(more?: Parameters<typeof openBackend>[0]): Backend {
+  const t = openBackend(more);
   const modules = { ...testing.modules, "../convex/testRows.ts": () => Promise.resolve(rowsModule) };
   t.registerComponent("rateLimits", testing.schema, modules);
   return t;
