@@ -3,9 +3,9 @@ import { project } from "./engine/bucket.js";
 import { forKey } from "./engine/limit.js";
 import { badField } from "./engine/misuse.js";
 import { decideOnAll } from "./engine/probe.js";
-import { cover } from "./engine/reshard.js";
+import { cover, overlap } from "./engine/reshard.js";
 import { partFromStored } from "./engine/stored.js";
-import type { Limit } from "./engine/types.js";
+import type { Limit, Part } from "./engine/types.js";
 import { snapshotOf } from "./snapshot.js";
 import type { Reader, Row } from "./store.js";
 import type { RateLimitPage } from "./validators.js";
@@ -61,7 +61,12 @@ export async function list(ctx: Reader, { limit, from, most, onlyLimited }: List
 
 /** What a bucket holds, and what it would answer to one more token. */
 function describe(limit: Limit, rows: readonly Row[], now: number): Omit<RateLimitPage["page"][number], "key"> {
-  const parts = cover(limit, new Map(rows.map((row) => [row.shard, partFromStored(limit, row.shard, row)])));
+  const stored = new Map<number, Part>();
+  for (const row of rows) {
+    if (stored.has(row.shard)) throw overlap(limit, row.shard);
+    stored.set(row.shard, partFromStored(limit, row.shard, row));
+  }
+  const parts = cover(limit, stored);
   const current = parts.map((part) => ({ ...part, bucket: project(part.limit, part.bucket, now) }));
   const demand = { count: Math.min(limit.unitsPerToken, limit.capacity), reserve: false };
   return { value: snapshotOf(limit, current).value, ...decideOnAll(limit, parts, now, demand).status };

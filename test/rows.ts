@@ -49,8 +49,14 @@ export async function readRows(t: Backend, home: HomeName): Promise<(StoredRow &
 }
 
 export async function insertRow(t: Backend, home: HomeName, row: StoredRow): Promise<void> {
+  await insertRows(t, home, [row]);
+}
+
+export async function insertRows(t: Backend, home: HomeName, rows: readonly StoredRow[]): Promise<void> {
   await t.mutation(async (ctx) => {
-    if (home === "tables") await ctx.db.insert("rateLimits", row);
-    else await ctx.runMutation(testRows.insert, { row });
+    for (const row of rows) {
+      if (home === "tables") await ctx.db.insert("rateLimits", row);
+      else await ctx.runMutation(testRows.insert, { row });
+    }
   });
 }
