@@ -42,6 +42,8 @@ export {
   vRateLimitAllStatus,
   vRateLimitConfig,
   vRateLimitedJob,
+  vRateLimitPage,
   vRateLimitSnapshot,
   vRateLimitStatus,
+  vSweepResult,
 } from "./validators.js";

@@ -79,9 +79,9 @@ const rowsInComponent = (
   }
 ).rows;
 
-/** A fresh backend with the table and the component. */
-export function openBackend() {
-  const t = convexTest({ schema, modules });
+/** A fresh backend with the table and the component; `more` are modules of functions that can be scheduled. */
+export function openBackend(more: Record<string, () => Promise<object>> = {}) {
+  const t = convexTest({ schema, modules: { ...modules, ...more } });
   t.registerComponent("rateLimits", installed.schema, {
     ...installed.modules,
     "../convex/rows.ts": () => Promise.resolve(rowsModule),

@@ -8,6 +8,7 @@
  * @module
  */
 
+import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
 import type * as gateway from "../gateway.js";
 import type * as http from "../http.js";
@@ -19,6 +20,8 @@ import type * as plans from "../plans.js";
 import type * as rateLimits from "../rateLimits.js";
 import type * as signUps from "../signUps.js";
 import type * as thirdParty from "../thirdParty.js";
+import type * as upkeep from "../upkeep.js";
+import type * as uploads from "../uploads.js";
 
 import type {
   ApiFromModules,
@@ -27,6 +30,7 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
+  crons: typeof crons;
   feedback: typeof feedback;
   gateway: typeof gateway;
   http: typeof http;
@@ -38,6 +42,8 @@ declare const fullApi: ApiFromModules<{
   rateLimits: typeof rateLimits;
   signUps: typeof signUps;
   thirdParty: typeof thirdParty;
+  upkeep: typeof upkeep;
+  uploads: typeof uploads;
 }>;
 
 /**
