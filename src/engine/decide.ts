@@ -8,6 +8,8 @@ import { accrued, project, whenHolding, whenReset } from "./bucket.js";
 import { END_OF_TIME, firstMoment } from "./time.js";
 import type { Decision, Demand, Limit, Part } from "./types.js";
 
+const NOTHING: Demand = { count: 0, reserve: false };
+
 /** Asks all of a limit that the caller can see; a denial names the first moment at which these parts would serve. */
 export function decide(limit: Limit, parts: readonly Part[], now: number, demand: Demand): Decision {
   const allowed = serve(limit, parts, now, demand);
@@ -35,13 +37,15 @@ export function serve(limit: Limit, parts: readonly Part[], now: number, demand:
 function whenPaid(parts: readonly Part[], now: number, demand: Demand): number | undefined {
   const { count } = demand;
   if (!canServe(parts, now, demand)) return undefined;
+  // Taking nothing writes nothing, so it waits until the parts as they are would let nothing go without reserving.
+  if (count === 0) return canServe(parts, now, NOTHING) ? now : whenServed(parts, now, NOTHING);
   const [only] = parts;
   if (!only || parts.length > 1) return firstMoment(now, (moment) => pooled(parts, now, moment) >= count);
   const { value, ts } = project(only.limit, only.bucket, now);
   return Math.max(now, whenHolding(only.limit, { value: value - count, ts }, 0));
 }
 
-/** Whether the parts have the units at a moment or, for a reservation, will ever have paid for them. */
+/** Whether the parts have the units at a moment or, for a reservation, may owe them. */
 function canServe(parts: readonly Part[], moment: number, { count, reserve }: Demand): boolean {
   return pooled(parts, moment, reserve ? END_OF_TIME : moment) >= count;
 }
@@ -55,10 +59,14 @@ function pooled(parts: readonly Part[], now: number, moment: number): number {
   return most <= 0 ? most : units.reduce((sum, each) => sum + Math.max(0, each), 0);
 }
 
-/** What a part can give now and have paid for by `moment`: what it holds, and what accrues until then, as far as it may owe. */
+/**
+ * What a part can give now and have paid for by `moment`: what it holds, and what accrues until then, as far as it may owe. All
+ * debts count as paid at the end of time, where promises are cut off.
+ */
 function payable({ limit, bucket }: Part, now: number, moment: number): number {
   const { value, ts } = project(limit, bucket, now);
-  return value + Math.min(limit.maxReserved, accrued(limit, ts, moment));
+  const paid = moment >= END_OF_TIME ? limit.maxReserved : accrued(limit, ts, moment);
+  return value + Math.min(limit.maxReserved, paid);
 }
 
 /** Takes the units where most can be had, so that few parts are written. */
@@ -83,9 +91,7 @@ function whenServed(parts: readonly Part[], now: number, demand: Demand): number
   if (!only || parts.length > 1) return firstMoment(now + 1, (moment) => canServe(parts, moment, demand));
   // Nothing is written on a denial, so the wait is reckoned from the bucket as it stays.
   const { limit, bucket } = only;
-  const moment = whenHolding(limit, bucket, demand.count - (demand.reserve ? limit.maxReserved : 0));
-  // A reservation may also be denied because the end of time comes before its tokens: then no wait helps.
-  return moment > now && canServe(parts, moment, demand) ? moment : END_OF_TIME;
+  return whenHolding(limit, bucket, demand.count - (demand.reserve ? limit.maxReserved : 0));
 }
 
 /** What a status says of the buckets that stay: exact for the whole limit, scaled up from a part of it. */

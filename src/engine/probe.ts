@@ -43,7 +43,8 @@ export function planProbing(limit: Limit, { count, reserve }: Demand, random: nu
   return {
     leaf: (k) => shards + ((first + k * stride) % shards),
     atLeast: Math.max(2, needed),
-    atMost: 2 * needed > shards ? 0 : Math.min(shards, Math.max(usual, 2 * needed)),
+    // A question that takes nothing may as well be answered in full.
+    atMost: 2 * needed > shards || count === 0 ? 0 : Math.min(shards, Math.max(usual, 2 * needed)),
     mayJoin: needed > 1 || !mayDeny || limit.kind === "fixed window",
     mayDeny,
   };

@@ -18,7 +18,7 @@ export interface Stored {
  */
 function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
   // A token is at least one unit, whatever the config was when the row was written.
-  const plausible = value <= MAX_TOKENS && value >= -MAX_UNITS;
+  const plausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (plausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) {
     return { value: Math.min(limit.capacity, floorUnits(value, limit.unitsPerToken)), ts };
   }
