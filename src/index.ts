@@ -11,7 +11,7 @@ export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
 export type { ComponentHome, TablesHome } from "./home.js";
 export { checkRateLimit, getRateLimit, rateLimit, resetRateLimit } from "./inline.js";
-export { projectRateLimit } from "./project.js";
+export { projectRateLimit } from "./snapshot.js";
 export { type RateLimitsDataModel, rateLimitTables } from "./tables.js";
 export {
   type FixedWindowConfig,

@@ -19,39 +19,47 @@ export type Writer = {
 };
 export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
 
-/** The shard that is the whole bucket. */
-export const WHOLE = 1;
+/** The name and key that all rows of a bucket share. */
+export interface BucketId {
+  readonly name: string;
+  readonly key?: string | undefined;
+}
 
-export async function readRow(
-  { db }: Reader,
-  name: string,
-  key: string | undefined,
-  shard: number,
-): Promise<Row | null> {
+/** All rows of a bucket, whatever its shards: at most MAX_SHARDS, in one range. */
+export async function readRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
   return await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).eq("shard", shard))
-    .unique();
-}
-
-/** Writes a bucket over the row it was read from, or as a new row where there was none. */
-export async function writeRow(
-  { db }: Writer,
-  { row, name, key, shard }: { row: Row | null; name: string; key: string | undefined; shard: number },
-  { value, ts }: Stored,
-): Promise<void> {
-  if (row) {
-    await db.patch("rateLimits", row._id, { value, ts });
-  } else {
-    await db.insert("rateLimits", { name, ...(key === undefined ? {} : { key }), shard, value, ts });
-  }
-}
-
-/** Deletes every row of a bucket, whatever its shards. */
-export async function deleteRows({ db }: Writer, name: string, key: string | undefined): Promise<void> {
-  const rows = await db
     .query("rateLimits")
     .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key))
     .collect();
-  for (const row of rows) await db.delete("rateLimits", row._id);
+}
+
+/** The rows of a range of shards; the range, and nothing more, is what the transaction depends on. */
+export async function readRange(
+  { db }: Reader,
+  { name, key }: BucketId,
+  { first, last }: { first: number; last: number },
+): Promise<Row[]> {
+  return await db
+    .query("rateLimits")
+    .withIndex("by_name_key_shard", (q) => {
+      const bucket = q.eq("name", name).eq("key", key);
+      return first === last ? bucket.eq("shard", first) : bucket.gte("shard", first).lte("shard", last);
+    })
+    .collect();
+}
+
+export async function insertRow(
+  { db }: Writer,
+  { name, key, shard }: BucketId & { shard: number },
+  { value, ts }: Stored,
+): Promise<void> {
+  await db.insert("rateLimits", { name, ...(key === undefined ? {} : { key }), shard, value, ts });
+}
+
+export async function patchRow({ db }: Writer, { _id }: Row, { value, ts }: Stored): Promise<void> {
+  await db.patch("rateLimits", _id, { value, ts });
+}
+
+export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {
+  await db.delete("rateLimits", _id);
 }

@@ -62,11 +62,12 @@ export const vRateLimitSnapshot = v.object({
   value: v.number(),
   ts: v.number(),
   config: vRateLimitConfig,
+  shards: v.optional(v.array(v.object({ shard: v.number(), value: v.number(), ts: v.number() }))),
 });
 
 /**
  * A limit's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never
- * used). It does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
+ * used). Of a limit with several rows, `shards` has them one by one, and `value` is their sum. It does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
  * {@link RateLimitStatus} for any moment.
  */
 export type RateLimitSnapshot = Infer<typeof vRateLimitSnapshot>;

@@ -131,6 +131,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 start?: number;
               };
           name: string;
+          shards?: Array<{ shard: number; ts: number; value: number }>;
           ts: number;
           value: number;
         },

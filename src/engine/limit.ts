@@ -3,6 +3,7 @@ import type { RateLimitConfig } from "../validators.js";
 import { checkName } from "./demand.js";
 import { badField } from "./misuse.js";
 import { hashedStart } from "./phase.js";
+import { MAX_SHARDS, shardCount } from "./shardCount.js";
 import type { Limit } from "./types.js";
 import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
 
@@ -10,8 +11,6 @@ import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
 const MAX_TOKENS = 1e12;
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD = 1e15;
-/** Rows of one bucket: a single call may have to read all of them, well within the platform's 4,096 ranges. */
-export const MAX_SHARDS = 256;
 
 const FIELDS = {
   "token bucket": ["kind", "rate", "period", "capacity", "maxReserved", "shards"],
@@ -32,6 +31,7 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
     name,
     unitsPerToken,
     capacity: floorUnits(capacity, unitsPerToken),
+    shards: shardCount(config),
     maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
   };
   if (config.kind === "token bucket") return { ...limit, kind: config.kind, refill, config: { ...config, capacity } };

@@ -16,3 +16,6 @@ function show(value: unknown): string {
     ? JSON.stringify(value)
     : String(value);
 }
+
+/** What helps when stored state is unusable. */
+export const REMEDY = "resetRateLimit makes the bucket full again.";

@@ -1,7 +1,9 @@
 /** Tokens as they are stored ↔ units as the engine counts them. */
-import { misuse } from "./misuse.js";
+import { partOf, ROOT } from "./heap.js";
+import { misuse, REMEDY } from "./misuse.js";
+import { MAX_SHARDS } from "./shardCount.js";
 import { END_OF_TIME } from "./time.js";
-import type { Bucket, Limit } from "./types.js";
+import type { Bucket, Limit, Part } from "./types.js";
 import { floorUnits, MAX_UNITS } from "./units.js";
 
 /** A bucket as a row or a snapshot holds it: `value` tokens at `ts`, in ms since the epoch. */
@@ -14,13 +16,22 @@ export interface Stored {
  * The bucket that a row holds. Fails closed.
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
  */
-export function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
+function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
   const units = floorUnits(value, limit.unitsPerToken);
   if (Math.abs(units) <= MAX_UNITS && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) return { value: units, ts };
   throw misuse(
     limit.name,
-    `the stored state is unusable (value ${value}, ts ${ts}), so nothing is let through. resetRateLimit makes it full again.`,
+    `the stored state is unusable (value ${value}, ts ${ts}), so nothing is let through. ${REMEDY}`,
   );
+}
+
+/** The part that a row of one shard holds. */
+export function partFromStored(limit: Limit, shard: number, state: Stored): Part {
+  if (!(Number.isInteger(shard) && shard >= ROOT && shard < 2 * MAX_SHARDS)) {
+    throw misuse(limit.name, `the stored shard ${shard} is unusable, so nothing is let through. ${REMEDY}`);
+  }
+  const part = partOf(limit, shard);
+  return { node: shard, limit: part, bucket: fromStored(part, state) };
 }
 
 export function toStored(limit: Limit, { value, ts }: Bucket): Stored {

@@ -17,6 +17,8 @@ interface LimitBase {
   readonly refill: number;
   readonly capacity: number;
   readonly maxReserved: number;
+  /** The rows that the limit is spread over: a power of two, 1 for an unsharded limit. */
+  readonly shards: number;
 }
 
 export interface TokenBucketLimit extends LimitBase {
@@ -44,8 +46,15 @@ export interface Demand {
   readonly reserve: boolean;
 }
 
-/** The answer, and the state that makes it true; without `next` nothing changes. */
+/** A node of the heap of shards (heap.ts), with its share of the limit and its bucket. */
+export interface Part {
+  readonly node: number;
+  readonly limit: Limit;
+  readonly bucket: Bucket;
+}
+
+/** The answer, and the parts that change, with the buckets that make it true; none when nothing changes. */
 export interface Decision {
   readonly status: RateLimitStatus;
-  readonly next: Bucket | undefined;
+  readonly taken: readonly Part[];
 }
