@@ -1,10 +1,12 @@
 /** `defineRateLimits`: look up the limit, ask its home, throw if asked. */
+import type { GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
 import { checkName } from "./engine/demand.js";
 import { parseLimit } from "./engine/limit.js";
 import { badField, misuse } from "./engine/misuse.js";
 import type { Limit } from "./engine/types.js";
 import { rateLimited } from "./errors.js";
+import { expose, type AnyExposeArgs, type ExposeArgs, type ExposedRateLimit } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
 import { parsePlace, placeAt, type Place, withDemand } from "./request.js";
 import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "./validators.js";
@@ -65,6 +67,14 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
     ctx: Contexts["query"],
     args: BucketArgs<Limits, Name>,
   ) => Promise<RateLimitSnapshot>;
+  /**
+   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
+   * the client's wish) to the key; a client can choose neither name nor config nor shards.
+   */
+  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
+    name: Name,
+    args: ExposeArgs<Limits, Name, DataModel>,
+  ) => ExposedRateLimit;
 }
 
 /**
@@ -121,6 +131,8 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
       return await home.reset(ctx, { name: limit.name, key });
     },
     getRateLimit: async (ctx, args: AnyBucketArgs) => await home.get(ctx, lookUp(args)),
+    exposeRateLimit: (name: string, args: AnyExposeArgs) =>
+      expose(name, args, { check: lookUp, get: (ctx, bucket) => home.get(ctx, lookUp(bucket)) }),
   };
 }
 

@@ -9,8 +9,9 @@ export {
 } from "./client.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
+export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./expose.js";
 export type { ComponentHome, TablesHome } from "./home.js";
-export { checkRateLimit, getRateLimit, rateLimit, resetRateLimit } from "./inline.js";
+export { checkRateLimit, exposeRateLimit, getRateLimit, rateLimit, resetRateLimit } from "./inline.js";
 export { projectRateLimit } from "./snapshot.js";
 export { type RateLimitsDataModel, rateLimitTables } from "./tables.js";
 export {

@@ -1,6 +1,8 @@
 /** The functions in their free form: the config comes with the call, and so may the component. */
+import type { GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
 import { type BucketArgs, defineRateLimits, type RateLimitArgs, type RateLimits } from "./client.js";
+import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
 import type { RateLimitSnapshot, RateLimitStatus } from "./validators.js";
 
@@ -8,7 +10,7 @@ type InlineBucket = BucketArgs<object, string>;
 type InlineArgs = RateLimitArgs<object, string>;
 /** With a component the limit lives there, without one in the app's own tables. */
 type InComponent = { component: ComponentApi };
-type AnyHome = { component?: ComponentApi };
+type AnyHome = { component?: ComponentApi | undefined };
 type AnyContexts = TablesHome & ComponentHome;
 type Some<Kind extends "query" | "mutation"> = TablesHome[Kind] | ComponentHome[Kind];
 /** The overloads have paired the context with the home, so it may pass for one that fits both. */
@@ -47,6 +49,14 @@ export function resetRateLimit(
 ): Promise<null> {
   const home: Home<AnyContexts> = component ? componentHome(component) : tablesHome;
   return home.reset(ctx as Both<"mutation">, bucket);
+}
+
+/** `exposeRateLimit` of `defineRateLimits`, with the config (and the component) in the call. */
+export function exposeRateLimit<DataModel extends GenericDataModel = GenericDataModel>(
+  name: string,
+  { component, ...args }: ExposeArgs<object, string, DataModel> & AnyHome,
+): ExposedRateLimit {
+  return limitsAt({ component }).exposeRateLimit<string, DataModel>(name, args);
 }
 
 /** The functions of a set without definitions: every call brings its config. */
