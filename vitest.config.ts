@@ -7,6 +7,7 @@ export default defineConfig({
     // The package's own name, as its users import it, without a build.
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
+      { find: /^convex-rate-limits\/react$/, replacement: source("src/react.ts") },
       { find: /^convex-rate-limits\/test$/, replacement: source("src/testing.ts") },
       { find: /^convex-rate-limits\/convex\.config(\.js)?$/, replacement: source("convex/convex.config.ts") },
     ],
