@@ -1,8 +1,23 @@
 /** Home B: the operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. */
 import { v } from "convex/values";
+import { adjust as adjustBucket } from "../src/adjust.js";
+import * as all from "../src/all.js";
+import { parseLimit } from "../src/engine/limit.js";
 import * as operations from "../src/operations.js";
-import { parsePlace, parseRequest } from "../src/request.js";
-import { bucketArgs, configuredArgs, demandArgs, vRateLimitSnapshot, vRateLimitStatus } from "../src/validators.js";
+import { parsePlace, parseRequest, withUnits } from "../src/request.js";
+import { list as listKeys, parseList } from "../src/upkeep.js";
+import {
+  adjustArgs,
+  allArgs,
+  bucketArgs,
+  configuredArgs,
+  demandArgs,
+  listArgs,
+  vRateLimitAllStatus,
+  vRateLimitPage,
+  vRateLimitSnapshot,
+  vRateLimitStatus,
+} from "../src/validators.js";
 import { mutation, query } from "./_generated/server.js";
 
 export const consume = mutation({
@@ -17,6 +32,24 @@ export const check = query({
   handler: (ctx, args) => operations.check(ctx, parseRequest(args)),
 });
 
+export const consumeAll = mutation({
+  args: allArgs,
+  returns: vRateLimitAllStatus,
+  handler: (ctx, { requests }) => all.consumeAll(ctx, requests.map(parseRequest)),
+});
+
+export const checkAll = query({
+  args: allArgs,
+  returns: vRateLimitAllStatus,
+  handler: (ctx, { requests }) => all.checkAll(ctx, requests.map(parseRequest)),
+});
+
+export const adjust = mutation({
+  args: adjustArgs,
+  returns: vRateLimitStatus,
+  handler: (ctx, args) => adjustBucket(ctx, withUnits(parsePlace(args), args.count)),
+});
+
 export const get = query({
   args: configuredArgs,
   returns: vRateLimitSnapshot,
@@ -27,4 +60,10 @@ export const reset = mutation({
   args: bucketArgs,
   returns: v.null(),
   handler: (ctx, args) => operations.reset(ctx, args),
+});
+
+export const list = query({
+  args: listArgs,
+  returns: vRateLimitPage,
+  handler: (ctx, args) => listKeys(ctx, parseList(parseLimit(args.name, args.config), args)),
 });

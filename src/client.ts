@@ -1,81 +1,24 @@
 /** `defineRateLimits`: look up the limit, ask its home, throw if asked. */
-import type { GenericDataModel } from "convex/server";
+import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
-import { checkName } from "./engine/demand.js";
-import { parseLimit } from "./engine/limit.js";
+import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
+import { type Definitions, parseDefinitions } from "./definitions.js";
 import { badField, misuse } from "./engine/misuse.js";
-import type { Limit } from "./engine/types.js";
 import { rateLimited } from "./errors.js";
-import { expose, type AnyExposeArgs, type ExposeArgs, type ExposedRateLimit } from "./expose.js";
+import { type AnyExposeArgs, expose } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
-import { parsePlace, placeAt, type Place, withDemand } from "./request.js";
-import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "./validators.js";
+import type { RateLimits, SweepOptions } from "./rateLimits.js";
+import { type Request, withDemand, withUnits } from "./request.js";
+import { cancelPending, checkSpread, scheduleReserved } from "./schedule.js";
+import { parseList } from "./upkeep.js";
+import type { FixedWindowConfig, RateLimitAllStatus, RateLimitStatus, TokenBucketConfig } from "./validators.js";
 
-/**
- * A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. With `keyed: true` every call must
- * give a key, with `keyed: false` none may; without it both are allowed.
- */
-export type RateLimitDefinition = RateLimitConfig & { keyed?: boolean };
-export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
-
-/** The names that autocomplete; any other string is a limit defined inline. */
-type NameIn<Limits> = (keyof Limits & string) | (string & {});
-
-/** One bucket of a limit. A limit that was not defined needs a config; a defined one may be given another (plans, tiers). */
-export type BucketArgs<Limits, Name> = { name: Name } & (Name extends keyof Limits
-  ? KeyArg<Limits[Name]> & { config?: RateLimitConfig }
-  : { key?: string | undefined; config: RateLimitConfig });
-
-type KeyArg<Definition> = Definition extends { keyed: true }
-  ? { key: string }
-  : Definition extends { keyed: false }
-    ? { key?: undefined }
-    : { key?: string | undefined };
-
-/** One bucket, and what is asked of it. */
-export type RateLimitArgs<Limits, Name> = BucketArgs<Limits, Name> & {
-  /** Tokens to take: a finite number of at least 0, default 1. */
-  count?: number;
-  /** Whether the tokens may be taken from the future, up to `maxReserved`: then the work has to wait until `retryAt`. */
-  reserve?: boolean;
-  /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. */
-  throws?: boolean;
+/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+type KnownFields<Limits> = {
+  [Name in keyof Limits]: Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
 };
-
-/**
- * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
- * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
- */
-export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome> {
-  /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
-  rateLimit: <Name extends NameIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: RateLimitArgs<Limits, Name>,
-  ) => Promise<RateLimitStatus>;
-  /** The same decision as `rateLimit` would make now, taking nothing; for queries too. */
-  checkRateLimit: <Name extends NameIn<Limits>>(
-    ctx: Contexts["query"],
-    args: RateLimitArgs<Limits, Name>,
-  ) => Promise<RateLimitStatus>;
-  /** Forgets the bucket: it is full again. For failed logins, on success. */
-  resetRateLimit: <Name extends NameIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: BucketArgs<Limits, Name>,
-  ) => Promise<null>;
-  /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
-  getRateLimit: <Name extends NameIn<Limits>>(
-    ctx: Contexts["query"],
-    args: BucketArgs<Limits, Name>,
-  ) => Promise<RateLimitSnapshot>;
-  /**
-   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
-   * the client's wish) to the key; a client can choose neither name nor config nor shards.
-   */
-  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
-    name: Name,
-    args: ExposeArgs<Limits, Name, DataModel>,
-  ) => ExposedRateLimit;
-}
+type FieldOf<Definition> =
+  "keyed" | (Definition extends { kind: "fixed window" } ? keyof FixedWindowConfig : keyof TokenBucketConfig);
 
 /**
  * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
@@ -96,36 +39,45 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
  * ```
  */
 export function defineRateLimits<const Limits extends RateLimitDefinitions>(
-  limits: Limits,
-  options?: { component?: undefined },
-): RateLimits<Limits, TablesHome>;
-export function defineRateLimits<const Limits extends RateLimitDefinitions>(
-  limits: Limits,
+  limits: Limits & KnownFields<Limits>,
   options: { component: ComponentApi },
 ): RateLimits<Limits, ComponentHome>;
+export function defineRateLimits<const Limits extends RateLimitDefinitions>(
+  limits: Limits & KnownFields<Limits>,
+  options?: { component?: undefined },
+): RateLimits<Limits, TablesHome>;
 export function defineRateLimits(
   limits: RateLimitDefinitions,
   { component }: { component?: ComponentApi | undefined } = {},
 ): RateLimits<RateLimitDefinitions, TablesHome> | RateLimits<RateLimitDefinitions, ComponentHome> {
-  const lookUp = definePlaces(limits);
-  return component ? limitsIn(componentHome(component), lookUp) : limitsIn(tablesHome, lookUp);
+  const definitions = parseDefinitions(limits);
+  return component ? limitsIn(componentHome(component), definitions) : limitsIn(tablesHome, definitions);
 }
-
-/** What every call says of its bucket, whatever the types promised. */
-interface AnyBucketArgs {
-  name: string;
-  key?: string | undefined;
-  config?: RateLimitConfig;
-}
-type AnyArgs = AnyBucketArgs & { count?: number; reserve?: boolean; throws?: boolean };
 
 function limitsIn<Contexts extends TablesHome | ComponentHome>(
   home: Home<Contexts>,
-  lookUp: (args: AnyBucketArgs) => Place,
+  { limits, lookUp }: Definitions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
+  const parse = (args: AnyDemandArgs): Request => withDemand(lookUp(args), args);
   return {
-    rateLimit: async (ctx, args: AnyArgs) => orThrow(args, await home.consume(ctx, withDemand(lookUp(args), args))),
-    checkRateLimit: async (ctx, args: AnyArgs) => orThrow(args, await home.check(ctx, withDemand(lookUp(args), args))),
+    rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
+      const request = parse(args);
+      return orThrow(request, checkThrows(args, args.name), await home.consume(ctx, request));
+    },
+    checkRateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
+      const request = parse(args);
+      return orThrow(request, checkThrows(args, args.name), await home.check(ctx, request));
+    },
+    rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
+      const requests = list.map(parse);
+      return allOrThrow(requests, checkThrows(options, "rateLimitAll"), await home.consumeAll(ctx, requests));
+    },
+    checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
+      const requests = list.map(parse);
+      return allOrThrow(requests, checkThrows(options, "checkRateLimitAll"), await home.checkAll(ctx, requests));
+    },
+    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) =>
+      await home.adjust(ctx, withUnits(lookUp(args), args.count)),
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
       const { limit, key } = lookUp(args);
       return await home.reset(ctx, { name: limit.name, key });
@@ -133,33 +85,61 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
     getRateLimit: async (ctx, args: AnyBucketArgs) => await home.get(ctx, lookUp(args)),
     exposeRateLimit: (name: string, args: AnyExposeArgs) =>
       expose(name, args, { check: lookUp, get: (ctx, bucket) => home.get(ctx, lookUp(bucket)) }),
+    scheduleRateLimited: async <Fn extends SchedulableFunctionReference>(
+      ctx: Parameters<typeof scheduleReserved>[0] & Contexts["mutation"],
+      { spread = 0, ...args }: AnyBucketArgs & { count?: number; spread?: number },
+      fn: Fn,
+      ...fnArgs: OptionalRestArgs<Fn>
+    ) => {
+      const { count = 1, ...bucket } = args;
+      const request = parse({ ...bucket, count, reserve: true });
+      checkSpread(args.name, spread);
+      const status = await home.consume(ctx, request);
+      return await scheduleReserved(ctx, status, { ...bucket, count, spread }, fn, fnArgs);
+    },
+    cancelRateLimited: async (ctx, job) => {
+      const adjustment = withUnits(lookUp(job), -job.count);
+      const result = await cancelPending(ctx, job);
+      if (result.canceled) await home.adjust(ctx, adjustment);
+      return result;
+    },
+    listRateLimits: async (ctx, args) => {
+      const limit = limits.get(args.name);
+      if (!limit) throw misuse(args.name, "is not defined, so its keys cannot be listed.");
+      return await home.list(ctx, parseList(limit, args));
+    },
+    sweepRateLimits: async (ctx, options) => await home.sweep(ctx, sweepTargets(limits, options), options),
   };
 }
 
-function orThrow({ name, key, throws }: AnyArgs, status: RateLimitStatus): RateLimitStatus {
-  if (throws && !status.ok) throw rateLimited(name, key, status.retryAt);
+/** Each limit with all the configs under which a row must be full before it goes. */
+function sweepTargets(limits: Definitions["limits"], { configs = {} }: SweepOptions) {
+  const names = new Set([...limits.keys(), ...Object.keys(configs)]);
+  const own = (name: string) => {
+    const limit = limits.get(name);
+    return limit ? [limit.config] : [];
+  };
+  return [...names].map((name) => ({
+    name,
+    configs: [...own(name), ...(Object.hasOwn(configs, name) ? (configs[name] ?? []) : [])],
+  }));
+}
+
+function checkThrows({ throws }: ThrowsArg, name: string): boolean {
+  const given: unknown = throws;
+  if (given === undefined || typeof given === "boolean") return given ?? false;
+  throw badField(name, "throws", "true or false", given);
+}
+
+function orThrow({ limit, key }: Request, throws: boolean, status: RateLimitStatus): RateLimitStatus {
+  if (throws && !status.ok) throw rateLimited(limit.name, key, status.retryAt);
   return status;
 }
 
-/** Parses every definition now, and returns the function that finds a call's bucket among them. */
-function definePlaces(limits: RateLimitDefinitions): (args: AnyBucketArgs) => Place {
-  const defined = new Map<string, { keyed: boolean | undefined; limit: Limit }>();
-  for (const [name, { keyed, ...config }] of Object.entries(limits)) {
-    if (keyed !== undefined && typeof keyed !== "boolean") throw badField(name, "keyed", "true or false", keyed);
-    defined.set(name, { keyed, limit: parseLimit(name, config) });
-  }
-  return (args) => {
-    const { name, key, config } = args;
-    checkName(name);
-    const definition = defined.get(name);
-    if (definition?.keyed === true && key === undefined) {
-      throw misuse(name, "is keyed, so key must be a non-empty string, got undefined.");
-    }
-    if (definition?.keyed === false && key !== undefined) {
-      throw misuse(name, `has one bucket for all (keyed: false), so key must be left out, got ${JSON.stringify(key)}.`);
-    }
-    if (config !== undefined) return parsePlace({ name, key, config });
-    if (definition) return placeAt(definition.limit, key);
-    throw misuse(name, `is not defined (${[...defined.keys()].join(", ")}), so it needs a config.`);
-  };
+function allOrThrow(requests: readonly Request[], throws: boolean, status: RateLimitAllStatus): RateLimitAllStatus {
+  if (!throws || status.ok) return status;
+  const denied = requests.find(
+    (_, i) => status.statuses[i]?.ok === false && status.statuses[i].retryAt === status.retryAt,
+  );
+  throw rateLimited(denied?.limit.name ?? "", denied?.key, status.retryAt);
 }

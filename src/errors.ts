@@ -28,14 +28,19 @@ export function rateLimited(name: string, key: string | undefined, retryAt: numb
  * ```
  */
 export function isRateLimitError(error: unknown): error is ConvexError<RateLimitErrorData> {
+  try {
+    return hasDenialData(error);
+  } catch {
+    // A proxy or a getter threw: none of ours.
+    return false;
+  }
+}
+
+function hasDenialData(error: unknown): boolean {
   // Not instanceof: a bundle may hold a second copy of convex, and a test its own realm.
   if (typeof error !== "object" || error === null || !("data" in error)) return false;
-  const data = error.data as Partial<RateLimitErrorData> | null | undefined;
-  return (
-    typeof data === "object" &&
-    data !== null &&
-    data.kind === "RateLimited" &&
-    typeof data.name === "string" &&
-    typeof data.retryAt === "number"
-  );
+  const data = error.data as Partial<Record<keyof RateLimitErrorData, unknown>> | null;
+  if (typeof data !== "object" || data?.kind !== "RateLimited") return false;
+  const { name, key, retryAt } = data;
+  return typeof name === "string" && (key === undefined || typeof key === "string") && typeof retryAt === "number";
 }

@@ -1,41 +1,87 @@
-/** The two homes of a limit: the app's own tables, or the component. Both answer the same four questions. */
-import type { GenericActionCtx, GenericDataModel } from "convex/server";
+/** The two homes of a limit: the app's own tables, or the component. Both answer the same questions. */
+import type { GenericActionCtx, GenericDataModel, Scheduler } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
+import { adjust } from "./adjust.js";
+import { checkAll, consumeAll } from "./all.js";
 import * as operations from "./operations.js";
-import type { Place, Request } from "./request.js";
-import type { Reader, Writer } from "./store.js";
-import type { RateLimitSnapshot, RateLimitStatus } from "./validators.js";
+import type { SweepContinuation } from "./rateLimits.js";
+import type { Adjustment, Place, Request } from "./request.js";
+import type { BucketId, Reader, Writer } from "./store.js";
+import { deleteFull, findFull, list, type ListRequest } from "./upkeep.js";
+import type {
+  RateLimitAllStatus,
+  RateLimitPage,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  SweepArgs,
+  SweepResult,
+} from "./validators.js";
 
 /** The contexts of home A: a database that has the `rateLimits` table. */
 export interface TablesHome {
   query: Reader;
   mutation: Writer;
+  sweep: SweepContinuation;
 }
 
-/** The contexts of home B: queries, mutations, actions and HTTP actions can call the component. */
+/**
+ * The contexts of home B: queries, mutations, actions and HTTP actions can call the component. An action's signature is the
+ * narrowest of them (no options), so all fit.
+ */
 export interface ComponentHome {
   query: Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
-  // An action's: a mutation's takes more options, so it fits as well.
   mutation: Pick<GenericActionCtx<GenericDataModel>, "runMutation">;
+  /** The component schedules its own batches. */
+  sweep: object;
 }
 
 export interface Home<Contexts extends TablesHome | ComponentHome> {
   consume(ctx: Contexts["mutation"], request: Request): Promise<RateLimitStatus>;
   check(ctx: Contexts["query"], request: Request): Promise<RateLimitStatus>;
+  consumeAll(ctx: Contexts["mutation"], requests: readonly Request[]): Promise<RateLimitAllStatus>;
+  checkAll(ctx: Contexts["query"], requests: readonly Request[]): Promise<RateLimitAllStatus>;
+  adjust(ctx: Contexts["mutation"], adjustment: Adjustment): Promise<RateLimitStatus>;
   get(ctx: Contexts["query"], place: Place): Promise<RateLimitSnapshot>;
-  reset(ctx: Contexts["mutation"], bucket: { name: string; key?: string | undefined }): Promise<null>;
+  reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
+  list(ctx: Contexts["query"], request: ListRequest): Promise<RateLimitPage>;
+  sweep(
+    ctx: Contexts["mutation"] & { scheduler: Scheduler },
+    targets: SweepArgs["targets"],
+    how: Contexts["sweep"],
+  ): Promise<SweepResult>;
 }
 
 /** Home A: no hop, the caller's own transaction. */
-export const tablesHome: Home<TablesHome> = operations;
+export const tablesHome: Home<TablesHome> = {
+  ...operations,
+  consumeAll,
+  checkAll,
+  adjust,
+  list,
+  sweep: async (ctx, targets, { cursor, next }) => {
+    const full = await findFull(ctx, cursor === undefined ? { targets } : { targets, cursor });
+    const deleted = await deleteFull(ctx, targets, full.rows);
+    if (full.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: full.cursor });
+    return { deleted, isDone: full.cursor === null };
+  },
+};
 
 /** Home B: one hop a call; from a mutation it is a sub-transaction of the caller's. */
-export function componentHome({ public: api }: ComponentApi): Home<ComponentHome> {
+export function componentHome({ public: api, sweep }: ComponentApi): Home<ComponentHome> {
   return {
     consume: (ctx, request) => ctx.runMutation(api.consume, requestArgs(request)),
     check: (ctx, request) => ctx.runQuery(api.check, requestArgs(request)),
+    consumeAll: (ctx, requests) => ctx.runMutation(api.consumeAll, { requests: requests.map(requestArgs) }),
+    checkAll: (ctx, requests) => ctx.runQuery(api.checkAll, { requests: requests.map(requestArgs) }),
+    adjust: (ctx, { units, ...place }) =>
+      ctx.runMutation(api.adjust, { ...placeArgs(place), count: units / place.limit.unitsPerToken }),
     get: (ctx, place) => ctx.runQuery(api.get, placeArgs(place)),
     reset: (ctx, bucket) => ctx.runMutation(api.reset, bucketArgs(bucket)),
+    list: (ctx, { limit, cursor, most, onlyLimited }) => {
+      const args = { name: limit.name, config: limit.config, limit: most, onlyLimited };
+      return ctx.runQuery(api.list, cursor === undefined ? args : { ...args, cursor });
+    },
+    sweep: (ctx, targets) => ctx.runMutation(sweep.sweep, { targets }),
   };
 }
 
@@ -48,6 +94,6 @@ function placeArgs({ limit, key }: Place) {
 }
 
 /** An absent key stays absent: undefined is no value on the wire. */
-function bucketArgs({ name, key }: { name: string; key?: string | undefined }) {
+function bucketArgs({ name, key }: BucketId) {
   return key === undefined ? { name } : { name, key };
 }

@@ -89,8 +89,9 @@ function remember({ place: { limit }, rows, parts }: Parts, row: Row): Part {
   return part;
 }
 
-/** Writes the parts that were taken from, and those that rows were split or folded into. */
+/** Writes the parts that were taken from, and those that rows were split or folded into; nothing when nothing was taken. */
 export async function saveParts(ctx: Writer, { place, rows, parts }: Parts, taken: readonly Part[]): Promise<void> {
+  if (taken.length === 0) return;
   const changed = new Set(taken.map((part) => part.node));
   for (const part of taken) parts.set(part.node, part);
   for (const [node, row] of rows) {

@@ -1,5 +1,5 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
-import { checkKey, parseDemand } from "./engine/demand.js";
+import { checkKey, parseAdjustment, parseDemand } from "./engine/demand.js";
 import { forKey, parseLimit } from "./engine/limit.js";
 import type { Demand, Limit } from "./engine/types.js";
 import type { RateLimitConfig } from "./validators.js";
@@ -15,13 +15,18 @@ export interface Request extends Place {
   readonly demand: Demand;
 }
 
-export interface PlaceArgs {
+/** One bucket and what it is to be charged, in units; negative to give back. */
+export interface Adjustment extends Place {
+  readonly units: number;
+}
+
+interface PlaceArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
 }
 
-export interface RequestArgs extends PlaceArgs {
+interface RequestArgs extends PlaceArgs {
   count?: number | undefined;
   reserve?: boolean | undefined;
 }
@@ -41,4 +46,8 @@ export function placeAt(limit: Limit, key: string | undefined): Place {
 
 export function withDemand(place: Place, { count, reserve }: Pick<RequestArgs, "count" | "reserve">): Request {
   return { ...place, demand: parseDemand(place.limit, { count, reserve }) };
+}
+
+export function withUnits(place: Place, count: number): Adjustment {
+  return { ...place, units: parseAdjustment(place.limit, count) };
 }

@@ -7,6 +7,7 @@ import { parseLimit } from "./engine/limit.js";
 import { badField } from "./engine/misuse.js";
 import { cover } from "./engine/reshard.js";
 import { partFromStored, toStored } from "./engine/stored.js";
+import { END_OF_TIME } from "./engine/time.js";
 import type { Limit, Part } from "./engine/types.js";
 import type { RateLimitSnapshot, RateLimitStatus } from "./validators.js";
 
@@ -29,7 +30,7 @@ export function snapshotOf(limit: Limit, parts: readonly Part[]): RateLimitSnaps
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when `now` is not finite, or `count` could never be served.
+ * @throws when `now` is no moment that a Date can name, or `count` could never be served.
  * @example
  * ```ts
  * import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
@@ -44,7 +45,9 @@ export function projectRateLimit(
   { now, ...demand }: { now: number; count?: number; reserve?: boolean },
 ): RateLimitStatus {
   const limit = parseLimit(snapshot.name, snapshot.config);
-  if (!Number.isFinite(now)) throw badField(limit.name, "now", "a finite number of milliseconds", now);
+  if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
+    throw badField(limit.name, "now", "a number of milliseconds from -8.64e15 to 8.64e15", now);
+  }
   const { shards = [{ shard: ROOT, value: snapshot.value, ts: snapshot.ts }] } = snapshot;
   const stored = shards.map(({ shard, ...state }) => partFromStored(limit, shard, state));
   const parts = cover(limit, new Map(stored.map((part) => [part.node, part])));

@@ -1,28 +1,47 @@
 /** Rows: the only file that touches ctx.db. */
-import type { DocumentByName, NamedTableInfo, QueryInitializer, WithoutSystemFields } from "convex/server";
+import type {
+  DocumentByName,
+  GenericDatabaseReader,
+  GenericDataModel,
+  IndexRange,
+  IndexRangeBuilder,
+  NamedIndex,
+  NamedTableInfo,
+  Query,
+  WithoutSystemFields,
+} from "convex/server";
 import type { Stored } from "./engine/stored.js";
 import type { RateLimitsDataModel } from "./tables.js";
+import type { RateLimitedJob } from "./validators.js";
 
-/**
- * What is used of ctx.db, for the one table: so the db of any data model that has the table fits, whatever other tables it
- * has, and one without it does not compile.
- */
-export type Reader = {
-  db: { query(table: "rateLimits"): QueryInitializer<NamedTableInfo<RateLimitsDataModel, "rateLimits">> };
-};
-export type Writer = {
-  db: Reader["db"] & {
-    insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
-    patch(table: "rateLimits", id: Row["_id"], change: Stored): Promise<void>;
-    delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
-  };
-};
+type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
+type Index = NamedIndex<Table, "by_name_key_shard">;
 export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
 
 /** The name and key that all rows of a bucket share. */
 export interface BucketId {
   readonly name: string;
   readonly key?: string | undefined;
+}
+
+/**
+ * What is asked of a `ctx.db`, and no more: the one table, through its own index. So the database of any app whose schema has
+ * the table fits, whatever else is in it, and that of an app without the table, or without the index, does not compile.
+ */
+export interface Reader {
+  db: {
+    query(table: "rateLimits"): {
+      withIndex(index: "by_name_key_shard", range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table>;
+    };
+  };
+}
+
+export interface Writer {
+  db: Reader["db"] & {
+    insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
+    patch(table: "rateLimits", id: Row["_id"], fields: Stored): Promise<void>;
+    delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
+  };
 }
 
 /** All rows of a bucket, whatever its shards: at most MAX_SHARDS, in one range. */
@@ -48,6 +67,17 @@ export async function readRange(
     .collect();
 }
 
+/** Rows of one limit, those of one key after those of another, from the first key after `after` on. */
+export async function readAfter(
+  { db }: Reader,
+  { name, after, most }: { name: string; after: { key: string | undefined } | undefined; most: number },
+): Promise<Row[]> {
+  return await db
+    .query("rateLimits")
+    .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
+    .take(most);
+}
+
 export async function insertRow(
   { db }: Writer,
   { name, key, shard }: BucketId & { shard: number },
@@ -62,4 +92,14 @@ export async function patchRow({ db }: Writer, { _id }: Row, { value, ts }: Stor
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {
   await db.delete("rateLimits", _id);
+}
+
+/** A database that knows the state of the app's scheduled functions. */
+export interface JobReader {
+  db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
+}
+
+/** The state of a scheduled function; "deleted" when Convex has forgotten it, days after it ended. */
+export async function readJobState({ db }: JobReader, id: RateLimitedJob["id"]) {
+  return (await db.system.get("_scheduled_functions", id))?.state.kind ?? "deleted";
 }

@@ -1,5 +1,5 @@
 /** The wire form of everything that crosses into the component or out of it. The public types are inferred from it. */
-import { type Infer, v } from "convex/values";
+import { type Infer, type ObjectType, v } from "convex/values";
 
 const sharedFields = {
   rate: v.number(),
@@ -56,6 +56,21 @@ export const vRateLimitStatus = v.union(
  */
 export type RateLimitStatus = Infer<typeof vRateLimitStatus>;
 
+/** The validator of a {@link RateLimitAllStatus}. */
+export const vRateLimitAllStatus = v.union(
+  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), statuses: v.array(vRateLimitStatus) }),
+  v.object({ ok: v.literal(false), retryAt: v.number(), statuses: v.array(vRateLimitStatus) }),
+);
+
+/**
+ * What several limits answer together: all of them let the work go, or nothing was taken from any.
+ *
+ * - `statuses`: one per request, in their order. Where nothing was taken because of another limit, `ok` is true and
+ *   `remaining` is what is there.
+ * - `retryAt`: the latest of the denials, or else of the reservations; in milliseconds since the epoch.
+ */
+export type RateLimitAllStatus = Infer<typeof vRateLimitAllStatus>;
+
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   name: v.string(),
@@ -80,3 +95,69 @@ export const demandArgs = {
   count: v.optional(v.number()),
   reserve: v.optional(v.boolean()),
 };
+export const adjustArgs = { ...configuredArgs, count: v.number() };
+export const allArgs = { requests: v.array(v.object(demandArgs)) };
+
+/** One key of a limit, in a list. */
+const vRateLimitEntry = v.object({
+  key: v.optional(v.string()),
+  value: v.number(),
+  ok: v.boolean(),
+  retryAt: v.optional(v.number()),
+  ...outcome,
+});
+
+/** The validator of a {@link RateLimitPage}. */
+export const vRateLimitPage = v.object({ page: v.array(vRateLimitEntry), cursor: v.union(v.string(), v.null()) });
+
+/**
+ * Keys of a limit in their order, the bucket without a key first; keys with a full bucket may be missing.
+ *
+ * - `value`: tokens held now, negative while tokens are owed to reservations.
+ * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
+ * - `cursor`: where the next page starts; null after the last.
+ */
+export type RateLimitPage = Infer<typeof vRateLimitPage>;
+
+export const listArgs = {
+  name: v.string(),
+  config: vRateLimitConfig,
+  cursor: v.optional(v.string()),
+  limit: v.optional(v.number()),
+  onlyLimited: v.optional(v.boolean()),
+};
+
+/** A limit to sweep: a row goes when it is full under every one of the configs. */
+const vSweepTarget = v.object({ name: v.string(), configs: v.array(vRateLimitConfig) });
+export const sweepArgs = { targets: v.array(vSweepTarget), cursor: v.optional(v.string()) };
+export type SweepArgs = ObjectType<typeof sweepArgs>;
+
+/** Rows that are full again, and where the next batch starts; null after the last. */
+export const vFullRows = v.object({
+  rows: v.array(v.object({ ...bucketArgs, shard: v.number() })),
+  cursor: v.union(v.string(), v.null()),
+});
+
+export type FullRows = Infer<typeof vFullRows>;
+
+/** The validator of a {@link SweepResult}. */
+export const vSweepResult = v.object({ deleted: v.number(), isDone: v.boolean() });
+
+/** What a batch of a sweep did: rows deleted, and whether it was the last. */
+export type SweepResult = Infer<typeof vSweepResult>;
+
+/**
+ * The validator of a {@link RateLimitedJob}, to store one in a document.
+ *
+ * `id` is of the app's own `_scheduled_functions`, so that the app can see and cancel the job.
+ */
+export const vRateLimitedJob = v.object({
+  ...bucketArgs,
+  count: v.number(),
+  config: v.optional(vRateLimitConfig),
+  runAt: v.number(),
+  id: v.id("_scheduled_functions"),
+});
+
+/** A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. */
+export type RateLimitedJob = Infer<typeof vRateLimitedJob>;

@@ -177,8 +177,8 @@ describe.each(homeNames)("exposed from the %s home", (home) => {
     const { exposeRateLimit: expose } = limits;
     expect(() => expose("send", {})).toThrow(/"send".*keyed/);
     expect(() => expose("signUp", { key: () => "ann" })).toThrow(/"signUp".*one bucket for all/);
-    expect(() => expose("sned", {})).toThrow(/"sned".*not defined/);
-    expect(() => expose("constructor", {})).toThrow(/"constructor".*not defined/);
+    expect(() => expose("sned", {})).toThrow(/"sned".*config must be given/);
+    expect(() => expose("constructor", {})).toThrow(/"constructor".*config must be given/);
     expect(() => expose("loose", { config: { ...perMinute, rate: Number.NaN } })).toThrow(/"loose".*rate/);
   });
 
@@ -189,7 +189,7 @@ describe.each(homeNames)("exposed from the %s home", (home) => {
     // @ts-expect-error a limit without keys takes none
     expect(() => limits.exposeRateLimit("signUp", { key: () => "ann" })).toThrow("one bucket for all");
     // @ts-expect-error a limit that is not defined needs a config
-    expect(() => limits.exposeRateLimit("sned", {})).toThrow("not defined");
+    expect(() => limits.exposeRateLimit("sned", {})).toThrow("config must be given");
     // @ts-expect-error a key is a string
     limits.exposeRateLimit("send", { key: () => 1 });
   });

@@ -9,6 +9,7 @@
  */
 
 import type * as public_ from "../public.js";
+import type * as sweep from "../sweep.js";
 
 import type {
   ApiFromModules,
@@ -19,6 +20,7 @@ import { anyApi, componentsGeneric } from "convex/server";
 
 const fullApi: ApiFromModules<{
   public: typeof public_;
+  sweep: typeof sweep;
 }> = anyApi as any;
 
 /**

@@ -24,6 +24,36 @@ import type { FunctionReference } from "convex/server";
 export type ComponentApi<Name extends string | undefined = string | undefined> =
   {
     public: {
+      adjust: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?: number | "auto";
+              }
+            | {
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?: number | "auto";
+                start?: number;
+              };
+          count: number;
+          key?: string;
+          name: string;
+        },
+        | { ok: true; remaining: number; resetAt: number; retryAt?: number }
+        | { ok: false; remaining: number; resetAt: number; retryAt: number },
+        Name
+      >;
       check: FunctionReference<
         "query",
         "internal",
@@ -55,6 +85,73 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         | { ok: false; remaining: number; resetAt: number; retryAt: number },
         Name
       >;
+      checkAll: FunctionReference<
+        "query",
+        "internal",
+        {
+          requests: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?: number | "auto";
+                }
+              | {
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?: number | "auto";
+                  start?: number;
+                };
+            count?: number;
+            key?: string;
+            name: string;
+            reserve?: boolean;
+          }>;
+        },
+        | {
+            ok: true;
+            retryAt?: number;
+            statuses: Array<
+              | {
+                  ok: true;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt?: number;
+                }
+              | {
+                  ok: false;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt: number;
+                }
+            >;
+          }
+        | {
+            ok: false;
+            retryAt: number;
+            statuses: Array<
+              | {
+                  ok: true;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt?: number;
+                }
+              | {
+                  ok: false;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt: number;
+                }
+            >;
+          },
+        Name
+      >;
       consume: FunctionReference<
         "mutation",
         "internal",
@@ -84,6 +181,73 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         | { ok: true; remaining: number; resetAt: number; retryAt?: number }
         | { ok: false; remaining: number; resetAt: number; retryAt: number },
+        Name
+      >;
+      consumeAll: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          requests: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?: number | "auto";
+                }
+              | {
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?: number | "auto";
+                  start?: number;
+                };
+            count?: number;
+            key?: string;
+            name: string;
+            reserve?: boolean;
+          }>;
+        },
+        | {
+            ok: true;
+            retryAt?: number;
+            statuses: Array<
+              | {
+                  ok: true;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt?: number;
+                }
+              | {
+                  ok: false;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt: number;
+                }
+            >;
+          }
+        | {
+            ok: false;
+            retryAt: number;
+            statuses: Array<
+              | {
+                  ok: true;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt?: number;
+                }
+              | {
+                  ok: false;
+                  remaining: number;
+                  resetAt: number;
+                  retryAt: number;
+                }
+            >;
+          },
         Name
       >;
       get: FunctionReference<
@@ -137,11 +301,84 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         Name
       >;
+      list: FunctionReference<
+        "query",
+        "internal",
+        {
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?: number | "auto";
+              }
+            | {
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?: number | "auto";
+                start?: number;
+              };
+          cursor?: string;
+          limit?: number;
+          name: string;
+          onlyLimited?: boolean;
+        },
+        {
+          cursor: string | null;
+          page: Array<{
+            key?: string;
+            ok: boolean;
+            remaining: number;
+            resetAt: number;
+            retryAt?: number;
+            value: number;
+          }>;
+        },
+        Name
+      >;
       reset: FunctionReference<
         "mutation",
         "internal",
         { key?: string; name: string },
         null,
+        Name
+      >;
+    };
+    sweep: {
+      sweep: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          cursor?: string;
+          targets: Array<{
+            configs: Array<
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?: number | "auto";
+                }
+              | {
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?: number | "auto";
+                  start?: number;
+                }
+            >;
+            name: string;
+          }>;
+        },
+        { deleted: number; isDone: boolean },
         Name
       >;
     };

@@ -12,7 +12,11 @@ import type { Decision, Demand, Limit, Part } from "./types.js";
 export function decide(limit: Limit, parts: readonly Part[], now: number, demand: Demand): Decision {
   const allowed = serve(limit, parts, now, demand);
   if (allowed) return allowed;
-  return { status: { ok: false, retryAt: whenServed(parts, now, demand), ...outlook(limit, parts, now) }, taken: [] };
+  return {
+    status: { ok: false, retryAt: whenServed(parts, now, demand), ...outlook(limit, parts, now) },
+    taken: [],
+    asked: parts,
+  };
 }
 
 /** The decision, if the parts can serve the demand: the first of them that can alone, else several together. */
@@ -24,7 +28,7 @@ export function serve(limit: Limit, parts: readonly Part[], now: number, demand:
   const taken = demand.count === 0 ? [] : takeAt(moment, served, now, demand.count);
   const left = parts.map((part) => taken.find(({ node }) => node === part.node) ?? part);
   const wait = moment > now ? { retryAt: moment } : {};
-  return { status: { ok: true, ...wait, ...outlook(limit, left, now) }, taken };
+  return { status: { ok: true, ...wait, ...outlook(limit, left, now) }, taken, asked: parts };
 }
 
 /** The first moment at which the parts will have paid for the demand; undefined when it may not be taken now. */
@@ -72,7 +76,7 @@ function whenServed(parts: readonly Part[], now: number, { count, reserve }: Dem
 }
 
 /** What a status says of the buckets that stay: exact for the whole limit, scaled up from a part of it. */
-function outlook(limit: Limit, parts: readonly Part[], now: number): { remaining: number; resetAt: number } {
+export function outlook(limit: Limit, parts: readonly Part[], now: number): { remaining: number; resetAt: number } {
   const seen = total(parts, (part) => part.limit.capacity);
   const held = total(parts, (part) => project(part.limit, part.bucket, now).value);
   const whole = seen === limit.capacity ? held : held * (limit.capacity / seen);

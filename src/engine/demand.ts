@@ -1,7 +1,7 @@
 /** What a caller asks for → a demand in units. */
-import { badField, misuse } from "./misuse.js";
+import { badField, misuse, show } from "./misuse.js";
 import type { Demand, Limit } from "./types.js";
-import { ceilUnits } from "./units.js";
+import { ceilUnits, MAX_TOKENS } from "./units.js";
 
 /**
  * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
@@ -15,22 +15,40 @@ export function parseDemand(
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
     throw badField(limit.name, "count", "a finite number of at least 0", count);
   }
-  const units = ceilUnits(count, limit.unitsPerToken);
-  const possible = reserve ? limit.capacity + limit.maxReserved : limit.capacity;
-  if (units > possible) {
-    const most = possible / limit.unitsPerToken;
-    throw misuse(limit.name, `count ${count} can never be served: at most ${most} tokens ${bound(reserve)}.`);
-  }
-  return { count: units, reserve };
+  return checkPossible(limit, { count: ceilUnits(count, limit.unitsPerToken), reserve }, count);
 }
 
-function bound(reserve: boolean): string {
-  return reserve ? "fit into capacity + maxReserved" : "fit into capacity (reserve: true may go beyond)";
+/**
+ * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down.
+ * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
+ */
+export function parseAdjustment(limit: Limit, count: number): number {
+  if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
+    throw badField(limit.name, "count", `a number from -${MAX_TOKENS} to ${MAX_TOKENS}`, count);
+  }
+  return ceilUnits(count, limit.unitsPerToken);
+}
+
+/** @throws when the demand is so large that no wait would ever be long enough. */
+export function checkPossible(limit: Limit, demand: Demand, asked = demand.count / limit.unitsPerToken): Demand {
+  const { count, reserve } = demand;
+  const possible = reserve ? limit.capacity + limit.maxReserved : limit.capacity;
+  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
+  if (count <= possible) return demand;
+  const most = possible / limit.unitsPerToken;
+  throw misuse(limit.name, `count ${asked} can never be served: ${bound(limit, reserve)} at most ${most}.`);
+}
+
+function bound(limit: Limit, reserve: boolean): string {
+  if (reserve) return "capacity and maxReserved together hold";
+  return limit.maxReserved > 0 ? "without reserve: true it must fit into capacity," : "it must fit into capacity,";
 }
 
 /** @throws when `name` is not a non-empty string. */
 export function checkName(name: unknown): void {
-  if (typeof name !== "string" || name === "") throw badField(String(name), "name", "a non-empty string", name);
+  if (typeof name !== "string" || name === "") {
+    throw new Error(`A rate limit's name must be a non-empty string, got ${show(name)}.`);
+  }
 }
 
 /** @throws when `key` is present and not a non-empty string. */

@@ -1,16 +1,18 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
 import type { RateLimitConfig } from "../validators.js";
 import { checkName } from "./demand.js";
-import { badField } from "./misuse.js";
+import { badField, misuse, show } from "./misuse.js";
 import { hashedStart } from "./phase.js";
 import { MAX_SHARDS, shardCount } from "./shardCount.js";
 import type { Limit } from "./types.js";
-import { chooseGrain, floorUnits, MAX_UNITS } from "./units.js";
+import { chooseGrain, floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 
-/** A quantity of tokens: beyond any real limit, and low enough that a unit stays below a tenth of a token. */
-const MAX_TOKENS = 1e12;
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD = 1e15;
+
+/** What a reserve without a limit is sure to hold: a thousand tokens, and a hundred full buckets. */
+const UNLIMITED_TOKENS = 1000;
+const UNLIMITED_BUCKETS = 100;
 
 const FIELDS = {
   "token bucket": ["kind", "rate", "period", "capacity", "maxReserved", "shards"],
@@ -26,7 +28,8 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
   checkConfig(name, config);
   const { rate, capacity = rate, maxReserved } = config;
   const per = config.kind === "token bucket" ? config.period : 1;
-  const { unitsPerToken, refill } = chooseGrain(rate, per, Math.max(capacity, maxReserved ?? 0));
+  const largest = Math.max(capacity, maxReserved ?? Math.max(UNLIMITED_TOKENS, UNLIMITED_BUCKETS * capacity));
+  const { unitsPerToken, refill } = chooseGrain(rate, per, largest);
   const limit = {
     name,
     unitsPerToken,
@@ -49,12 +52,14 @@ function checkConfig(name: string, config: RateLimitConfig): void {
   // The types forbid it, JavaScript does not.
   const given: unknown = config;
   if (typeof given !== "object" || given === null) throw badField(name, "config", "an object", config);
-  if (!Object.hasOwn(FIELDS, config.kind)) {
+  // typeof: an array of one string would pass for its element.
+  if (typeof config.kind !== "string" || !Object.hasOwn(FIELDS, config.kind)) {
     throw badField(name, "kind", '"token bucket" or "fixed window"', config.kind);
   }
   const known: readonly string[] = FIELDS[config.kind];
   for (const field of Object.keys(config)) {
-    if (!known.includes(field)) throw badField(name, "config", `made of ${known.join(", ")}`, field);
+    if (known.includes(field)) continue;
+    throw misuse(name, `${show(field)} is no field of a ${config.kind}, which has ${known.join(", ")}.`);
   }
   checkRange(name, "rate", config.rate, { above: 0, atMost: MAX_TOKENS });
   checkRange(name, "period", config.period, { above: 0, atMost: MAX_PERIOD });
@@ -72,7 +77,7 @@ function checkConfig(name: string, config: RateLimitConfig): void {
       throw badField(
         name,
         "start",
-        `a whole number of milliseconds from -${MAX_PERIOD} to ${MAX_PERIOD}`,
+        `a whole number of milliseconds from -${powerOfTen(MAX_PERIOD)} to ${powerOfTen(MAX_PERIOD)}`,
         config.start,
       );
     }
@@ -97,6 +102,11 @@ function checkRange(
       ? [typeof value === "number" && value > range.above, `above ${range.above}`]
       : [typeof value === "number" && value >= range.atLeast, `at least ${range.atLeast}`];
   if (!enough || !((value as number) <= range.atMost)) {
-    throw badField(name, field, `a number ${lower} and at most ${range.atMost}`, value);
+    throw badField(name, field, `a number ${lower} and at most ${powerOfTen(range.atMost)}`, value);
   }
+}
+
+/** As one would type it: 1e12, neither 1000000000000 nor 1e+12. */
+function powerOfTen(power: number): string {
+  return `1e${Math.log10(power)}`;
 }

@@ -3,7 +3,7 @@
  * other calls conflict on, so a call reads one, and more only if that one cannot serve (docs/hot-limits.md has the figures).
  */
 import { project, whenHolding } from "./bucket.js";
-import { decide } from "./decide.js";
+import { decide, outlook } from "./decide.js";
 import { partOf } from "./heap.js";
 import type { Decision, Demand, Limit, Part } from "./types.js";
 
@@ -15,7 +15,7 @@ const FAST_MS = 50;
 const THOROUGH_ONE_IN = 16;
 
 /** The plan of one call. */
-export interface Probing {
+interface Probing {
   /** The k-th shard to look at. */
   readonly leaf: (k: number) => number;
   /** Shards that hold the count together if each is full: fewer cannot be asked to. */
@@ -53,8 +53,8 @@ export function isPromising(plan: Probing, seen: readonly Part[], now: number, c
  * count: each then holds its share of it, even if it is empty now. Debts of shards that were not seen may delay it.
  */
 export function denyOn(limit: Limit, seen: readonly Part[], now: number, demand: Demand): Decision {
-  const { status } = decide(limit, seen, now, demand);
-  return { status: { ...status, ok: false, retryAt: whenAnyServe(limit, seen, now, demand.count) }, taken: [] };
+  const retryAt = whenAnyServe(limit, seen, now, demand.count);
+  return { status: { ok: false, retryAt, ...outlook(limit, seen, now) }, taken: [], asked: seen };
 }
 
 /** The decision of a call that looks at everything. Its `retryAt` allows for the next call looking at a few shards only. */

@@ -1,6 +1,6 @@
 /** Tokens as they are stored ↔ units as the engine counts them. */
 import { partOf, ROOT } from "./heap.js";
-import { misuse, REMEDY } from "./misuse.js";
+import { misuse, REMEDY, show } from "./misuse.js";
 import { MAX_SHARDS } from "./shardCount.js";
 import { END_OF_TIME } from "./time.js";
 import type { Bucket, Limit, Part } from "./types.js";
@@ -13,22 +13,25 @@ export interface Stored {
 }
 
 /**
- * The bucket that a row holds. Fails closed.
+ * The bucket that a row holds, at most full: its capacity may have been lowered since. Fails closed.
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
  */
 function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
-  const units = floorUnits(value, limit.unitsPerToken);
-  if (Math.abs(units) <= MAX_UNITS && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) return { value: units, ts };
+  // A token is at least one unit, whatever the config was when the row was written.
+  const plausible = Number.isFinite(value) && Math.abs(value) <= MAX_UNITS;
+  if (plausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) {
+    return { value: Math.min(limit.capacity, floorUnits(value, limit.unitsPerToken)), ts };
+  }
   throw misuse(
     limit.name,
-    `the stored state is unusable (value ${value}, ts ${ts}), so nothing is let through. ${REMEDY}`,
+    `the stored state is unusable (value ${show(value)}, ts ${show(ts)}), so nothing is let through. ${REMEDY}`,
   );
 }
 
 /** The part that a row of one shard holds. */
 export function partFromStored(limit: Limit, shard: number, state: Stored): Part {
   if (!(Number.isInteger(shard) && shard >= ROOT && shard < 2 * MAX_SHARDS)) {
-    throw misuse(limit.name, `the stored shard ${shard} is unusable, so nothing is let through. ${REMEDY}`);
+    throw misuse(limit.name, `the stored shard ${show(shard)} is unusable, so nothing is let through. ${REMEDY}`);
   }
   const part = partOf(limit, shard);
   return { node: shard, limit: part, bucket: fromStored(part, state) };

@@ -57,4 +57,6 @@ export interface Part {
 export interface Decision {
   readonly status: RateLimitStatus;
   readonly taken: readonly Part[];
+  /** The parts that were asked, as they were. */
+  readonly asked: readonly Part[];
 }

@@ -7,6 +7,9 @@
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
+/** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit stays below a tenth of a token. */
+export const MAX_TOKENS = 1e12;
+
 /** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is headroom for debts. */
 const EXACT_UNITS = 2 ** 48;
 
@@ -20,7 +23,7 @@ const REFINEMENTS = [1000 * 1024, 100 * 1024, 10 * 1024, 1024, 1];
 const SNAP = 2 ** -51;
 
 /** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
-export interface Grain {
+interface Grain {
   readonly unitsPerToken: number;
   readonly refill: number;
 }

@@ -1,0 +1,27 @@
+/** Home B: sweeping, in batches that schedule the next. */
+import type { FunctionReturnType } from "convex/server";
+import { deleteFull, findFull } from "../src/upkeep.js";
+import { sweepArgs, type SweepResult, vFullRows, vSweepResult } from "../src/validators.js";
+import { api, internal } from "./_generated/api.js";
+import { internalQuery, mutation } from "./_generated/server.js";
+
+export const find = internalQuery({
+  args: sweepArgs,
+  returns: vFullRows,
+  handler: findFull,
+});
+
+/** Reads the batch from a stale snapshot: only the rows that it deletes can conflict, and each of them once. */
+export const sweep = mutation({
+  args: sweepArgs,
+  returns: vSweepResult,
+  handler: async (ctx, args): Promise<SweepResult> => {
+    const full: FunctionReturnType<typeof internal.sweep.find> = await ctx.runQuery(internal.sweep.find, args, {
+      useStaleSnapshot: true,
+    });
+    const deleted = await deleteFull(ctx, args.targets, full.rows);
+    const { targets } = args;
+    if (full.cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor: full.cursor });
+    return { deleted, isDone: full.cursor === null };
+  },
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { ceilUnits, chooseGrain, floorUnits, MAX_UNITS } from "../../src/engine/units.js";
+
+const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
+const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
+const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
+
+describe("chooseGrain", () => {
+  it("makes what accrues in a millisecond a whole number of units, when the rate is a fraction of decimals", () => {
+    for (const [rate, per] of [
+      [10, 1000],
+      [7, 86_400_000],
+      [40_000, 60_000],
+      [0.1, 1000],
+      [0.7, 1.3],
+      [1, 3],
+      [1e9, 3_600_000],
+    ] as const) {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, 10);
+      expect(Number.isInteger(unitsPerToken) && Number.isInteger(refill)).toBe(true);
+      // Exactly: refill / unitsPerToken = rate / per, cross-multiplied in whole numbers of ten billionths.
+      const whole = (n: number) => BigInt(Math.round(n * 1e10));
+      expect(BigInt(refill) * whole(per)).toBe(BigInt(unitsPerToken) * whole(rate));
+    }
+  });
+
+  it("is as fine as the quantities leave room for", () => {
+    expect(chooseGrain(1, 1, 10)).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
+    expect(chooseGrain(1, 1, 1e9).unitsPerToken).toBe(102_400);
+    expect(chooseGrain(1, 1, 1e11).unitsPerToken).toBe(1024);
+    expect(chooseGrain(1, 1, 1e12).unitsPerToken).toBe(1);
+  });
+
+  it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
+    const odd: [number, number][] = [
+      [Math.PI, Math.E],
+      [1, Math.PI],
+      [Math.PI, 1],
+      [1e12 + 0.1, 999_999.9999],
+      [0.000_000_1, 999_999_999.999],
+    ];
+    for (const [rate, per] of odd) {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, 1000);
+      expect(Number.isInteger(Math.log2(unitsPerToken))).toBe(true);
+      const share = refill / unitsPerToken / (rate / per);
+      expect(share).toBeLessThan(1);
+      expect(share).toBeGreaterThan(1 - 1e-14);
+    }
+  });
+
+  it("never grants more than the rate, and keeps the largest quantity far below 2^53", () => {
+    fc.assert(
+      fc.property(fc.oneof(decimal, anyRate), period, decimal, (rate, per, largest) => {
+        const { unitsPerToken, refill } = chooseGrain(rate, per, largest);
+        expect(unitsPerToken).toBeGreaterThan(0);
+        expect(largest * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
+        expect(refill / unitsPerToken).toBeLessThanOrEqual((rate / per) * (1 + 2 ** -52));
+      }),
+    );
+  });
+});
+
+describe("tokens as units", () => {
+  it("a decimal is as many units as one would say, whatever its binary fraction", () => {
+    expect(0.29 * 100).toBeLessThan(29);
+    expect(floorUnits(0.29, 100)).toBe(29);
+    expect(ceilUnits(0.29, 100)).toBe(29);
+    expect(0.07 * 100).toBeGreaterThan(7);
+    expect(ceilUnits(0.07, 100)).toBe(7);
+  });
+
+  it("what lies between two units is charged as the larger and granted as the smaller", () => {
+    expect(ceilUnits(0.295, 100)).toBe(30);
+    expect(floorUnits(0.295, 100)).toBe(29);
+    expect(floorUnits(-0.295, 100)).toBe(-30);
+    expect(ceilUnits(1e-300, 100)).toBe(1);
+  });
+
+  it("units → tokens → units gives the same number back, up to the largest", () => {
+    const units = fc.maxSafeInteger().map((n) => n % MAX_UNITS);
+    fc.assert(
+      fc.property(fc.oneof(units, fc.constantFrom(MAX_UNITS, -MAX_UNITS)), decimal, period, (count, rate, per) => {
+        const { unitsPerToken } = chooseGrain(rate, per, 1);
+        // + 0: minus zero is zero.
+        expect(floorUnits(count / unitsPerToken, unitsPerToken) + 0).toBe(count + 0);
+        expect(ceilUnits(count / unitsPerToken, unitsPerToken) + 0).toBe(count + 0);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,75 @@
+import { expect, it, vi } from "vitest";
+import { api } from "../../example/convex/_generated/api.js";
+import { overdraft } from "../../example/demo/laws.js";
+import { signUp } from "../../example/demo/people.js";
+import { openBackend, runJobs, runNextJob, START, useClock } from "./backend.js";
+
+useClock();
+
+/** Four characters: one token. */
+const PROMPT = "Why?";
+
+async function openModel() {
+  const t = openBackend();
+  const user = await signUp(t, "Ada");
+  const ask = (tokens: number) => t.mutation(api.llm.ask, { user, prompt: PROMPT, maxAnswerTokens: tokens - 1 });
+  return { t, ask, jobs: () => t.query(api.llm.jobs, { user }), run: () => runJobs(t) };
+}
+
+it("a question is answered at once while there are tokens", async () => {
+  const { ask, jobs, run } = await openModel();
+  expect(await ask(2000)).toMatchObject({ ok: true, promisedAt: START });
+  expect(await jobs()).toMatchObject([{ status: "queued", tokens: 2000 }]);
+  await run();
+  expect(await jobs()).toMatchObject([{ status: "done", startedAt: START, answer: 'An answer to "Why?".' }]);
+});
+
+it("later questions are promised the moment at which their tokens are paid, one for each millisecond", async () => {
+  const { ask } = await openModel();
+  const promises = [];
+  for (const tokens of [2000, 1, 500, 1500]) promises.push(await ask(tokens));
+  expect(promises.map((promise) => promise.ok && promise.promisedAt - START)).toEqual([0, 1, 501, 2001]);
+});
+
+it("every job starts at its promise, and the starts keep to the bound", async () => {
+  const { t, ask, jobs, run } = await openModel();
+  for (let question = 1; question <= 10; question++) await ask(question * 90);
+  for (let job = 1; job <= 8; job++) await runNextJob(t);
+  expect(Date.now()).toBeGreaterThan(START);
+  for (let question = 11; question <= 20; question++) await ask(question * 90);
+  await run();
+  const done = await jobs();
+  expect(done).toHaveLength(20);
+  for (const job of done) expect(job).toMatchObject({ status: "done", startedAt: job.promisedAt });
+  const starts = done.map(({ promisedAt, tokens }) => ({ earliest: promisedAt, latest: promisedAt, tokens }));
+  expect(overdraft(starts, { rate: 60_000, period: 60_000, capacity: 2000 })).toBeUndefined();
+  // The queue was never idle: it is not slower than it has to be.
+  const total = done.reduce((sum, { tokens }) => sum + tokens, 0);
+  expect(done.at(-1)?.startedAt).toBe(START + total - 2000);
+});
+
+it("a question asked later does not overtake a bigger one that waits", async () => {
+  const { ask } = await openModel();
+  await ask(2000);
+  const big = await ask(2000);
+  vi.setSystemTime(START + 1999);
+  const small = await ask(1);
+  expect(big).toMatchObject({ ok: true, promisedAt: START + 2000 });
+  expect(small).toMatchObject({ ok: true, promisedAt: START + 2001 });
+});
+
+it("a question that would wait longer than a minute is refused, nothing is scheduled, and retryAt is when there is room", async () => {
+  const { ask, jobs, run } = await openModel();
+  await ask(62_000);
+  const scheduled = vi.getTimerCount();
+  const refused = { ok: false, retryAt: START + 500 };
+  expect(await ask(500)).toEqual(refused);
+  expect(vi.getTimerCount()).toBe(scheduled);
+  expect(await jobs()).toHaveLength(1);
+  vi.setSystemTime(refused.retryAt - 1);
+  expect(await ask(500)).toEqual(refused);
+  vi.setSystemTime(refused.retryAt);
+  expect(await ask(500)).toMatchObject({ ok: true, promisedAt: START + 60_500 });
+  await run();
+  expect((await jobs()).map(({ status }) => status)).toEqual(["done", "done"]);
+});

@@ -1,0 +1,57 @@
+import { HOUR, projectRateLimit } from "convex-rate-limits";
+import { expect, it, vi } from "vitest";
+import { api } from "../../example/convex/_generated/api.js";
+import { openBackend, START, thrownBy, useClock } from "./backend.js";
+
+useClock();
+
+function openDoor() {
+  const t = openBackend();
+  let visitors = 0;
+  const signUp = (email = `user${++visitors}@example.com`) =>
+    t.mutation(api.signUps.signUp, { email, password: "secret" });
+  /** Signs up until refused: how many were let in, and when the next one may come. */
+  const fill = async () => {
+    for (let welcomed = 0; ; welcomed++) {
+      const result = await signUp();
+      if (!result.ok) return { welcomed, retryAt: result.retryAt };
+    }
+  };
+  return { t, signUp, fill };
+}
+
+it("a hundred users sign up in an hour, and the next one is told when the next hour begins", async () => {
+  const { fill } = openDoor();
+  const { welcomed, retryAt } = await fill();
+  expect(welcomed).toBe(100);
+  expect(retryAt).toBeGreaterThan(START);
+  expect(retryAt).toBeLessThanOrEqual(START + HOUR);
+});
+
+it("nobody gets in before the next hour begins, and a hundred do then", async () => {
+  const { fill, signUp } = openDoor();
+  const { retryAt } = await fill();
+  vi.setSystemTime(retryAt - 1);
+  expect(await signUp()).toEqual({ ok: false, retryAt });
+  vi.setSystemTime(retryAt);
+  expect(await fill()).toEqual({ welcomed: 100, retryAt: retryAt + HOUR });
+});
+
+it("an address that is taken costs no sign-up", async () => {
+  const { t, signUp } = openDoor();
+  await signUp("ada@example.com");
+  const before = await t.query(api.signUps.quota, {});
+  expect(projectRateLimit(before, { now: START, count: 0 }).remaining).toBe(99);
+  expect(await thrownBy(signUp("ada@example.com"))).toMatchObject({ data: { kind: "EmailTaken" } });
+  expect(await t.query(api.signUps.quota, {})).toEqual(before);
+});
+
+it("closing an account makes no room for another sign-up", async () => {
+  const { t, signUp, fill } = openDoor();
+  const ada = await signUp("ada@example.com");
+  if (!ada.ok) throw new Error("Ada was refused.");
+  const { welcomed, retryAt } = await fill();
+  expect(welcomed).toBe(99);
+  await t.mutation(api.signUps.close, { user: ada.user });
+  expect(await signUp()).toEqual({ ok: false, retryAt });
+});

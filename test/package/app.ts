@@ -1,0 +1,85 @@
+/** A fresh app with the tarball installed, in a folder outside the project: what a user has after `npm install`. */
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { run } from "./shell.js";
+
+/**
+ * The strictest settings an app may have, checking the types of what it depends on, too. Not exactOptionalPropertyTypes:
+ * with that, Convex's own types reject every table that has an optional field.
+ */
+const TSCONFIG = {
+  compilerOptions: {
+    target: "ES2022",
+    lib: ["ES2022", "DOM", "DOM.Iterable"],
+    module: "ESNext",
+    moduleResolution: "Bundler",
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    noPropertyAccessFromIndexSignature: true,
+    noImplicitOverride: true,
+    noUnusedLocals: true,
+    noUnusedParameters: true,
+    verbatimModuleSyntax: true,
+    isolatedModules: true,
+    allowJs: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types: ["vite/client"],
+  },
+  include: ["convex"],
+};
+
+const VITEST_CONFIG = `import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: { environment: "edge-runtime", server: { deps: { inline: ["convex-test"] } } },
+});
+`;
+
+/** Writes the app of test/package/app into `folder` and installs the tarball and the versions that the project itself pins. */
+export function installApp(root: string, folder: string, tarball: string): void {
+  mkdirSync(folder);
+  cpSync(path.join(root, "test/package/app"), folder, { recursive: true });
+  const { devDependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
+    devDependencies: Record<string, string>;
+  };
+  const pinned = (names: string[]) => Object.fromEntries(names.map((name) => [name, devDependencies[name]]));
+  const manifest = {
+    name: "fresh-app",
+    private: true,
+    type: "module",
+    dependencies: { ...pinned(["convex"]), "convex-rate-limits": `file:${tarball}` },
+    devDependencies: pinned(["@edge-runtime/vm", "convex-test", "typescript", "vite", "vitest"]),
+  };
+  write(folder, "package.json", JSON.stringify(manifest));
+  write(folder, "tsconfig.json", JSON.stringify(TSCONFIG));
+  write(folder, "vitest.config.ts", VITEST_CONFIG);
+  run(folder, "npm", "install", "--no-audit", "--no-fund");
+}
+
+/** Plain Node, without a bundler, can load the entry points that hold code. */
+export function importInNode(folder: string): void {
+  const script = `
+    const { defineRateLimits, rateLimit } = await import("convex-rate-limits");
+    const { default: component } = await import("convex-rate-limits/convex.config.js");
+    if (![defineRateLimits, rateLimit].every((f) => typeof f === "function")) throw new Error("no functions");
+    if (component.componentDefinitionPath === "") throw new Error("no component");
+  `;
+  run(folder, process.execPath, "--input-type=module", "--eval", script);
+}
+
+/**
+ * Convex's own CLI bundles the app with the component and generates the app's types, which must equal those in
+ * test/package/app. False when the stub of a deployment that it needs is not beside the project.
+ */
+export function generate(root: string, folder: string): boolean {
+  const stub = path.resolve(root, "../shared/tools/offline-codegen.mjs");
+  if (!existsSync(stub)) return false;
+  run(folder, process.execPath, stub);
+  run(root, "diff", "-r", "test/package/app/convex/_generated", path.join(folder, "convex/_generated"));
+  return true;
+}
+
+function write(folder: string, file: string, text: string): void {
+  writeFileSync(path.join(folder, file), text);
+}

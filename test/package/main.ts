@@ -1,0 +1,43 @@
+/**
+ * Packs the package, looks into the tarball, installs it into a fresh app and uses it there. Needs the npm registry.
+ * Run it with `npm run check:package`.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { generate, importInNode, installApp } from "./app.js";
+import { run } from "./shell.js";
+import { faults, pack } from "./tarball.js";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const folder = mkdtempSync(path.join(os.tmpdir(), "convex-rate-limits-"));
+
+try {
+  const tarball = pack(root, folder);
+  const found = faults(root, tarball);
+  if (found.length > 0) throw new Error(found.join("\n"));
+  done("the tarball holds what it should");
+
+  run(root, "npx", "publint", "run", tarball.file, "--strict");
+  done("publint finds nothing");
+  run(root, "npx", "attw", tarball.file, "--profile", "esm-only");
+  done("attw finds nothing");
+
+  const app = path.join(folder, "app");
+  installApp(root, app, tarball.file);
+  done("the tarball installs into a fresh app");
+  importInNode(app);
+  done("Node loads it without a bundler");
+  run(app, "npx", "tsc", "-p", ".");
+  done("the app typechecks, declaration files included");
+  run(app, "npx", "vitest", "run");
+  done("the app's tests pass in both homes");
+  if (generate(root, app)) done("the Convex CLI bundles the app and generates the types it has");
+  else console.log("not checked: the Convex CLI on the app, for want of ../shared/tools/offline-codegen.mjs");
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function done(what: string): void {
+  console.log(`ok: ${what}`);
+}

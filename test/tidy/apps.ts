@@ -1,0 +1,88 @@
+/**
+ * The TypeScript blocks of one document, as the app that its reader would end up with. A block that begins with a comment
+ * such as "// convex/limits.ts" is that file; any other is a file of its own in convex/. When a document writes a file
+ * again, the app as it stood before is one app, and the rest of the document continues with the changed one.
+ */
+import type { Block } from "./blocks.js";
+
+export interface AppFile {
+  readonly text: string;
+  /** The block it comes from; none for what Convex would generate. */
+  readonly block: Block | undefined;
+}
+
+/** Paths within the app → files. */
+export type App = ReadonlyMap<string, AppFile>;
+
+const PATH = /^\/\/ ((?:convex|src)\/[\w./-]+\.tsx?)(?:$|\s)/;
+
+export function appsIn(blocks: readonly Block[]): App[] {
+  const apps: App[] = [];
+  let app = new Map<string, AppFile>();
+  for (const block of blocks) {
+    const named = PATH.exec(block.code)?.[1];
+    const path = named ?? `convex/line${block.line}.${block.language}`;
+    if (app.has(path)) {
+      apps.push(withGenerated(app));
+      // What stood alone was compiled with the app it stood in.
+      app = new Map([...app].filter(([file]) => !/^convex\/line\d+\./.test(file)));
+    }
+    // Without an import or an export it would be a script, whose names all scripts share.
+    app.set(path, { text: `${block.code}\nexport {};\n`, block });
+  }
+  apps.push(withGenerated(app));
+  return apps;
+}
+
+/** Adds what `npx convex dev` would generate: the same types, from the app's modules and schema. */
+function withGenerated(app: Map<string, AppFile>): App {
+  const modules = [...app.keys()].filter(
+    (file) => /^convex\/[\w/]+\.ts$/.test(file) && !/\/(schema|http|crons)\.ts$/.test(file),
+  );
+  const generated = {
+    api: apiOf(modules.map((file) => file.slice("convex/".length, -".ts".length))),
+    dataModel: app.has("convex/schema.ts") ? DATA_MODEL : `${DATA_MODEL_HEAD}export type DataModel = AnyDataModel;\n`,
+    server: SERVER,
+  };
+  const files = Object.entries(generated).map(
+    ([name, text]) => [`convex/_generated/${name}.ts`, { text, block: undefined }] as const,
+  );
+  return new Map([...app, ...files]);
+}
+
+function apiOf(modules: readonly string[]): string {
+  const name = (module: string) => module.replaceAll("/", "_");
+  return [
+    'import type { ApiFromModules, FilterApi, FunctionReference } from "convex/server";',
+    ...modules.map((module) => `import type * as ${name(module)} from "../${module}.js";`),
+    `declare const all: ApiFromModules<{ ${modules.map((module) => `"${module}": typeof ${name(module)}`).join("; ")} }>;`,
+    'export declare const api: FilterApi<typeof all, FunctionReference<any, "public">>;',
+    'export declare const internal: FilterApi<typeof all, FunctionReference<any, "internal">>;',
+    "export declare const components: {",
+    '  rateLimits: import("convex-rate-limits/_generated/component.js").ComponentApi<"rateLimits">;',
+    "};",
+  ].join("\n");
+}
+
+const DATA_MODEL_HEAD = `import type { AnyDataModel, DataModelFromSchemaDefinition, DocumentByName, TableNamesInDataModel } from "convex/server";
+import type { GenericId } from "convex/values";
+export type TableNames = TableNamesInDataModel<DataModel>;
+export type Doc<Table extends TableNames> = DocumentByName<DataModel, Table>;
+export type Id<Table extends TableNames> = GenericId<Table>;
+`;
+const DATA_MODEL = `${DATA_MODEL_HEAD}import type schema from "../schema.js";
+export type DataModel = DataModelFromSchemaDefinition<typeof schema>;
+`;
+const SERVER = `import type * as server from "convex/server";
+import type { DataModel } from "./dataModel.js";
+export declare const query: server.QueryBuilder<DataModel, "public">;
+export declare const internalQuery: server.QueryBuilder<DataModel, "internal">;
+export declare const mutation: server.MutationBuilder<DataModel, "public">;
+export declare const internalMutation: server.MutationBuilder<DataModel, "internal">;
+export declare const action: server.ActionBuilder<DataModel, "public">;
+export declare const internalAction: server.ActionBuilder<DataModel, "internal">;
+export declare const httpAction: server.HttpActionBuilder;
+export type QueryCtx = server.GenericQueryCtx<DataModel>;
+export type MutationCtx = server.GenericMutationCtx<DataModel>;
+export type ActionCtx = server.GenericActionCtx<DataModel>;
+`;

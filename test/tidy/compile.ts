@@ -1,0 +1,67 @@
+/** Compiles apps that exist in memory only, against the package as its exports show it. */
+import path from "node:path";
+import ts from "typescript";
+import type { App, AppFile } from "./apps.js";
+import { entryPoints, root } from "./files.js";
+import { options } from "./program.js";
+
+/** What the compiler has against the apps: "README.md:12 message". */
+export function faultsIn(apps: readonly App[]): string[] {
+  const files = new Map<string, AppFile>();
+  apps.forEach((app, index) => {
+    for (const [file, content] of app) files.set(path.join(root, `.docs/app${index}`, file), content);
+  });
+  const program = ts.createProgram([...files.keys()], settings(), hostWith(files));
+  return [...files].flatMap(([name, file]) => {
+    const source = program.getSourceFile(name);
+    const diagnostics = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+    return diagnostics.map(
+      (diagnostic) =>
+        `${placeOf(diagnostic, file, name)} ${ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n")}`,
+    );
+  });
+}
+
+/** The project's own settings, but the package is only what its exports say. */
+function settings(): ts.CompilerOptions {
+  const paths = [...entryPoints].map(([name, file]) => [
+    path.posix.join("convex-rate-limits", name),
+    [path.join(root, file)],
+  ]);
+  return {
+    ...options,
+    // An example may leave the use of its result to the reader.
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    paths: Object.fromEntries(paths) as Record<string, string[]>,
+  };
+}
+
+function hostWith(files: ReadonlyMap<string, AppFile>): ts.CompilerHost {
+  const host = ts.createCompilerHost(options);
+  const folders = new Set([...files.keys()].flatMap((file) => ancestors(file)));
+  const textOf = (name: string) => files.get(path.normalize(name))?.text;
+  return {
+    ...host,
+    fileExists: (name) => textOf(name) !== undefined || host.fileExists(name),
+    readFile: (name) => textOf(name) ?? host.readFile(name),
+    directoryExists: (name) => folders.has(path.normalize(name)) || ts.sys.directoryExists(name),
+    getSourceFile: (name, version, ...rest) => {
+      const text = textOf(name);
+      return text === undefined
+        ? host.getSourceFile(name, version, ...rest)
+        : ts.createSourceFile(name, text, version, true);
+    },
+  };
+}
+
+function ancestors(file: string): string[] {
+  const folder = path.dirname(file);
+  return folder === file ? [] : [folder, ...ancestors(folder)];
+}
+
+function placeOf(diagnostic: ts.Diagnostic, { block }: AppFile, name: string): string {
+  if (!block || !diagnostic.file || diagnostic.start === undefined) return path.relative(root, name);
+  const { line } = diagnostic.file.getLineAndCharacterOfPosition(diagnostic.start);
+  return `${block.source}:${block.line + line}`;
+}

@@ -1,0 +1,79 @@
+// @vitest-environment node
+import { existsSync, statSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { appsIn } from "./apps.js";
+import { allBlocks } from "./blocks.js";
+import { faultsIn } from "./compile.js";
+import { lines, manifest, markdown, read, root } from "./files.js";
+import { anchorsOf, linksIn } from "./links.js";
+
+const blocks = allBlocks();
+
+describe("a block of code", () => {
+  it("says plainly what language it is in", () => {
+    const languages = new Set(["ts", "tsx", "sh", "json", "text", "http"]);
+    const odd = blocks.filter(({ language }) => !languages.has(language));
+    expect(odd.map(({ source, line, language }) => `${source}:${line} ${language}`)).toEqual([]);
+  });
+
+  // The compiler takes 2 s on an idle machine, and several times that while coverage is counted on a busy one.
+  it("compiles when it is TypeScript, together with the other blocks of its document", { timeout: 60_000 }, () => {
+    const typescript = blocks.filter(({ language }) => /^tsx?$/.test(language));
+    const documents = [...new Set(typescript.map(({ source }) => source))];
+    const required = ["README.md", "docs/guide.md", "docs/migrating.md", "src/client.ts", "src/tables.ts"];
+    expect(documents).toEqual(expect.arrayContaining(required));
+    const apps = documents.flatMap((document) => appsIn(typescript.filter(({ source }) => source === document)));
+    expect(faultsIn(apps)).toEqual([]);
+  });
+});
+
+describe("a document", () => {
+  it("links to files and headings that exist", () => {
+    const broken = markdown.flatMap((file) =>
+      linksIn(read(file))
+        .filter((link) => !/^(https?:|mailto:)/.test(link))
+        .filter((link) => !resolves(file, link))
+        .map((link) => `${file} → ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("names only npm scripts that exist", () => {
+    const unknown = markdown.flatMap((file) =>
+      [...read(file).matchAll(/npm run ([\w:]+)/g)]
+        .filter(([, script]) => !Object.hasOwn(manifest.scripts, script ?? ""))
+        .map(([command]) => `${file}: ${command}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it("names no machine's folders", () => {
+    expect(markdown.filter((file) => /\/(work|home|root|tmp)\//.test(read(file)))).toEqual([]);
+  });
+});
+
+describe("the README", () => {
+  it("shows the two commands on its first screen", () => {
+    const firstScreen = lines("README.md").slice(0, 30).join("\n");
+    expect(firstScreen).toContain("npm ci && npm run demo");
+    expect(firstScreen).toContain("npm ci && npm test");
+  });
+
+  it("leads to every page of the docs", () => {
+    const links = linksIn(read("README.md")).map((link) => link.replace(/#.*$/, ""));
+    expect(links).toEqual(expect.arrayContaining(markdown.filter((file) => file.startsWith("docs/"))));
+  });
+});
+
+it("the architecture fits on 200 lines", () => {
+  expect(lines("ARCHITECTURE.md").length).toBeLessThanOrEqual(200);
+});
+
+function resolves(from: string, link: string): boolean {
+  const [target = "", anchor] = link.split("#");
+  const file = target === "" ? from : path.posix.join(path.posix.dirname(from), target);
+  if (!existsSync(path.join(root, file))) return false;
+  if (anchor === undefined) return true;
+  return statSync(path.join(root, file)).isFile() && anchorsOf(read(file)).has(anchor);
+}

@@ -1,0 +1,136 @@
+// @vitest-environment node
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { entryPoints, files, filesIn, lines, read } from "./files.js";
+import { openProgram, pathOf, walk } from "./program.js";
+
+const program = openProgram();
+const checker = program.getTypeChecker();
+const projectFiles = program.getSourceFiles().filter((file) => files.includes(pathOf(file)));
+const sources = projectFiles.filter((file) => pathOf(file).startsWith("src/"));
+const engine = sources.filter((file) => pathOf(file).startsWith("src/engine/"));
+
+/** "file:line text" for every node that `isWrong`. */
+function where(within: readonly ts.SourceFile[], isWrong: (node: ts.Node) => boolean): string[] {
+  const found: string[] = [];
+  for (const file of within) {
+    walk(file, (node) => {
+      if (!isWrong(node)) return;
+      const { line } = file.getLineAndCharacterOfPosition(node.getStart(file));
+      found.push(`${pathOf(file)}:${line + 1} ${node.getText(file)}`);
+    });
+  }
+  return found;
+}
+
+describe("the engine", () => {
+  it("is there to be checked", () => {
+    expect(engine.map(pathOf)).toContain("src/engine/decide.ts");
+  });
+
+  it("imports nothing but itself, and the types of the wire form", () => {
+    const foreign = where(engine, (node) => {
+      if (ts.isImportTypeNode(node)) return true;
+      if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) return true;
+      if (!ts.isImportDeclaration(node) && !ts.isExportDeclaration(node)) return false;
+      if (!node.moduleSpecifier) return false;
+      const module = (node.moduleSpecifier as ts.StringLiteral).text;
+      const ofTypes = ts.isImportDeclaration(node) && node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
+      return !/^\.\/\w+\.js$/.test(module) && !(module === "../validators.js" && ofTypes);
+    });
+    expect(foreign).toEqual([]);
+  });
+
+  it("knows no clock, no chance and no waiting", () => {
+    const pure = new Set(
+      "Array Error Infinity JSON Map Math Number Object Set String Boolean BigInt NaN undefined".split(" "),
+    );
+    const impure = where(engine, (node) => {
+      if (ts.isAwaitExpression(node) || node.kind === ts.SyntaxKind.AsyncKeyword) return true;
+      if (ts.isPropertyAccessExpression(node) && node.getText() === "Math.random") return true;
+      return ts.isIdentifier(node) && isGlobalValue(node) && !pure.has(node.text);
+    });
+    expect(impure).toEqual([]);
+  });
+});
+
+/** Whether an identifier stands for a value that comes from the platform, not from a file of the project. */
+function isGlobalValue(node: ts.Identifier): boolean {
+  const { parent } = node;
+  if (ts.isPropertyAccessExpression(parent) && parent.name === node) return false;
+  if (ts.isTypeReferenceNode(parent) || ts.isQualifiedName(parent) || ts.isExpressionWithTypeArguments(parent))
+    return false;
+  const declarations = checker.getSymbolAtLocation(node)?.declarations ?? [];
+  // None at all: globalThis and undefined.
+  return declarations.every((declaration) => declaration.getSourceFile().fileName.includes("node_modules"));
+}
+
+describe("the source", () => {
+  it("touches the database in src/store.ts only", () => {
+    const elsewhere = projectFiles.filter(
+      (file) => /^(src|convex)\//.test(pathOf(file)) && pathOf(file) !== "src/store.ts",
+    );
+    expect(where(elsewhere, (node) => ts.isIdentifier(node) && node.text === "db")).toEqual([]);
+  });
+
+  it("has no file of more than 200 lines", () => {
+    const long = [...filesIn("src"), ...filesIn("convex")].filter((file) => lines(file).length > 200);
+    expect(long).toEqual([]);
+  });
+
+  it("has no file named after nothing", () => {
+    const names = /(^|\/)(utils?|helpers?|shared|lib|common|misc)(\/|\.[^/]*$)/i;
+    expect(files.filter((file) => names.test(file))).toEqual([]);
+  });
+
+  it("exports nothing that nobody imports", { timeout: 60_000 }, () => {
+    const used = importedDeclarations();
+    const entries = new Set(entryPoints.values());
+    const dead = sources
+      .filter((file) => !entries.has(pathOf(file)))
+      .flatMap((file) => {
+        const module = checker.getSymbolAtLocation(file);
+        const exported = module ? checker.getExportsOfModule(module) : [];
+        return exported
+          .filter((symbol) => !symbol.declarations?.some((declaration) => used.has(declaration)))
+          .map((symbol) => `${pathOf(file)} ${symbol.name}`);
+      });
+    expect(dead).toEqual([]);
+  });
+
+  it("skips, focuses and postpones no test", () => {
+    const put = new RegExp(`\\b(it|test|describe)\\.(${["skip", "only", "todo", "fails"].join("|")})`);
+    expect(files.filter((file) => /\.tsx?$/.test(file) && put.test(read(file)))).toEqual([]);
+  });
+});
+
+/** The declarations that are named by another file than their own. */
+function importedDeclarations(): Set<ts.Declaration> {
+  const used = new Set<ts.Declaration>();
+  const use = (symbol: ts.Symbol | undefined, from: ts.SourceFile) => {
+    if (!symbol) return;
+    const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    for (const declaration of target.declarations ?? []) {
+      if (ts.isSourceFile(declaration)) {
+        // A namespace that is passed on whole: all of its exports may be reached.
+        for (const member of checker.getExportsOfModule(target)) use(member, from);
+      } else if (declaration.getSourceFile() !== from) {
+        used.add(declaration);
+      }
+    }
+  };
+  for (const file of projectFiles) {
+    walk(file, (node) => {
+      if (!ts.isIdentifier(node) || isModuleQualifier(node)) return;
+      use(checker.getSymbolAtLocation(node), file);
+    });
+  }
+  return used;
+}
+
+/** `import * as module`, and the `module` of `module.member`: the member is what is used. */
+function isModuleQualifier(node: ts.Identifier): boolean {
+  return (
+    ts.isNamespaceImport(node.parent) || (ts.isPropertyAccessExpression(node.parent) && node.parent.expression === node)
+  );
+}
