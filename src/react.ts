@@ -60,6 +60,17 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
 }
 
 /**
+ * A function that tells the server's time, in milliseconds since the epoch; the same function in every render. For displays
+ * that move between two renders of `useRateLimit`, such as a gauge: they decide for themselves how often to look.
+ *
+ * The clock is the one that `useRateLimit` measures with `getServerTime`; until then, and without, it is the browser's.
+ */
+export function useServerNow(): () => number {
+  const clock = serverClockOf(useConvex());
+  return useCallback(() => clock.now(), [clock]);
+}
+
+/**
  * Whole seconds until a moment of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once a
  * second. Undefined without a moment, and on the server.
  *

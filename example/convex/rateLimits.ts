@@ -2,7 +2,7 @@
 import { defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import { components } from "./_generated/api.js";
 
-export const { rateLimit, checkRateLimit, resetRateLimit, getRateLimit } = defineRateLimits(
+export const { rateLimit, checkRateLimit, resetRateLimit, getRateLimit, exposeRateLimit } = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
     sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true },

@@ -1,6 +1,7 @@
 import { rateLimitTables } from "convex-rate-limits";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
+import { playgroundTables } from "./playgroundTables.js";
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
@@ -50,6 +51,8 @@ export default defineSchema({
   reports: defineTable({ user: v.id("users"), title: v.string() }).index("by_user", ["user"]),
 
   feedback: defineTable({ user: v.id("users"), text: v.string() }).index("by_user", ["user"]),
+
+  ...playgroundTables,
 
   // Home A, for feedback.ts. The other modules' limits live in the component's own tables.
   ...rateLimitTables,

@@ -8,7 +8,7 @@ import {
   type RateLimitSnapshot,
   SECOND,
 } from "convex-rate-limits";
-import { useRateLimit, type UseRateLimitOptions } from "convex-rate-limits/react";
+import { useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
@@ -341,6 +341,19 @@ describe("with the server's time", () => {
     expect(hook.status).toMatchObject({ ok: false });
     pass(1);
     expect(hook.status).toMatchObject({ ok: true });
+  });
+
+  it("useServerNow tells the same time, always through the same function", async () => {
+    vi.setSystemTime(NOW - 5 * MINUTE);
+    const client = new FakeClient();
+    const { result, rerender } = renderHook(() => useServerNow(), { wrapper: client.wrapper });
+    const now = result.current;
+    expect(now()).toBe(NOW - 5 * MINUTE);
+    render(client, { getServerTime });
+    await say(NOW, client);
+    rerender();
+    expect(result.current).toBe(now);
+    expect(now()).toBe(NOW);
   });
 
   it("a slow answer makes the clock late, never early", async () => {
