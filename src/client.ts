@@ -7,6 +7,7 @@ import { type Definitions, parseDefinitions } from "./definitions.js";
 import { checkName } from "./engine/demand.js";
 import { badField, misuse } from "./engine/misuse.js";
 import { rateLimited } from "./errors.js";
+import { type AnyExposeArgs, expose } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
 import { parseList } from "./list.js";
 import type { RateLimits } from "./rateLimits.js";
@@ -93,6 +94,8 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
       return await home.reset(ctx, { name: limit.name, key });
     },
     getRateLimit: async (ctx, args: AnyBucketArgs) => await home.get(ctx, lookUp(args)),
+    exposeRateLimit: (name: string, args: AnyExposeArgs) =>
+      expose(name, args, { check: lookUp, get: (ctx, bucket) => home.get(ctx, lookUp(bucket)) }),
     scheduleRateLimited: async <Fn extends SchedulableFunctionReference>(
       ctx: Parameters<typeof scheduleReserved>[0] & Contexts["mutation"],
       { name, key, config, count = 1, spread = 0 }: AnyBucketArgs & { count?: number; spread?: number },

@@ -12,12 +12,14 @@ export type {
 export { defineRateLimits } from "./client.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
+export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./expose.js";
 export type { ComponentHome, TablesHome } from "./home.js";
 export {
   adjustRateLimit,
   cancelRateLimited,
   checkRateLimit,
   checkRateLimitAll,
+  exposeRateLimit,
   getRateLimit,
   listRateLimits,
   rateLimit,

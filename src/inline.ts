@@ -1,8 +1,9 @@
 /** The functions in their free form: the config comes with the call, and so may the component. */
-import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
+import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
 import type { AdjustArgs, BucketArgs, DemandArgs, ListArgs, RateLimitArgs, ScheduleArgs, ThrowsArg } from "./args.js";
 import { defineRateLimits } from "./client.js";
+import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
 import type { RateLimits } from "./rateLimits.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
@@ -95,6 +96,14 @@ export function getRateLimit(ctx: TablesHome["query"], args: InlineBucket): Prom
 export function getRateLimit(ctx: ComponentHome["query"], args: InlineBucket & InComponent): Promise<RateLimitSnapshot>;
 export function getRateLimit(ctx: Some<"query">, args: InlineBucket & AnyHome): Promise<RateLimitSnapshot> {
   return limitsAt(args).getRateLimit(ctx as Both<"query">, args);
+}
+
+/** `exposeRateLimit` of `defineRateLimits`, with the config (and the component) in the call. */
+export function exposeRateLimit<DataModel extends GenericDataModel = GenericDataModel>(
+  name: string,
+  { component, ...args }: ExposeArgs<object, string, DataModel> & AnyHome,
+): ExposedRateLimit {
+  return limitsAt(component ? { component } : {}).exposeRateLimit<string, DataModel>(name, args);
 }
 
 type BucketName = Omit<InlineBucket, "config">;

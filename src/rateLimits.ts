@@ -1,5 +1,11 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
-import type { FunctionReference, OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
+import type {
+  FunctionReference,
+  GenericDataModel,
+  OptionalRestArgs,
+  SchedulableFunctionReference,
+  Scheduler,
+} from "convex/server";
 import type {
   AdjustArgs,
   BucketArgs,
@@ -10,6 +16,7 @@ import type {
   ScheduleArgs,
   ThrowsArg,
 } from "./args.js";
+import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { ComponentHome, TablesHome } from "./home.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type {
@@ -77,6 +84,15 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
     ctx: Contexts["query"],
     args: BucketArgs<Limits, Name>,
   ) => Promise<RateLimitSnapshot>;
+
+  /**
+   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
+   * the client's wish) to the key; a client can choose neither name nor config nor shards.
+   */
+  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
+    name: Name,
+    args: ExposeArgs<Limits, Name, DataModel>,
+  ) => ExposedRateLimit;
 
   /**
    * Reserves tokens and schedules `fn` with `args` for the moment at which they exist: now, or at the reserved moment, plus a

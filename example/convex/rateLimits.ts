@@ -13,6 +13,7 @@ export const {
   cancelRateLimited,
   listRateLimits,
   sweepRateLimits,
+  exposeRateLimit,
 } = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */

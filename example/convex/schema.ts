@@ -1,6 +1,7 @@
 import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
+import { playgroundTables } from "./playgroundTables.js";
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
@@ -62,6 +63,8 @@ export default defineSchema({
   uploads: defineTable({ user: v.id("users"), team: v.string(), file: v.string() }).index("by_team", ["team"]),
 
   feedback: defineTable({ user: v.id("users"), text: v.string() }).index("by_user", ["user"]),
+
+  ...playgroundTables,
 
   // Home A, for feedback.ts. The other modules' limits live in the component's own tables.
   ...rateLimitTables,

@@ -17,6 +17,8 @@ import type * as logins from "../logins.js";
 import type * as messages from "../messages.js";
 import type * as passwords from "../passwords.js";
 import type * as plans from "../plans.js";
+import type * as playground from "../playground.js";
+import type * as playgroundTables from "../playgroundTables.js";
 import type * as rateLimits from "../rateLimits.js";
 import type * as signUps from "../signUps.js";
 import type * as thirdParty from "../thirdParty.js";
@@ -39,6 +41,8 @@ declare const fullApi: ApiFromModules<{
   messages: typeof messages;
   passwords: typeof passwords;
   plans: typeof plans;
+  playground: typeof playground;
+  playgroundTables: typeof playgroundTables;
   rateLimits: typeof rateLimits;
   signUps: typeof signUps;
   thirdParty: typeof thirdParty;

@@ -1,0 +1,93 @@
+/** The embedded backend behind a Node.js HTTP server, as the official clients expect a deployment. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import { type App, openBackend } from "./backend.js";
+import { answer, isForBackend } from "./httpApi.js";
+import { LiveQueries } from "./liveQueries.js";
+import { MutationLog } from "./mutationLog.js";
+import { Session } from "./session.js";
+
+/** A client that hears nothing for 30 s thinks that the connection is lost. */
+const PING_INTERVAL_MS = 15_000;
+
+export interface EmbeddedServer {
+  /** Answers what is for the backend; anything else is not touched, and the result is false. */
+  handle(request: IncomingMessage, response: ServerResponse): boolean;
+  /** The same, for upgrades to a WebSocket. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
+  /** To be called when the app's functions have changed: all queries run again. The data stays. */
+  invalidate(): void;
+  close(): void;
+}
+
+export function openServer(app: App): EmbeddedServer {
+  const sessions = new Set<Session>();
+  const backend = openBackend(app, (table) => {
+    queries.tableChanged(table);
+  });
+  const queries = new LiveQueries(backend.run, () => {
+    for (const session of sessions) session.transition();
+  });
+  const mutations = new MutationLog();
+  const sockets = new WebSocketServer({ noServer: true });
+  const pinging = setInterval(() => {
+    for (const session of sessions) session.ping();
+  }, PING_INTERVAL_MS);
+
+  sockets.on("connection", (socket) => {
+    const session = new Session(socket, backend, queries, mutations);
+    sessions.add(session);
+    socket.on("message", (data: Buffer) => {
+      try {
+        session.receive(data.toString("utf8"));
+      } catch (error) {
+        // 1008: the client has broken the rules.
+        socket.close(1008, String(error).slice(0, 100));
+      }
+    });
+    socket.on("close", () => {
+      sessions.delete(session);
+      session.close();
+    });
+  });
+
+  return {
+    handle: (request, response) => {
+      if (!isForBackend(request.url ?? "")) return false;
+      if (isFromElsewhere(request) && !request.url?.startsWith("/http/")) {
+        response.writeHead(403).end("The embedded backend answers pages of its own origin only.");
+        return true;
+      }
+      void answer(backend, request, response);
+      return true;
+    },
+    upgrade: (request, socket, head) => {
+      if (!/^\/api\/[^/]+\/sync$/.test(request.url ?? "")) return false;
+      if (isFromElsewhere(request)) {
+        socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+        return true;
+      }
+      sockets.handleUpgrade(request, socket, head, (client) => sockets.emit("connection", client));
+      return true;
+    },
+    invalidate: () => {
+      queries.everythingChanged();
+    },
+    close: () => {
+      clearInterval(pinging);
+      backend.close();
+      for (const client of sockets.clients) client.terminate();
+      sockets.close();
+    },
+  };
+}
+
+/**
+ * Whether a browser has sent this for the page of another site, or under a name that is not this machine's: any page may make a
+ * browser send requests to this machine, and any name may be made to lead here.
+ */
+function isFromElsewhere({ headers: { origin, host = "" } }: IncomingMessage): boolean {
+  if (!/^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(host)) return true;
+  return origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host);
+}

@@ -1,0 +1,76 @@
+/** Vite serves the page and, on the same port, the backend: in development, and for the built page (vite preview). */
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { type Connect, createServer, type Plugin, type ViteDevServer } from "vite";
+import type { App } from "./backend.js";
+import { type EmbeddedServer, openServer } from "./server.js";
+
+/** Path within Vite's root. */
+const APP = "/embedded/app.ts";
+
+export function embeddedConvex(): Plugin {
+  let embedded: EmbeddedServer | undefined;
+  return {
+    name: "embedded-convex",
+    async configureServer(vite) {
+      embedded = await openOn(vite, vite);
+    },
+    async configurePreviewServer(preview) {
+      // The built page has no module loader; this one only loads, and listens to nothing.
+      const loader = await createServer({
+        root: preview.config.root,
+        configFile: false,
+        resolve: { alias: preview.config.resolve.alias },
+        server: { middlewareMode: true, ws: false, watch: null },
+        appType: "custom",
+        optimizeDeps: { noDiscovery: true },
+        logLevel: "error",
+      });
+      await openOn(preview, loader);
+    },
+    hotUpdate() {
+      embedded?.invalidate();
+    },
+  };
+}
+
+async function openOn(
+  listener: { httpServer: ViteDevServer["httpServer"] | Server; middlewares: Connect.Server },
+  loader: ViteDevServer,
+): Promise<EmbeddedServer> {
+  const embedded = openServer(await loadApp(loader));
+  listener.middlewares.use((request, response, next) => {
+    if (!embedded.handle(request, response)) next();
+  });
+  listener.httpServer?.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Vite has its own WebSocket on the same port, and answers what is not for the backend.
+    embedded.upgrade(request, socket, head);
+  });
+  listener.httpServer?.once("listening", () => {
+    console.log("\n  Embedded Convex backend: for development, in memory. It forgets everything when it stops.\n");
+  });
+  listener.httpServer?.once("close", () => {
+    embedded.close();
+    if (loader !== listener) void loader.close();
+  });
+  return embedded;
+}
+
+/** The app, whose modules are looked up again at each call: Vite has them cached until a file changes. */
+async function loadApp(vite: ViteDevServer): Promise<App> {
+  const load = async () => ((await vite.ssrLoadModule(APP)) as { default: App }).default;
+  const app = await load();
+  const reloading = (modulesOf: (app: App) => App["modules"]) =>
+    Object.fromEntries(
+      Object.keys(modulesOf(app)).map((path) => [path, async () => await modulesOf(await load())[path]?.()]),
+    );
+  const components = Object.entries(app.components ?? {}).map(([name, { schema }]) => [
+    name,
+    { schema, modules: reloading((current) => current.components?.[name]?.modules ?? {}) },
+  ]);
+  return {
+    schema: app.schema,
+    modules: reloading(({ modules }) => modules),
+    components: Object.fromEntries(components) as NonNullable<App["components"]>,
+  };
+}

@@ -1,0 +1,53 @@
+import type { RateLimitSnapshot } from "convex-rate-limits";
+import { levelAt } from "../level.js";
+import { useMoment } from "../useMoment.js";
+
+/** The bucket: tokens to the right of zero, what it owes to reservations to the left. */
+export function Gauge({ snapshot }: { snapshot: RateLimitSnapshot | undefined }) {
+  const now = useMoment(50);
+  if (!snapshot) {
+    return (
+      <div className="flex h-24 flex-col gap-3" aria-busy="true">
+        <div className="skeleton h-10 w-28" />
+        <div className="skeleton h-9 w-full" />
+      </div>
+    );
+  }
+  const { config } = snapshot;
+  const { capacity = config.rate, maxReserved = 0 } = config;
+  const level = levelAt(config, snapshot, now);
+  const owed = Math.max(0, -level);
+  const width = Math.max(1e-9, capacity + maxReserved);
+  const percent = (tokens: number) => `${(tokens / width) * 100}%`;
+  const says = owed > 0 ? `${owed.toFixed(1)} tokens owed` : `${level.toFixed(1)} of ${capacity} tokens`;
+  return (
+    <div className="h-24" role="img" aria-label={`The bucket holds ${level.toFixed(0)} of ${capacity} tokens.`}>
+      <p className="flex h-10 items-baseline gap-2">
+        <span className={`text-4xl font-semibold tracking-tight ${owed > 0 ? "text-later" : "text-go"}`}>
+          {level.toFixed(1).replace("-", "−")}
+        </span>
+        <span className="text-sm text-muted">{says.replace(/^\S+ /, "")}</span>
+      </p>
+      <div className="relative mt-2 h-8 overflow-hidden rounded-lg bg-well ring-1 ring-line ring-inset">
+        <div
+          className="hatched absolute inset-y-0"
+          style={{ left: percent(maxReserved - owed), width: percent(owed) }}
+        />
+        <div
+          className="absolute inset-y-0 bg-go"
+          style={{ left: percent(maxReserved), width: percent(Math.max(0, level)) }}
+        />
+        {maxReserved > 0 && (
+          <div className="absolute inset-y-0 w-0.5 -translate-x-1/2 bg-ink" style={{ left: percent(maxReserved) }} />
+        )}
+      </div>
+      <div className="relative mt-1 h-4 text-xs text-muted">
+        {maxReserved > 0 && <span className="absolute left-0">−{maxReserved}</span>}
+        <span className="absolute -translate-x-1/2" style={{ left: maxReserved > 0 ? percent(maxReserved) : "0.4em" }}>
+          0
+        </span>
+        <span className="absolute right-0">{capacity}</span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,16 @@
+import { useConvex } from "convex/react";
+import { useCallback, useSyncExternalStore } from "react";
+
+/** Whether there is a connection now; renders only when that changes. */
+export function useIsOnline(): boolean {
+  const client = useConvex();
+  const subscribe = useCallback((onChange: () => void) => client.subscribeToConnectionState(onChange), [client]);
+  return useSyncExternalStore(subscribe, () => client.connectionState().isWebSocketConnected);
+}
+
+/** Whether there has ever been one. */
+export function useHasConnected(): boolean {
+  const client = useConvex();
+  const subscribe = useCallback((onChange: () => void) => client.subscribeToConnectionState(onChange), [client]);
+  return useSyncExternalStore(subscribe, () => client.connectionState().hasEverConnected);
+}

@@ -1,0 +1,161 @@
+/** A small app that shows each thing a client can meet; with a component, a scheduler and HTTP actions. */
+import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import rateLimits from "convex-rate-limits/test";
+import {
+  actionGeneric,
+  defineSchema,
+  defineTable,
+  httpActionGeneric,
+  httpRouter,
+  internalMutationGeneric,
+  internalQueryGeneric,
+  makeFunctionReference,
+  mutationGeneric,
+  queryGeneric,
+} from "convex/server";
+import { ConvexError, v } from "convex/values";
+import type { App } from "../../example/embedded/backend.js";
+import { component } from "../homes.js";
+
+const schema = defineSchema({
+  notes: defineTable({ text: v.string() }),
+  other: defineTable({ n: v.number() }),
+});
+
+const limits = defineRateLimits(
+  { write: { kind: "token bucket", rate: 3, period: MINUTE, keyed: true } },
+  { component },
+);
+
+type Args = Record<string, unknown>;
+const query = (name: string) => makeFunctionReference<"query", Args, unknown>(name);
+const mutation = (name: string) => makeFunctionReference<"mutation", Args, unknown>(name);
+const action = (name: string) => makeFunctionReference<"action", Args, unknown>(name);
+
+/** References to the functions below, and to some that are not there, as a client has them: it may say anything. */
+export const refs = {
+  list: query("notes:list"),
+  countOther: query("notes:countOther"),
+  failQuery: query("notes:failQuery"),
+  echo: query("notes:echo"),
+  getRateLimit: query("notes:getRateLimit"),
+  add: mutation("notes:add"),
+  addLater: mutation("notes:addLater"),
+  cancel: mutation("notes:cancel"),
+  addAndFail: mutation("notes:addAndFail"),
+  crash: mutation("notes:crash"),
+  nothing: mutation("notes:nothing"),
+  write: mutation("notes:write"),
+  getServerTime: mutation("notes:getServerTime"),
+  addMany: action("notes:addMany"),
+  failAction: action("notes:failAction"),
+  secret: query("notes:secret"),
+  forbidden: mutation("notes:forbidden"),
+  unknownAction: action("notes:unknown"),
+};
+export const unreachable = [
+  "notes:unknown",
+  "notes:secret",
+  "notes:notAFunction",
+  "notes:constructor",
+  "constructor:constructor",
+  "nowhere:list",
+  "_generated/api:default",
+  "../notes:list",
+].map(query);
+
+/** How often each query has run. */
+export const runs = { list: 0, countOther: 0 };
+
+const notes = {
+  list: queryGeneric({
+    args: {},
+    handler: async (ctx) => {
+      runs.list++;
+      return (await ctx.db.query("notes").collect()).map(({ text }) => text as string);
+    },
+  }),
+  countOther: queryGeneric(async (ctx) => {
+    runs.countOther++;
+    return (await ctx.db.query("other").collect()).length;
+  }),
+  add: mutationGeneric({
+    args: { text: v.string() },
+    handler: async (ctx, { text }) => await ctx.db.insert("notes", { text }),
+  }),
+  addMany: actionGeneric({
+    args: { texts: v.array(v.string()) },
+    handler: async (ctx, { texts }) => {
+      for (const text of texts) await ctx.runMutation(refs.add, { text });
+      return texts.length;
+    },
+  }),
+  addLater: mutationGeneric({
+    args: { text: v.string(), inMs: v.number() },
+    handler: async (ctx, { text, inMs }) => await ctx.scheduler.runAfter(inMs, refs.add, { text }),
+  }),
+  cancel: mutationGeneric({
+    args: { job: v.id("_scheduled_functions") },
+    handler: async (ctx, { job }) => {
+      await ctx.scheduler.cancel(job);
+    },
+  }),
+  addAndFail: mutationGeneric({
+    args: {},
+    handler: async (ctx) => {
+      await ctx.db.insert("notes", { text: "never" });
+      throw new ConvexError({ kind: "Full", most: 3n });
+    },
+  }),
+  failQuery: queryGeneric(() => {
+    throw new ConvexError("no data");
+  }),
+  crash: mutationGeneric(() => {
+    throw new Error("a bug");
+  }),
+  failAction: actionGeneric(() => {
+    throw new ConvexError({ kind: "Broken" });
+  }),
+  echo: queryGeneric({ args: { value: v.any() }, handler: (_ctx, { value }) => value as unknown }),
+  nothing: mutationGeneric(() => undefined),
+  secret: internalQueryGeneric(() => "secret"),
+  forbidden: internalMutationGeneric(async (ctx) => {
+    await ctx.db.insert("notes", { text: "forbidden" });
+  }),
+  write: mutationGeneric({
+    args: { user: v.string() },
+    handler: (ctx, { user }) => limits.rateLimit(ctx, { name: "write", key: user }),
+  }),
+  ...limits.exposeRateLimit("write", { key: (_ctx, wish) => wish ?? "nobody" }),
+  notAFunction: "text",
+};
+
+const http = httpRouter();
+http.route({
+  path: "/notes",
+  method: "POST",
+  handler: httpActionGeneric(async (ctx, request) => {
+    const text = await request.text();
+    if (text === "") return new Response("empty", { status: 422 });
+    await ctx.runMutation(refs.add, { text });
+    return Response.json(
+      { text, by: request.headers.get("x-user"), query: new URL(request.url).search },
+      { status: 201, headers: { "x-limit": "3" } },
+    );
+  }),
+});
+
+const load =
+  <Module>(module: Module) =>
+  async () =>
+    await Promise.resolve(module);
+
+export const app: App = {
+  schema,
+  modules: {
+    "./_generated/api.js": load({}),
+    "./notes.ts": load(notes),
+    "./http.ts": load({ default: http }),
+  },
+  components: { rateLimits: { schema: rateLimits.schema, modules: rateLimits.modules } },
+};

@@ -1,0 +1,84 @@
+/** A Convex client without a server: the test says what the server would. */
+import { ConvexProvider, type ConvexReactClient } from "convex/react";
+import { makeFunctionReference } from "convex/server";
+import { createElement, type ReactNode } from "react";
+import type { RateLimitQuery, ServerTimeMutation } from "convex-rate-limits/react";
+import type { RateLimitSnapshot } from "convex-rate-limits";
+
+export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRateLimit");
+export const getServerTime: ServerTimeMutation = makeFunctionReference("limits:getServerTime");
+
+export class FakeClient {
+  private readonly results = new Map<string, RateLimitSnapshot>();
+  private readonly queryListeners = new Set<() => void>();
+  private readonly connectionListeners = new Set<() => void>();
+  private connection = { isWebSocketConnected: true, connectionCount: 1 };
+  /** Questions for the server's time that have not been answered. */
+  private questions: ((time: number | Error) => void)[] = [];
+  asked = 0;
+
+  /** The query's result, for a wish; to all that look at it. */
+  show(snapshot: RateLimitSnapshot, key?: string): void {
+    this.results.set(JSON.stringify(key === undefined ? {} : { key }), snapshot);
+    for (const listener of this.queryListeners) listener();
+  }
+
+  answer(time: number | Error): void {
+    const questions = this.questions;
+    this.questions = [];
+    for (const question of questions) question(time);
+  }
+
+  disconnect(): void {
+    this.connect({ ...this.connection, isWebSocketConnected: false });
+  }
+
+  reconnect(): void {
+    this.connect({ isWebSocketConnected: true, connectionCount: this.connection.connectionCount + 1 });
+  }
+
+  get watchers(): number {
+    return this.queryListeners.size + this.connectionListeners.size;
+  }
+
+  /** What React needs around the hooks. */
+  readonly wrapper = ({ children }: { children?: ReactNode }): ReactNode =>
+    createElement(ConvexProvider, { client: this as unknown as ConvexReactClient, children });
+
+  // From here on: what the hooks use of a ConvexReactClient.
+
+  watchQuery(_query: unknown, args: object) {
+    return {
+      onUpdate: (listener: () => void) => {
+        this.queryListeners.add(listener);
+        return () => this.queryListeners.delete(listener);
+      },
+      localQueryResult: () => this.results.get(JSON.stringify(args)),
+      journal: () => undefined,
+    };
+  }
+
+  mutation(): Promise<number> {
+    this.asked++;
+    return new Promise((resolve, reject) => {
+      this.questions.push((time) => {
+        if (typeof time === "number") resolve(time);
+        else reject(time);
+      });
+    });
+  }
+
+  connectionState() {
+    return this.connection;
+  }
+
+  subscribeToConnectionState(listener: () => void): () => void {
+    this.connectionListeners.add(listener);
+    return () => this.connectionListeners.delete(listener);
+  }
+
+  private connect(connection: FakeClient["connection"]): void {
+    this.connection = connection;
+    for (const listener of this.connectionListeners) listener();
+  }
+}

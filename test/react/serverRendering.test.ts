@@ -1,0 +1,58 @@
+// @vitest-environment jsdom
+import { act } from "@testing-library/react";
+import { MINUTE, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
+import { useCountdown, useRateLimit } from "convex-rate-limits/react";
+import { createElement, type ReactNode } from "react";
+import { hydrateRoot, type Root } from "react-dom/client";
+import { renderToString } from "react-dom/server";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { FakeClient, getRateLimit } from "./fakeClient.js";
+
+const NOW = 1_800_000_000_000;
+const empty: RateLimitSnapshot = {
+  name: "send",
+  value: 0,
+  ts: NOW,
+  config: { kind: "token bucket", rate: 1, period: 90 * SECOND, capacity: 1 },
+};
+
+let root: Root | undefined;
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  act(() => root?.unmount());
+  document.body.innerHTML = "";
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+function Limit(): ReactNode {
+  const { status } = useRateLimit(getRateLimit);
+  const seconds = useCountdown(NOW + 90 * SECOND);
+  return createElement("p", null, status ? `ok ${status.ok}` : "loading", " ", seconds ?? "…");
+}
+
+const page = (client: FakeClient) => createElement(client.wrapper, null, createElement(Limit));
+
+it("the server renders no answer that depends on the moment, so hydration finds what it expects", () => {
+  const errors = vi.spyOn(console, "error").mockReturnValue();
+  const client = new FakeClient();
+  // The worst case: both sides know the snapshot, and a minute lies between them.
+  client.show(empty);
+  const html = renderToString(page(client));
+  expect(html).toContain("loading");
+
+  vi.setSystemTime(NOW + MINUTE);
+  const container = document.createElement("div");
+  container.innerHTML = html;
+  document.body.append(container);
+  const mismatches: unknown[] = [];
+  act(() => {
+    root = hydrateRoot(container, page(client), { onRecoverableError: (error) => mismatches.push(error) });
+  });
+
+  expect(mismatches).toEqual([]);
+  expect(errors).not.toHaveBeenCalled();
+  expect(container.textContent).toBe("ok false 30");
+});

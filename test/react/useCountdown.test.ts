@@ -1,0 +1,93 @@
+// @vitest-environment jsdom
+import { act, cleanup, renderHook } from "@testing-library/react";
+import { MINUTE, SECOND } from "convex-rate-limits";
+import { useCountdown, useRateLimit } from "convex-rate-limits/react";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
+
+const NOW = 1_800_000_000_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+});
+
+function render(moment: number | undefined, wrapper?: FakeClient["wrapper"]) {
+  const seen: (number | undefined)[] = [];
+  const hook = renderHook(
+    (given: number | undefined) => {
+      const seconds = useCountdown(given);
+      seen.push(seconds);
+      return seconds;
+    },
+    { initialProps: moment, ...(wrapper && { wrapper }) },
+  );
+  return { ...hook, seen };
+}
+
+const pass = (ms: number) => {
+  act(() => {
+    vi.advanceTimersByTime(ms);
+  });
+};
+
+it("counts whole seconds down to 0, rendering once for each", () => {
+  const { seen } = render(NOW + 3 * SECOND);
+  for (let step = 0; step < 50; step++) pass(100);
+  expect(seen).toEqual([3, 2, 1, 0]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it("rounds up, so that 0 means over", () => {
+  const { result } = render(NOW + 1001);
+  expect(result.current).toBe(2);
+  pass(1);
+  expect(result.current).toBe(1);
+  pass(999);
+  expect(result.current).toBe(1);
+  pass(1);
+  expect(result.current).toBe(0);
+});
+
+it("is 0 for a moment that is past, and undefined without one", () => {
+  const { result, rerender } = render(NOW - 1);
+  expect(result.current).toBe(0);
+  rerender(undefined);
+  expect(result.current).toBeUndefined();
+  expect(vi.getTimerCount()).toBe(0);
+  rerender(NOW + SECOND);
+  expect(result.current).toBe(1);
+});
+
+it("counts down months", () => {
+  const { result, seen } = render(NOW + 100 * 24 * 60 * MINUTE);
+  expect(result.current).toBe(100 * 24 * 3600);
+  pass(SECOND);
+  expect(result.current).toBe(100 * 24 * 3600 - 1);
+  expect(seen).toHaveLength(2);
+});
+
+it("goes by the server's clock wherever the page has measured it", async () => {
+  vi.setSystemTime(NOW - 5 * MINUTE);
+  const client = new FakeClient();
+  client.show({ name: "send", value: 0, ts: NOW, config: { kind: "token bucket", rate: 1, period: 10 * SECOND } });
+  renderHook(() => useRateLimit(getRateLimit, { getServerTime }), { wrapper: client.wrapper });
+  const { result } = render(NOW + 10 * SECOND, client.wrapper);
+  await act(async () => {
+    client.answer(NOW);
+    await Promise.resolve();
+  });
+  expect(result.current).toBe(10);
+  pass(10 * SECOND);
+  expect(result.current).toBe(0);
+});
+
+it("leaves no timer behind", () => {
+  const { unmount } = render(NOW + MINUTE);
+  expect(vi.getTimerCount()).toBe(1);
+  unmount();
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -1,0 +1,455 @@
+// @vitest-environment jsdom
+import { act, cleanup, renderHook } from "@testing-library/react";
+import {
+  DAY,
+  MINUTE,
+  projectRateLimit,
+  type RateLimitConfig,
+  type RateLimitSnapshot,
+  SECOND,
+} from "convex-rate-limits";
+import { useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
+
+const NOW = 1_800_000_000_000;
+const tenASecond: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
+const empty: RateLimitSnapshot = { name: "send", value: 0, ts: NOW, config: tenASecond };
+const oneADay: RateLimitSnapshot = {
+  name: "report",
+  value: 0,
+  ts: NOW,
+  config: { kind: "token bucket", rate: 1, period: DAY, capacity: 1 },
+};
+const window: RateLimitSnapshot = {
+  name: "call",
+  value: 0,
+  ts: NOW,
+  config: { kind: "fixed window", rate: 5, period: MINUTE, capacity: 10, start: NOW - 20 * SECOND },
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Renders the hook, and counts. */
+function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { strict = false } = {}) {
+  const results: ReturnType<typeof useRateLimit>[] = [];
+  const hook = renderHook(
+    (given: UseRateLimitOptions | "skip" | undefined) => {
+      const result = useRateLimit(getRateLimit, given);
+      results.push(result);
+      return result;
+    },
+    { initialProps: options, wrapper: client.wrapper, reactStrictMode: strict },
+  );
+  return {
+    rerender: hook.rerender,
+    unmount: hook.unmount,
+    get status() {
+      return hook.result.current.status;
+    },
+    get check() {
+      return hook.result.current.check;
+    },
+    get result() {
+      return hook.result.current;
+    },
+    /** Renders since the first one and the second, which convex's useQuery makes of it. */
+    get renders() {
+      return results.length - 2;
+    },
+  };
+}
+
+const pass = (ms: number) => {
+  act(() => {
+    vi.advanceTimersByTime(ms);
+  });
+};
+const say = async (time: number | Error, client: FakeClient) => {
+  await act(async () => {
+    client.answer(time);
+    await Promise.resolve();
+  });
+};
+
+describe("status", () => {
+  it("is undefined while loading, and then the projection of the snapshot", () => {
+    const client = new FakeClient();
+    const hook = render(client);
+    expect(hook.status).toBeUndefined();
+    expect(hook.check()).toBeUndefined();
+    act(() => {
+      client.show(empty);
+    });
+    expect(hook.status).toEqual(projectRateLimit(empty, { now: NOW }));
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
+  });
+
+  it("changes by itself when the wait ends, not a millisecond earlier", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client);
+    pass(99);
+    expect(hook.status).toMatchObject({ ok: false });
+    pass(1);
+    expect(hook.status).toEqual(projectRateLimit(empty, { now: NOW + 100 }));
+  });
+
+  it("renders when the wait ends and when the bucket is full, and then never again", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client);
+    pass(999);
+    expect(hook.renders).toBe(1);
+    pass(1);
+    expect(hook.renders).toBe(2);
+    pass(DAY);
+    expect(hook.renders).toBe(2);
+    expect(hook.status).toMatchObject({ ok: true, remaining: 9 });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("a bucket that is full costs no render and no timer", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, value: 10, ts: 0 });
+    const hook = render(client);
+    pass(DAY);
+    expect(hook.renders).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("changes at the start of each window until the bucket is full", () => {
+    const client = new FakeClient();
+    client.show(window);
+    const hook = render(client);
+    expect(hook.status).toEqual({ ok: false, retryAt: NOW + 40 * SECOND, remaining: 0, resetAt: NOW + 40 * SECOND });
+    pass(40 * SECOND);
+    expect(hook.status).toEqual({ ok: true, remaining: 4, resetAt: NOW + 100 * SECOND });
+    pass(MINUTE);
+    expect(hook.status).toMatchObject({ ok: true, remaining: 9 });
+    expect(vi.getTimerCount()).toBe(0);
+    expect(hook.renders).toBe(2);
+  });
+
+  it.each([25, 60, 400])("a wait of %i days ends on time, though no timeout can be that long", (days) => {
+    const timeouts = vi.spyOn(globalThis, "setTimeout");
+    const client = new FakeClient();
+    client.show({ ...oneADay, config: { ...oneADay.config, period: days * DAY } });
+    const hook = render(client);
+    pass(days * DAY - 1);
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + days * DAY });
+    pass(1);
+    expect(hook.status).toMatchObject({ ok: true });
+    expect(hook.renders).toBe(1);
+    expect(Math.max(...timeouts.mock.calls.map(([, delay]) => delay ?? 0))).toBeLessThan(2 ** 31);
+  });
+
+  it("follows the snapshot, and the demand", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, value: 5 });
+    const hook = render(client, { count: 5 });
+    expect(hook.status).toMatchObject({ ok: true, remaining: 0 });
+    hook.rerender({ count: 6 });
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
+    hook.rerender({ count: 6, reserve: true });
+    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
+    act(() => {
+      client.show(empty);
+    });
+    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 600 });
+  });
+
+  it("a reservation's wait ends too", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, { reserve: true });
+    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
+    pass(100);
+    expect(hook.status).toMatchObject({ ok: true });
+    expect(hook.status?.retryAt).toBeUndefined();
+  });
+
+  it("a capacity of 0, where every answer is a reservation, makes no endless renders", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, config: { ...tenASecond, capacity: 0 } });
+    const hook = render(client, { reserve: true });
+    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
+    pass(MINUTE);
+    expect(hook.renders).toBe(0);
+    expect(hook.check()).toMatchObject({ ok: true, retryAt: NOW + MINUTE + 100 });
+  });
+
+  it("a capacity that is no decimal works", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, config: { ...tenASecond, capacity: 10 / 3 } });
+    const hook = render(client);
+    pass(MINUTE);
+    expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("of another key is another status, and never the old one under the new key", () => {
+    const client = new FakeClient();
+    client.show(empty, "ann");
+    const hook = render(client, { key: "ann" });
+    expect(hook.status?.ok).toBe(false);
+    hook.rerender({ key: "bob" });
+    expect(hook.status).toBeUndefined();
+    act(() => {
+      client.show({ ...empty, value: 3 }, "bob");
+    });
+    expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
+  });
+
+  it('asks nothing when told to "skip", and goes on afterwards', () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, "skip");
+    expect(hook.status).toBeUndefined();
+    expect(hook.check()).toBeUndefined();
+    expect(client.watchers).toBe(0);
+    hook.rerender({ getServerTime });
+    expect(client.watchers).toBe(2);
+    hook.rerender("skip");
+    expect(client.watchers).toBe(0);
+    expect(hook.status).toBeUndefined();
+  });
+
+  it("a count that can never be served is an error", () => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const client = new FakeClient();
+    client.show(empty);
+    expect(() => render(client, { count: 11 })).toThrow(/count 11 can never be served/);
+  });
+
+  it("leaves nothing behind", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, { getServerTime });
+    hook.unmount();
+    expect(client.watchers).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("works in strict mode", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, {}, { strict: true });
+    pass(100);
+    expect(hook.status).toMatchObject({ ok: true });
+    hook.unmount();
+    expect(client.watchers).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("identities", () => {
+  it("result, status and check are the same objects until something changes", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, { count: 1 });
+    const { result } = hook;
+    pass(50);
+    hook.rerender({ count: 1 });
+    expect(hook.result).toBe(result);
+    expect(hook.renders).toBe(1);
+    pass(50);
+    expect(hook.result).not.toBe(result);
+    expect(hook.check).toBe(result.check);
+  });
+});
+
+describe("check", () => {
+  it("answers as of now, also between two renders", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, config: { ...tenASecond, rate: 1 } });
+    const hook = render(client);
+    pass(7 * SECOND);
+    expect(hook.status).toMatchObject({ ok: true, remaining: 0 });
+    expect(hook.check()).toMatchObject({ ok: true, remaining: 6 });
+  });
+
+  it("answers for another demand", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, value: 4 });
+    const hook = render(client, { count: 2 });
+    expect(hook.check()).toMatchObject({ ok: true, remaining: 2 });
+    expect(hook.check({ count: 4 })).toMatchObject({ ok: true, remaining: 0 });
+    expect(hook.check({ count: 5 })).toMatchObject({ ok: false });
+    expect(hook.check({ count: 5, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 100 });
+  });
+
+  it("and status agree with projectRateLimit at any moment, for any limit", () => {
+    const configs = fc.oneof(
+      fc.record({
+        kind: fc.constant("token bucket" as const),
+        rate: fc.integer({ min: 1, max: 50 }),
+        period: fc.integer({ min: 1, max: 100_000 }),
+        capacity: fc.integer({ min: 1, max: 50 }),
+      }),
+      fc.record({
+        kind: fc.constant("fixed window" as const),
+        rate: fc.integer({ min: 1, max: 50 }),
+        period: fc.integer({ min: 1, max: 100_000 }),
+        capacity: fc.integer({ min: 1, max: 50 }),
+        start: fc.integer({ min: -1_000_000, max: 1_000_000 }),
+      }),
+    );
+    const steps = fc.array(fc.integer({ min: 0, max: 50_000 }), { minLength: 1, maxLength: 10 });
+    fc.assert(
+      fc.property(configs, fc.integer({ min: -50, max: 50 }), fc.boolean(), steps, (config, value, reserve, waits) => {
+        vi.setSystemTime(NOW);
+        const snapshot = { name: "any", value: Math.min(value, config.capacity), ts: NOW, config };
+        const client = new FakeClient();
+        client.show(snapshot);
+        const hook = render(client, { reserve });
+        for (const wait of waits) {
+          pass(wait);
+          const truth = projectRateLimit(snapshot, { now: Date.now(), reserve });
+          expect(hook.check()).toEqual(truth);
+          expect(hook.status?.ok).toBe(truth.ok);
+          expect(hook.status?.retryAt).toBe(truth.retryAt);
+        }
+        hook.unmount();
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("with the server's time", () => {
+  it.each([
+    ["behind", -5 * MINUTE],
+    ["ahead", 5 * MINUTE],
+  ])("a browser clock five minutes %s makes no difference", async (_where, error) => {
+    vi.setSystemTime(NOW + error);
+    const client = new FakeClient();
+    client.show(oneADay);
+    const hook = render(client, { getServerTime });
+    expect(hook.status).toBeUndefined();
+    await say(NOW, client);
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + DAY });
+    pass(DAY - 1);
+    expect(hook.status).toMatchObject({ ok: false });
+    pass(1);
+    expect(hook.status).toMatchObject({ ok: true });
+  });
+
+  it("useServerNow tells the same time, always through the same function", async () => {
+    vi.setSystemTime(NOW - 5 * MINUTE);
+    const client = new FakeClient();
+    const { result, rerender } = renderHook(() => useServerNow(), { wrapper: client.wrapper });
+    const now = result.current;
+    expect(now()).toBe(NOW - 5 * MINUTE);
+    render(client, { getServerTime });
+    await say(NOW, client);
+    rerender();
+    expect(result.current).toBe(now);
+    expect(now()).toBe(NOW);
+  });
+
+  it("a slow answer makes the clock late, never early", async () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, { getServerTime });
+    // The server read its clock right away, and the answer took 40 ms.
+    pass(40);
+    await say(NOW, client);
+    pass(99);
+    expect(hook.status).toMatchObject({ ok: false });
+    pass(1);
+    expect(hook.status).toMatchObject({ ok: true });
+  });
+
+  it("is measured once for all hooks of a client, also for those that did not ask", async () => {
+    vi.setSystemTime(NOW - 5 * MINUTE);
+    const client = new FakeClient();
+    client.show(empty);
+    const first = render(client, { getServerTime });
+    const second = render(client, { getServerTime });
+    const third = render(client);
+    expect(third.status).toMatchObject({ ok: false });
+    await say(NOW + 100, client);
+    expect(client.asked).toBe(1);
+    for (const hook of [first, second, third]) expect(hook.status).toMatchObject({ ok: true });
+  });
+
+  it("is measured again after a reconnect", async () => {
+    const client = new FakeClient();
+    client.show(oneADay);
+    const hook = render(client, { getServerTime });
+    await say(NOW, client);
+    act(() => {
+      client.disconnect();
+    });
+    vi.setSystemTime(NOW - 3 * DAY);
+    act(() => {
+      client.reconnect();
+    });
+    expect(client.asked).toBe(2);
+    expect(hook.status).toMatchObject({ ok: false });
+    await say(NOW + DAY, client);
+    expect(hook.status).toMatchObject({ ok: true });
+  });
+
+  it("an answer that comes over another connection than the question is not believed", async () => {
+    const client = new FakeClient();
+    client.show(oneADay);
+    const hook = render(client, { getServerTime });
+    act(() => {
+      client.disconnect();
+    });
+    pass(MINUTE);
+    act(() => {
+      client.reconnect();
+    });
+    expect(client.asked).toBe(2);
+    // The same answer to both: the first was given before the connection broke.
+    await say(NOW + MINUTE, client);
+    expect(hook.check()?.resetAt).toBe(NOW + DAY);
+    vi.setSystemTime(NOW + MINUTE);
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + DAY });
+  });
+
+  it("is not asked for while there is no connection", () => {
+    const client = new FakeClient();
+    client.disconnect();
+    render(client, { getServerTime });
+    expect(client.asked).toBe(0);
+    act(() => {
+      client.reconnect();
+    });
+    expect(client.asked).toBe(1);
+  });
+
+  it("falls back on the browser's clock when the server has none", async () => {
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, { getServerTime });
+    await say(new Error("no such function"), client);
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
+    expect(errors).toHaveBeenCalledOnce();
+  });
+
+  it("an equal correction renders nothing of a bucket in use", async () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const hook = render(client, { getServerTime });
+    await say(NOW, client);
+    const { renders } = hook;
+    act(() => {
+      client.reconnect();
+    });
+    await say(NOW, client);
+    expect(hook.renders).toBe(renders);
+  });
+});
