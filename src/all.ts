@@ -84,7 +84,7 @@ function untouched({ place, now }: Parts, asked: Decision["asked"]): RateLimitSt
 /** One status from those of all the requests; where one is denied, the others' buckets stay as they are. */
 function combine(answers: readonly Answer[]): RateLimitAllStatus {
   const own = answers
-    .flatMap((answer) => answer.claim.parts.map((part) => ({ ...part, answer })))
+    .flatMap((answer) => answer.claim.members.map((member) => ({ ...member, answer })))
     .sort((a, b) => a.place - b.place)
     .map(({ reserve, answer }) => ({ answer, status: reserve ? answer.reserved : answer.atOnce }));
   const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));

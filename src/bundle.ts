@@ -13,7 +13,7 @@ export interface Claim extends Place {
   /** Whether it has parts of both sorts, which get different answers. */
   readonly isMixed: boolean;
   /** Its requests: their places in the call, and of which sort they are. */
-  readonly parts: readonly { readonly place: number; readonly reserve: boolean }[];
+  readonly members: readonly { readonly place: number; readonly reserve: boolean }[];
 }
 
 export interface Bundle {
@@ -50,7 +50,7 @@ function claimFor([first, ...others]: readonly [Placed, ...Placed[]]): Claim {
     atOnce: checkPossible(limit, { count: sum(atOnce), reserve: false }),
     whole: checkPossible(limit, { count: sum(demands), reserve }),
     isMixed: reserve && atOnce.length > 0,
-    parts: [first, ...others].map(({ place, demand }) => ({ place, reserve: demand.reserve })),
+    members: [first, ...others].map(({ place, demand }) => ({ place, reserve: demand.reserve })),
   };
 }
 
