@@ -12,9 +12,9 @@ import type { RateLimitAllStatus, RateLimitStatus } from "./validators.js";
 export async function consumeAll(ctx: Writer, requested: Bundle): Promise<RateLimitAllStatus> {
   const random = Math.random();
   const answers = await askAll(ctx, requested, (known, demand) => ask(ctx, known, demand, random));
-  const status = combine(requested, answers);
+  const status = combine(answers);
   if (status.ok) {
-    for (const { known, taken } of answers.values()) await saveParts(ctx, known, taken);
+    for (const { known, taken } of answers) await saveParts(ctx, known, taken);
   }
   return status;
 }
@@ -24,7 +24,7 @@ export async function checkAll(ctx: Reader, requested: Bundle): Promise<RateLimi
   const answers = await askAll(ctx, requested, async (known, demand) =>
     decideOnAll(known.place.limit, await loadAll(ctx, known), known.now, demand),
   );
-  return combine(requested, answers);
+  return combine(answers);
 }
 
 /** How one demand is put to one bucket. */
@@ -32,6 +32,7 @@ type Asking = (known: Parts, demand: Demand) => Promise<Decision>;
 
 /** What one bucket says to the claim on it. */
 interface Answer {
+  readonly claim: Claim;
   readonly known: Parts;
   readonly taken: Decision["taken"];
   /** To the requests that want their tokens now, and to those that may take them from the future. */
@@ -41,10 +42,10 @@ interface Answer {
   readonly untouched: RateLimitStatus;
 }
 
-async function askAll(ctx: Reader, { claims }: Bundle, asking: Asking): Promise<Map<Claim, Answer>> {
+async function askAll(ctx: Reader, { claims }: Bundle, asking: Asking): Promise<Answer[]> {
   const now = Date.now();
-  const answers = new Map<Claim, Answer>();
-  for (const claim of claims) answers.set(claim, await answerTo(ctx, claim, now, asking));
+  const answers: Answer[] = [];
+  for (const claim of claims) answers.push(await answerTo(ctx, claim, now, asking));
   return answers;
 }
 
@@ -52,15 +53,17 @@ async function answerTo(ctx: Reader, claim: Claim, now: number, asking: Asking):
   const known = openParts(claim, now);
   if (claim.isMixed) return await answerToMixed(ctx, claim, known);
   const { status, taken, asked } = await asking(known, claim.whole);
-  return { known, taken, atOnce: status, reserved: status, untouched: untouched(known, asked) };
+  return { claim, known, taken, atOnce: status, reserved: status, untouched: untouched(known, asked) };
 }
 
 /** All of the claim must be paid for in the end, and the part that does not wait must be there now: two looks at one state. */
-async function answerToMixed(ctx: Reader, { limit, atOnce, whole }: Claim, known: Parts): Promise<Answer> {
+async function answerToMixed(ctx: Reader, claim: Claim, known: Parts): Promise<Answer> {
+  const { limit, atOnce, whole } = claim;
   const parts = await loadAll(ctx, known);
   const first = decideOnAll(limit, parts, known.now, atOnce).status;
   const { status, taken } = decideOnAll(limit, parts, known.now, whole);
   return {
+    claim,
     known,
     taken,
     atOnce: first.ok ? withoutWait(status) : first,
@@ -79,12 +82,11 @@ function untouched({ place, now }: Parts, asked: Decision["asked"]): RateLimitSt
 }
 
 /** One status from those of all the requests; where one is denied, the others' buckets stay as they are. */
-function combine({ requests, claimOf }: Bundle, answers: ReadonlyMap<Claim, Answer>): RateLimitAllStatus {
-  const own = requests.flatMap((request) => {
-    const claim = claimOf.get(request);
-    const answer = claim && answers.get(claim);
-    return answer ? [{ answer, status: request.demand.reserve ? answer.reserved : answer.atOnce }] : [];
-  });
+function combine(answers: readonly Answer[]): RateLimitAllStatus {
+  const own = answers
+    .flatMap((answer) => answer.claim.members.map((member) => ({ ...member, answer })))
+    .sort((a, b) => a.place - b.place)
+    .map(({ reserve, answer }) => ({ answer, status: reserve ? answer.reserved : answer.atOnce }));
   const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
   if (denials.length > 0) {
     const statuses = own.map(({ answer, status }) => (status.ok ? answer.untouched : status));

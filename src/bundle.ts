@@ -12,34 +12,31 @@ export interface Claim extends Place {
   readonly whole: Demand;
   /** Whether it has parts of both sorts, which get different answers. */
   readonly isMixed: boolean;
+  /** Its requests: their places in the call, and of which sort they are. */
+  readonly members: readonly { readonly place: number; readonly reserve: boolean }[];
 }
 
 export interface Bundle {
   readonly requests: readonly Request[];
   /** One for each bucket. */
   readonly claims: readonly Claim[];
-  /** For each request, its claim. */
-  readonly claimOf: ReadonlyMap<Request, Claim>;
 }
 
 /** @throws when a bucket could never serve all that is asked of it, or is asked under two different configs. */
 export function bundle(requests: readonly Request[]): Bundle {
-  const byBucket = new Map<string, [Request, ...Request[]]>();
-  for (const request of requests) {
+  const byBucket = new Map<string, [Placed, ...Placed[]]>();
+  for (const [place, request] of requests.entries()) {
     const id = JSON.stringify([request.limit.name, request.key]);
     const same = byBucket.get(id);
-    if (same) same.push(request);
-    else byBucket.set(id, [request]);
+    if (same) same.push({ ...request, place });
+    else byBucket.set(id, [{ ...request, place }]);
   }
-  const claimOf = new Map<Request, Claim>();
-  for (const same of byBucket.values()) {
-    const claim = claimFor(same);
-    for (const request of same) claimOf.set(request, claim);
-  }
-  return { requests, claims: [...new Set(claimOf.values())], claimOf };
+  return { requests, claims: [...byBucket.values()].map(claimFor) };
 }
 
-function claimFor([first, ...others]: readonly [Request, ...Request[]]): Claim {
+type Placed = Request & { place: number };
+
+function claimFor([first, ...others]: readonly [Placed, ...Placed[]]): Claim {
   const { limit, key } = first;
   if (others.some((other) => meaning(other.limit) !== meaning(limit))) {
     throw misuse(limit.name, "one bucket must have the same config in all the requests of a call.");
@@ -53,6 +50,7 @@ function claimFor([first, ...others]: readonly [Request, ...Request[]]): Claim {
     atOnce: checkPossible(limit, { count: sum(atOnce), reserve: false }),
     whole: checkPossible(limit, { count: sum(demands), reserve }),
     isMixed: reserve && atOnce.length > 0,
+    members: [first, ...others].map(({ place, demand }) => ({ place, reserve: demand.reserve })),
   };
 }
 

@@ -5,7 +5,7 @@ import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } fr
 import { bundle } from "./bundle.js";
 import { type Definitions, parseDefinitions } from "./definitions.js";
 import { checkName } from "./engine/demand.js";
-import { badField, misuse } from "./engine/misuse.js";
+import { badField, misuse, show } from "./engine/misuse.js";
 import { rateLimited } from "./errors.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
@@ -62,6 +62,12 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
   { limits, lookUp }: Definitions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
   const parse = (args: AnyDemandArgs): Request => withDemand(lookUp(args), args);
+  const parseAll = (list: readonly AnyDemandArgs[]) => {
+    // The types forbid anything else, JavaScript does not.
+    const given: unknown = list;
+    if (!Array.isArray(given)) throw new Error(`Several rate limits must be an array of requests, got ${show(given)}.`);
+    return bundle(list.map(parse));
+  };
   return {
     rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
       const request = parse(args);
@@ -72,7 +78,7 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
       return orThrow(request, checkThrows(args, args.name), await home.check(ctx, request));
     },
     rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const requested = bundle(list.map(parse));
+      const requested = parseAll(list);
       return allOrThrow(
         requested.requests,
         checkThrows(options, "rateLimitAll"),
@@ -80,7 +86,7 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
       );
     },
     checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const requested = bundle(list.map(parse));
+      const requested = parseAll(list);
       return allOrThrow(
         requested.requests,
         checkThrows(options, "checkRateLimitAll"),

@@ -25,7 +25,7 @@ export function parseDemand(
  */
 export function parseAdjustment(limit: Limit, count: number): number {
   if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
-    throw badField(limit.name, "count", `a number from -${MAX_TOKENS} to ${MAX_TOKENS}`, count);
+    throw badField(limit.name, "count", "a number from -1e12 to 1e12", count);
   }
   const units = ceilUnits(count, limit.unitsPerToken);
   if (units <= MAX_UNITS) return Math.max(units, -2 * MAX_UNITS);
