@@ -8,7 +8,6 @@ import {
   MINUTE,
   type RateLimitConfig,
   SECOND,
-  vRateLimitConfig,
   vRateLimitStatus,
 } from "convex-rate-limits";
 import { ConvexError, v } from "convex/values";
@@ -24,7 +23,7 @@ import {
 } from "./_generated/server.js";
 import { exposeRateLimit as exposeAppLimit, resetRateLimit as resetAppLimit } from "./rateLimits.js";
 import { digest } from "./passwords.js";
-import { jobFields, secondFields, vShards } from "./playgroundTables.js";
+import { configFields, jobFields, secondFields, vShards } from "./playgroundTables.js";
 
 const DEFAULT_CONFIG: RateLimitConfig = {
   kind: "token bucket",
@@ -91,13 +90,18 @@ export const send = mutation({
   },
 });
 
-/** Changes the limit while it is in use: what was taken stays taken. The chart begins anew. */
+/**
+ * Changes the limit while it is in use: what was taken stays taken. Only what is to change is given, so that two changes on
+ * their way at the same time are both made. The chart begins anew.
+ */
 export const configure = mutation({
-  args: { room: v.string(), config: vRateLimitConfig },
+  args: { room: v.string(), ...v.object(configFields).partial().fields },
   returns: v.null(),
-  handler: async (ctx, { room, config }) => {
+  handler: async (ctx, { room, ...changes }) => {
+    const { kind, rate, period, capacity, maxReserved } = { ...(await configOf(ctx, checkedRoom(room))), ...changes };
+    const config = { kind, rate, period, capacity, maxReserved } as RateLimitConfig;
     // Asking parses the config, so that a bad one is refused here.
-    await saying(() => getRateLimit(ctx, { name: "hands", key: checkedRoom(room), config }));
+    await saying(() => getRateLimit(ctx, { name: "hands", key: room, config }));
     await saveSettings(ctx, room, { config });
     await clearHistory(ctx, room);
     return null;
@@ -219,14 +223,16 @@ function emailOf(room: string | undefined): string {
 
 // 3. A queue for a language model.
 
+type AskResult = { ok: true; runAt: number; waits: boolean } | { ok: false; retryAt: number };
+
 /** Reserves the job's tokens and schedules it for the moment at which they are there. */
 export const ask = mutation({
   args: { room: v.string(), tokens: v.number() },
   returns: v.union(
-    v.object({ ok: v.literal(true), runAt: v.number() }),
+    v.object({ ok: v.literal(true), runAt: v.number(), waits: v.boolean() }),
     v.object({ ok: v.literal(false), retryAt: v.number() }),
   ),
-  handler: async (ctx, { room, tokens }): Promise<{ ok: true; runAt: number } | { ok: false; retryAt: number }> => {
+  handler: async (ctx, { room, tokens }): Promise<AskResult> => {
     const earlier = await jobsOf(ctx, checkedRoom(room)).order("desc").take(SHOWN_JOBS);
     const askedAt = Date.now();
     const number = (earlier[0]?.number ?? 0) + 1;
@@ -247,7 +253,7 @@ export const ask = mutation({
     }
     await ctx.db.patch("playgroundJobs", job, { promisedAt: scheduled.runAt, handle: scheduled.job });
     await forgetOldJobs(ctx, room);
-    return { ok: true, runAt: scheduled.runAt };
+    return { ok: true, runAt: scheduled.runAt, waits: scheduled.runAt > Date.now() };
   },
 });
 

@@ -5,6 +5,15 @@ import { v } from "convex/values";
 
 export const vJobStatus = v.union(v.literal("queued"), v.literal("running"), v.literal("done"), v.literal("cancelled"));
 
+/** What the page lets one change of a limit. */
+export const configFields = {
+  kind: v.union(v.literal("token bucket"), v.literal("fixed window")),
+  rate: v.number(),
+  period: v.number(),
+  capacity: v.number(),
+  maxReserved: v.number(),
+};
+
 export const vShards = v.union(v.number(), v.literal("auto"));
 
 /** What happened to a limit in one second, and what was left of it; times are milliseconds since the epoch. */

@@ -30,18 +30,20 @@ function Hot() {
   const hit = useMutation(api.playground.hit);
   const setShards = useMutation(api.playground.setShards);
   const now = useServerNow();
-  const [answer, setAnswer] = useState("No calls yet.");
+  const [sent, setSent] = useState({ calls: 0, admitted: 0 });
+  const [failure, setFailure] = useState("");
   const shards = snapshot?.config.shards;
+  const fail = (error: unknown) => {
+    setFailure(problem(error, now()));
+  };
 
-  const fire = async () => {
-    setAnswer(`Sending ${CALLS} calls…`);
-    try {
-      const admitted = await Promise.all(Array.from({ length: CALLS }, () => hit({ room })));
-      const served = admitted.filter(Boolean).length;
-      setAnswer(`${served} of ${CALLS} calls admitted, ${CALLS - served} denied.`);
-    } catch (error) {
-      setAnswer(problem(error, now()));
-    }
+  const fire = () => {
+    setFailure("");
+    const calls = Array.from({ length: CALLS }, () => hit({ room }));
+    Promise.all(calls).then((answers) => {
+      const admitted = answers.filter(Boolean).length;
+      setSent((before) => ({ calls: before.calls + CALLS, admitted: before.admitted + admitted }));
+    }, fail);
   };
 
   return (
@@ -53,20 +55,24 @@ function Hot() {
             options={SHARDS}
             value={typeof shards === "number" ? shards : undefined}
             onChange={(value) => {
-              setShards({ room, shards: value }).catch((error: unknown) => {
-                setAnswer(problem(error, now()));
-              });
+              setShards({ room, shards: value }).catch(fail);
             }}
           />
         </div>
-        <CallButton look="primary" onClick={() => void fire()}>
+        <CallButton look="primary" onClick={fire}>
           {CALLS} calls
         </CallButton>
       </div>
-      <Answer>{answer}</Answer>
+      <Answer tone={failure ? "stop" : "plain"}>
+        {failure || (sent.calls === 0 ? "No calls yet." : describe(sent))}
+      </Answer>
       <Rows snapshot={snapshot} />
     </div>
   );
+}
+
+function describe({ calls, admitted }: { calls: number; admitted: number }): string {
+  return `${calls} calls: ${admitted} admitted, ${calls - admitted} denied.`;
 }
 
 function Rows({ snapshot }: { snapshot: RateLimitSnapshot | undefined }) {
@@ -100,8 +106,8 @@ function Rows({ snapshot }: { snapshot: RateLimitSnapshot | undefined }) {
           >
             <div className="relative h-full overflow-hidden rounded-sm ring-1 ring-line ring-inset">
               <div
-                className={`absolute inset-x-0 bottom-0 ${hasRow ? "bg-go" : "bg-go/20"}`}
-                style={{ height: `${(tokens / most) * 100}%` }}
+                className={`absolute inset-0 origin-bottom ${hasRow ? "bg-go" : "bg-go/20"}`}
+                style={{ transform: `scaleY(${tokens / most})` }}
               />
               {!hasRow && (
                 <span className="absolute inset-x-0 bottom-1.5 text-center text-xs text-muted">

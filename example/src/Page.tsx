@@ -22,7 +22,7 @@ export function Page() {
             </p>
           </div>
         </div>
-        <div className="flex items-center gap-2">
+        <div className="flex flex-row-reverse items-center gap-2 sm:flex-row">
           <Connection />
           <ThemeButton />
         </div>
@@ -61,12 +61,14 @@ function Connection() {
   const text = isOnline ? "Live" : hasConnected ? "Disconnected, trying again" : "Connecting…";
   const colour = isOnline ? "bg-go" : hasConnected ? "bg-stop" : "bg-muted";
   return (
-    <p
-      role="status"
-      className="flex h-9 items-center gap-2 rounded-full border border-line bg-card px-3.5 text-sm whitespace-nowrap"
-    >
-      <span aria-hidden="true" className={`size-2 rounded-full ${colour}`} />
-      {text}
+    <p role="status" className="flex sm:min-w-54 sm:justify-end">
+      <span
+        key={text}
+        className="flex h-9 items-center gap-2 rounded-full border border-line bg-card px-3.5 text-sm whitespace-nowrap"
+      >
+        <span aria-hidden="true" className={`size-2 rounded-full ${colour}`} />
+        {text}
+      </span>
     </p>
   );
 }

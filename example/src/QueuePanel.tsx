@@ -48,12 +48,12 @@ function Queue() {
             <CallButton
               key={tokens}
               look={tokens === 400 ? "primary" : "plain"}
-              label={`Ask for ${tokens} tokens`}
+              label={`Ask for ${number(tokens)} tokens`}
               onClick={() => {
                 ask({ room, tokens }).then((result) => {
                   setAnswer(
                     result.ok
-                      ? result.runAt - now() < 50
+                      ? !result.waits
                         ? { tone: "go", text: `${tokens} tokens: there are enough, it runs now.` }
                         : { tone: "later", text: `${tokens} tokens: promised to run in ${wait(result.runAt - now())}.` }
                       : {
@@ -64,7 +64,7 @@ function Queue() {
                 }, fail);
               }}
             >
-              {tokens.toLocaleString("en")} tokens
+              {number(tokens)} tokens
             </CallButton>
           ))}
         </div>
@@ -132,52 +132,65 @@ function TimeLine({ jobs, onCancel }: { jobs: Job[] | undefined; onCancel: (job:
 }
 
 function Row({ job, now, onCancel }: { job: Job; now: number; onCancel: (job: Job) => void }) {
-  const { number, tokens, status, askedAt, promisedAt, startedAt, endedAt } = job;
+  const { tokens, status, askedAt, promisedAt, startedAt, endedAt } = job;
   const isQueued = status === "queued";
   return (
     <li className="flex h-11 items-center border-b border-line">
       <p className="w-24 shrink-0 text-sm leading-tight sm:w-32">
-        <span className="font-medium">Job {number}</span>
-        <span className="block text-xs text-muted sm:ml-2 sm:inline">{tokens} tokens</span>
+        <span className="font-medium">Job {job.number}</span>
+        <span className="block text-xs text-muted sm:ml-2 sm:inline">{number(tokens)} tokens</span>
       </p>
       <div aria-hidden="true" className="relative h-full flex-1 overflow-hidden">
-        {status !== "cancelled" && (
-          <Span from={askedAt - now} to={(startedAt ?? promisedAt) - now} className="h-0.5 bg-later/50" />
-        )}
-        {status === "cancelled" && <Span from={askedAt - now} to={promisedAt - now} className="h-0.5 bg-line" />}
-        {isQueued && (
-          <div
-            className="absolute top-1/2 size-3.5 -translate-1/2 rounded-full bg-later ring-3 ring-card"
-            style={{ left: at(promisedAt - now) }}
+        {/* What happens to the job stays where it is; time moves it past. */}
+        <div
+          className="absolute inset-0"
+          style={{ transform: `translateX(${((askedAt - now) / (PAST_MS + FUTURE_MS)) * 100}%)` }}
+        >
+          <Span
+            to={(startedAt ?? promisedAt) - askedAt}
+            className={`h-0.5 ${status === "cancelled" ? "bg-line" : "bg-later/50"}`}
           />
-        )}
-        {startedAt !== undefined && (
-          <Span from={startedAt - now} to={(endedAt ?? now) - now} className="h-5 min-w-1.5 rounded-sm bg-go" />
-        )}
+          {isQueued && (
+            <div
+              className="absolute top-1/2 size-3.5 -translate-1/2 rounded-full bg-later ring-3 ring-card"
+              style={{ left: at(promisedAt - askedAt) }}
+            />
+          )}
+          {startedAt !== undefined && (
+            <Span
+              from={startedAt - askedAt}
+              to={(endedAt ?? now) - askedAt}
+              className="h-5 min-w-1.5 rounded-sm bg-go"
+            />
+          )}
+        </div>
       </div>
-      <p className="flex w-20 shrink-0 justify-end text-right text-xs">
+      <div className="flex h-full w-20 shrink-0 items-center justify-end text-right text-xs">
         {isQueued ? (
-          <button
-            type="button"
-            onClick={() => {
-              onCancel(job);
-            }}
-            aria-label={`Cancel job ${number}`}
-            className="h-8 rounded-md border border-line px-2 font-medium hover:border-stop hover:text-stop"
-          >
-            {wait(promisedAt - now)} <span aria-hidden="true">×</span>
-          </button>
+          <span className="flex items-center gap-1.5 text-later">
+            {wait(promisedAt - now)}
+            <button
+              type="button"
+              onClick={() => {
+                onCancel(job);
+              }}
+              aria-label={`Cancel job ${job.number}`}
+              className="grid size-8 place-items-center rounded-md border border-line text-base text-muted hover:border-stop hover:text-stop"
+            >
+              <span aria-hidden="true">×</span>
+            </button>
+          </span>
         ) : (
-          <span className={status === "running" ? "font-medium text-go" : "text-muted"}>
+          <span key={status} className={status === "running" ? "font-medium text-go" : "text-muted"}>
             {status === "done" ? lateness(promisedAt, startedAt) : status}
           </span>
         )}
-      </p>
+      </div>
     </li>
   );
 }
 
-function Span({ from, to, className }: { from: number; to: number; className: string }) {
+function Span({ from = 0, to, className }: { from?: number; to: number; className: string }) {
   return (
     <div
       className={`absolute top-1/2 -translate-y-1/2 ${className}`}
@@ -189,6 +202,10 @@ function Span({ from, to, className }: { from: number; to: number; className: st
 /** Where a moment lies on the line; `ms` from now. */
 function at(ms: number): string {
   return `${((ms + PAST_MS) / (PAST_MS + FUTURE_MS)) * 100}%`;
+}
+
+function number(tokens: number): string {
+  return tokens.toLocaleString("en");
 }
 
 /** How long after its promise a job began. */

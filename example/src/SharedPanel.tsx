@@ -101,7 +101,7 @@ function Window({ name }: { name: string }) {
           <CallButton look="primary" disabled={!status?.ok} onClick={send} label={`Send as ${name}`}>
             Send
           </CallButton>
-          <CallButton onClick={send} label={`Send as ${name} whatever the limit says`}>
+          <CallButton onClick={send} label={`Send anyway as ${name}`}>
             Send anyway
           </CallButton>
         </div>

@@ -7,9 +7,9 @@ export function Gauge({ snapshot }: { snapshot: RateLimitSnapshot | undefined })
   const now = useMoment(50);
   if (!snapshot) {
     return (
-      <div className="flex h-24 flex-col gap-3" aria-busy="true">
+      <div key="loading" className="h-24" aria-busy="true">
         <div className="skeleton h-10 w-28" />
-        <div className="skeleton h-9 w-full" />
+        <div className="skeleton mt-2 h-8" />
       </div>
     );
   }
@@ -21,21 +21,30 @@ export function Gauge({ snapshot }: { snapshot: RateLimitSnapshot | undefined })
   const percent = (tokens: number) => `${(tokens / width) * 100}%`;
   const says = owed > 0 ? `${owed.toFixed(1)} tokens owed` : `${level.toFixed(1)} of ${capacity} tokens`;
   return (
-    <div className="h-24" role="img" aria-label={`The bucket holds ${level.toFixed(0)} of ${capacity} tokens.`}>
+    <div
+      key="loaded"
+      className="h-24"
+      role="img"
+      aria-label={`The bucket holds ${level.toFixed(0)} of ${capacity} tokens.`}
+    >
       <p className="flex h-10 items-baseline gap-2">
-        <span className={`text-4xl font-semibold tracking-tight ${owed > 0 ? "text-later" : "text-go"}`}>
+        <span className={`min-w-[4ch] text-4xl font-semibold tracking-tight ${owed > 0 ? "text-later" : "text-go"}`}>
           {level.toFixed(1).replace("-", "−")}
         </span>
         <span className="text-sm text-muted">{says.replace(/^\S+ /, "")}</span>
       </p>
       <div className="relative mt-2 h-8 overflow-hidden rounded-lg bg-well ring-1 ring-line ring-inset">
+        {/* Clipped, and not moved: what only fills and empties is no shift of the layout. */}
         <div
-          className="hatched absolute inset-y-0"
-          style={{ left: percent(maxReserved - owed), width: percent(owed) }}
+          className="hatched absolute inset-y-0 left-0"
+          style={{ width: percent(maxReserved), clipPath: `inset(0 0 0 ${100 - (owed / maxReserved) * 100}%)` }}
         />
         <div
-          className="absolute inset-y-0 bg-go"
-          style={{ left: percent(maxReserved), width: percent(Math.max(0, level)) }}
+          className="absolute inset-y-0 right-0 bg-go"
+          style={{
+            width: percent(capacity),
+            clipPath: `inset(0 ${100 - (Math.max(0, level) / capacity) * 100}% 0 0)`,
+          }}
         />
         {maxReserved > 0 && (
           <div className="absolute inset-y-0 w-0.5 -translate-x-1/2 bg-ink" style={{ left: percent(maxReserved) }} />

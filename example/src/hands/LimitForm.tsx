@@ -15,8 +15,10 @@ const PERIODS = [
   { value: HOUR, label: "1 h" },
 ] as const;
 
+type Changes = Partial<Pick<RateLimitConfig, "kind" | "rate" | "period" | "capacity" | "maxReserved">>;
+
 /** Limits to begin with. */
-const PRESETS: { name: string; config: RateLimitConfig }[] = [
+const PRESETS: { name: string; config: Changes }[] = [
   {
     name: "A burst, then a trickle",
     config: { kind: "token bucket", rate: 2, period: SECOND, capacity: 10, maxReserved: 10 },
@@ -37,14 +39,12 @@ export function LimitForm({
   configure,
 }: {
   config: RateLimitConfig | undefined;
-  configure: (config: RateLimitConfig) => Promise<unknown>;
+  configure: (changes: Changes) => Promise<unknown>;
 }) {
   const now = useServerNow();
   const [message, setMessage] = useState("");
-  const change = (changed: Partial<Pick<RateLimitConfig, "kind" | "rate" | "period" | "capacity" | "maxReserved">>) => {
-    if (!config) return;
-    const { kind, rate, period, capacity, maxReserved } = { ...config, ...changed };
-    configure({ kind, rate, period, capacity, maxReserved }).then(
+  const change = (changes: Changes) => {
+    configure(changes).then(
       () => {
         setMessage("");
       },

@@ -1,0 +1,66 @@
+/** Debian's chromium: playwright-core brings no browser of its own. */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+export async function launch(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: EXECUTABLE,
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      // Two pages at once must both be awake.
+      "--disable-background-timer-throttling",
+      "--disable-renderer-backgrounding",
+      "--disable-backgrounding-occluded-windows",
+    ],
+  });
+}
+
+export interface Opened {
+  page: Page;
+  /** What the page has complained about. */
+  complaints: string[];
+}
+
+/** A page in a browser of its own, as far as it can tell. */
+export async function open(
+  browser: Browser,
+  url: string,
+  { clockError = 0, ...options }: BrowserContextOptions & { clockError?: number } = {},
+): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  if (clockError !== 0) await context.addInitScript(shiftClock, clockError);
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    // Convex's client reports every error that a function has thrown; here they are thrown on purpose.
+    if (message.type() === "error" && !message.text().startsWith("[CONVEX ")) complaints.push(message.text());
+  });
+  await page.goto(url);
+  return { page, complaints };
+}
+
+/** Does it so many times, one after the other. */
+export async function times(n: number, act: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < n; i++) await act();
+}
+
+/** Runs in the page, before anything else. */
+function shiftClock(ms: number): void {
+  const RealDate = Date;
+  const now = () => RealDate.now() + ms;
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, args: unknown[]): Date =>
+      args.length === 0 ? new target(now()) : (Reflect.construct(target, args) as Date),
+    get: (target, property) => (property === "now" ? now : (Reflect.get(target, property) as unknown)),
+  });
+}

@@ -1,0 +1,72 @@
+/** The built page and its embedded backend, in a process that can be stopped and started again. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+
+const root = new URL("../../", import.meta.url).pathname;
+const vite = new URL("node_modules/vite/bin/vite.js", `file://${root}`).pathname;
+const config = ["--config", "example/vite.config.ts"];
+
+export async function build(): Promise<void> {
+  const building = spawn(process.execPath, [vite, "build", ...config, "--logLevel", "warn"], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  const [code] = (await once(building, "exit")) as [number];
+  if (code !== 0) throw new Error(`vite build has failed with ${code}.`);
+}
+
+export class Site {
+  private process: ChildProcess | undefined;
+
+  private constructor(private readonly port: number) {}
+
+  /** Serves the built page on a free port. */
+  static async open(): Promise<Site> {
+    const site = new Site(await freePort());
+    await site.start();
+    return site;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The page, in a room that nobody else has. */
+  room(name: string): string {
+    return `${this.url}/?room=${name}-${Math.random().toString(36).slice(2, 10)}`;
+  }
+
+  async start(): Promise<void> {
+    const serving = spawn(process.execPath, [vite, "preview", ...config, "--strictPort"], {
+      cwd: root,
+      env: { ...process.env, PORT: String(this.port), NO_COLOR: "1" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.process = serving;
+    let said = "";
+    for await (const chunk of serving.stdout) {
+      said += String(chunk);
+      if (said.includes(`:${this.port}/`)) break;
+    }
+    if (!said.includes("for development, in memory")) throw new Error(`The server does not say what it is: ${said}`);
+  }
+
+  async stop(): Promise<void> {
+    if (!this.process) return;
+    const ended = once(this.process, "exit");
+    this.process.kill("SIGKILL");
+    await ended;
+    this.process = undefined;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
