@@ -18,6 +18,8 @@ export default defineConfig({
   },
   test: {
     environment: "edge-runtime",
+    // Properties and whole programs under coverage, on two cores that others use as well.
+    testTimeout: 60_000,
     include: ["test/**/*.test.ts"],
     server: { deps: { inline: ["convex-test"] } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
