@@ -129,6 +129,7 @@ const axis = {
   allowDecimals: false,
 };
 const tooltip = {
+  separator: ": ",
   isAnimationActive: false,
   contentStyle: {
     background: "var(--card)",
