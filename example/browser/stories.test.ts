@@ -245,8 +245,7 @@ describe("the hot limit", () => {
       ["4", 300],
       ["1", 400],
     ] as const) {
-      const since = Date.now();
-      const tokens = await tokensIn(chart());
+      const { tokens, since } = await freshTokens(chart());
       await hot().getByText(shards, { exact: true }).click();
       await button("100 calls").click();
       await see(hot(), `${calls} calls: `);
@@ -261,6 +260,17 @@ describe("the hot limit", () => {
       admitted = total;
     }
   });
+
+  /** A count that the page has drawn after `since`: it draws one only once in a while, and later when it is busy. */
+  async function freshTokens(image: Locator): Promise<{ tokens: number; since: number }> {
+    const stale = await tokensIn(image);
+    for (let since = Date.now(); ;) {
+      const next = Date.now();
+      const tokens = await tokensIn(image);
+      if (tokens !== stale) return { tokens, since };
+      since = next;
+    }
+  }
 
   async function tokensIn(image: Locator): Promise<number> {
     return Number(/^\d+/.exec((await image.getAttribute("aria-label")) ?? "")?.[0]);

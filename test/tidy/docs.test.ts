@@ -56,7 +56,7 @@ describe("a document", () => {
 describe("the README", () => {
   it("shows the two commands on its first screen", () => {
     const firstScreen = lines("README.md").slice(0, 30).join("\n");
-    expect(firstScreen).toContain("npm ci && npm run demo");
+    expect(firstScreen).toContain("npm ci && npm start");
     expect(firstScreen).toContain("npm ci && npm test");
   });
 
