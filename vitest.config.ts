@@ -10,6 +10,7 @@ export default defineConfig({
     // The package's own name, as its users import it, without a build.
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
+      { find: /^convex-rate-limits\/http$/, replacement: source("src/http/index.ts") },
       { find: /^convex-rate-limits\/react$/, replacement: source("src/react.ts") },
       { find: /^convex-rate-limits\/test$/, replacement: source("src/testing.ts") },
       { find: /^convex-rate-limits\/convex\.config(\.js)?$/, replacement: source("convex/convex.config.ts") },
@@ -17,6 +18,8 @@ export default defineConfig({
   },
   test: {
     environment: "edge-runtime",
+    // Properties and whole programs under coverage, on two cores that others use as well.
+    testTimeout: 60_000,
     include: ["test/**/*.test.ts"],
     server: { deps: { inline: ["convex-test"] } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],

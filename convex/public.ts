@@ -2,10 +2,11 @@
 import { v } from "convex/values";
 import { adjust as adjustBucket } from "../src/adjust.js";
 import * as all from "../src/all.js";
+import { bundle } from "../src/bundle.js";
 import { parseLimit } from "../src/engine/limit.js";
+import { list as listKeys, parseList } from "../src/list.js";
 import * as operations from "../src/operations.js";
 import { parsePlace, parseRequest, withUnits } from "../src/request.js";
-import { list as listKeys, parseList } from "../src/upkeep.js";
 import {
   adjustArgs,
   allArgs,
@@ -35,13 +36,13 @@ export const check = query({
 export const consumeAll = mutation({
   args: allArgs,
   returns: vRateLimitAllStatus,
-  handler: (ctx, { requests }) => all.consumeAll(ctx, requests.map(parseRequest)),
+  handler: (ctx, { requests }) => all.consumeAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const checkAll = query({
   args: allArgs,
   returns: vRateLimitAllStatus,
-  handler: (ctx, { requests }) => all.checkAll(ctx, requests.map(parseRequest)),
+  handler: (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const adjust = mutation({

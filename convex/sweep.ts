@@ -1,6 +1,6 @@
 /** Home B: sweeping, in batches that schedule the next. */
 import type { FunctionReturnType } from "convex/server";
-import { deleteFull, findFull } from "../src/upkeep.js";
+import { deleteFull, findFull, idOf } from "../src/sweep.js";
 import { sweepArgs, type SweepResult, vFullRows, vSweepResult } from "../src/validators.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
@@ -8,7 +8,10 @@ import { internalQuery, mutation } from "./_generated/server.js";
 export const find = internalQuery({
   args: sweepArgs,
   returns: vFullRows,
-  handler: findFull,
+  handler: async (ctx, args) => {
+    const { rows, cursor } = await findFull(ctx, args);
+    return { rows: rows.map(idOf), cursor };
+  },
 });
 
 /** Reads the batch from a stale snapshot: only the rows that it deletes can conflict, and each of them once. */

@@ -18,8 +18,9 @@ export async function adjust(ctx: Writer, { limit, key, units }: Adjustment): Pr
     units >= 0
       ? await ask(ctx, known, { count: units, reserve: true }, Math.random())
       : await returnTo(ctx, known, -units, Math.random());
-  if (!status.ok)
-    throw misuse(limit.name, `an adjustment by ${units / limit.unitsPerToken} goes beyond what can be owed.`);
+  if (!status.ok) {
+    throw misuse(limit.name, `count ${units / limit.unitsPerToken} cannot be charged: too much is owed already.`);
+  }
   await saveParts(ctx, known, taken);
   return status;
 }

@@ -1,7 +1,7 @@
 /** One demand on one bucket: which rows to read, in which order, until the answer is clear. Nothing is written here. */
 import { decide, serve } from "./engine/decide.js";
 import { ROOT } from "./engine/heap.js";
-import { decideOnAll, denyOn, isPromising, planProbing } from "./engine/probe.js";
+import { decideOnAll, denyOn, isClear, isPromising, planProbing } from "./engine/probe.js";
 import { foldInto } from "./engine/reshard.js";
 import type { Decision, Demand, Part } from "./engine/types.js";
 import { loadAll, loadPart, type Parts } from "./parts.js";
@@ -34,15 +34,14 @@ async function askShards(ctx: Reader, known: Parts, demand: Demand, random: numb
   const plan = planProbing(limit, demand, random);
   const seen: Part[] = [];
   while (isPromising(plan, seen, known.now, demand.count)) {
-    seen.push(await loadPart(ctx, known, plan.leaf(seen.length)));
-    const served = serve(limit, seen, known.now, { ...demand, reserve: false });
+    const part = await loadPart(ctx, known, plan.leaf(seen.length));
+    seen.push(part);
+    const served = serve(limit, plan.mayJoin ? seen : [part], known.now, { ...demand, reserve: false });
     if (served) return served;
   }
-  if (seen.length > 0) {
-    const reserved = demand.reserve ? serve(limit, seen, known.now, demand) : undefined;
-    if (reserved) return reserved;
-    if (plan.mayDeny) return denyOn(limit, seen, known.now, demand);
-  }
+  const reserved = demand.reserve && seen.length > 0 ? serve(limit, seen, known.now, demand) : undefined;
+  if (reserved) return reserved;
+  if (isClear(plan, seen, known.now)) return denyOn(limit, seen, known.now, demand);
   const parts = await loadAll(ctx, known);
   const first = Math.floor(random * parts.length);
   return decideOnAll(limit, [...parts.slice(first), ...parts.slice(0, first)], known.now, demand);

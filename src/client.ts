@@ -2,15 +2,18 @@
 import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ComponentApi } from "../convex/_generated/component.js";
 import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
+import { bundle } from "./bundle.js";
 import { type Definitions, parseDefinitions } from "./definitions.js";
-import { badField, misuse } from "./engine/misuse.js";
+import { checkName } from "./engine/demand.js";
+import { badField, misuse, show } from "./engine/misuse.js";
 import { rateLimited } from "./errors.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./home.js";
-import type { RateLimits, SweepOptions } from "./rateLimits.js";
-import { type Request, withDemand, withUnits } from "./request.js";
+import { parseList } from "./list.js";
+import type { RateLimits } from "./rateLimits.js";
+import { type Request, withDemand, withRefund, withUnits } from "./request.js";
 import { cancelPending, checkSpread, scheduleReserved } from "./schedule.js";
-import { parseList } from "./upkeep.js";
+import { sweepTargets } from "./sweep.js";
 import type { FixedWindowConfig, RateLimitAllStatus, RateLimitStatus, TokenBucketConfig } from "./validators.js";
 
 /** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
@@ -59,6 +62,12 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
   { limits, lookUp }: Definitions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
   const parse = (args: AnyDemandArgs): Request => withDemand(lookUp(args), args);
+  const parseAll = (list: readonly AnyDemandArgs[]) => {
+    // The types forbid anything else, JavaScript does not.
+    const given: unknown = list;
+    if (!Array.isArray(given)) throw new Error(`Several rate limits must be an array of requests, got ${show(given)}.`);
+    return bundle(list.map(parse));
+  };
   return {
     rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
       const request = parse(args);
@@ -69,12 +78,20 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
       return orThrow(request, checkThrows(args, args.name), await home.check(ctx, request));
     },
     rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const requests = list.map(parse);
-      return allOrThrow(requests, checkThrows(options, "rateLimitAll"), await home.consumeAll(ctx, requests));
+      const requested = parseAll(list);
+      return allOrThrow(
+        requested.requests,
+        checkThrows(options, "rateLimitAll"),
+        await home.consumeAll(ctx, requested),
+      );
     },
     checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const requests = list.map(parse);
-      return allOrThrow(requests, checkThrows(options, "checkRateLimitAll"), await home.checkAll(ctx, requests));
+      const requested = parseAll(list);
+      return allOrThrow(
+        requested.requests,
+        checkThrows(options, "checkRateLimitAll"),
+        await home.checkAll(ctx, requested),
+      );
     },
     adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) =>
       await home.adjust(ctx, withUnits(lookUp(args), args.count)),
@@ -87,42 +104,36 @@ function limitsIn<Contexts extends TablesHome | ComponentHome>(
       expose(name, args, { check: lookUp, get: (ctx, bucket) => home.get(ctx, lookUp(bucket)) }),
     scheduleRateLimited: async <Fn extends SchedulableFunctionReference>(
       ctx: Parameters<typeof scheduleReserved>[0] & Contexts["mutation"],
-      { spread = 0, ...args }: AnyBucketArgs & { count?: number; spread?: number },
+      { name, key, config, count = 1, spread = 0 }: AnyBucketArgs & { count?: number; spread?: number },
       fn: Fn,
       ...fnArgs: OptionalRestArgs<Fn>
     ) => {
-      const { count = 1, ...bucket } = args;
-      const request = parse({ ...bucket, count, reserve: true });
-      checkSpread(args.name, spread);
+      // The handle is stored in documents: only its own fields, and none that is undefined.
+      const reserved = {
+        name,
+        count,
+        ...(key === undefined ? {} : { key }),
+        ...(config === undefined ? {} : { config }),
+      };
+      const request = parse({ ...reserved, reserve: true });
+      checkSpread(name, spread);
       const status = await home.consume(ctx, request);
-      return await scheduleReserved(ctx, status, { ...bucket, count, spread }, fn, fnArgs);
+      return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
     },
     cancelRateLimited: async (ctx, job) => {
-      const adjustment = withUnits(lookUp(job), -job.count);
+      const refund = withRefund(lookUp(job), job.count);
       const result = await cancelPending(ctx, job);
-      if (result.canceled) await home.adjust(ctx, adjustment);
+      if (result.canceled) await home.adjust(ctx, refund);
       return result;
     },
     listRateLimits: async (ctx, args) => {
+      checkName(args.name);
       const limit = limits.get(args.name);
       if (!limit) throw misuse(args.name, "is not defined, so its keys cannot be listed.");
       return await home.list(ctx, parseList(limit, args));
     },
-    sweepRateLimits: async (ctx, options) => await home.sweep(ctx, sweepTargets(limits, options), options),
+    sweepRateLimits: async (ctx, options) => await home.sweep(ctx, sweepTargets(limits, options.configs), options),
   };
-}
-
-/** Each limit with all the configs under which a row must be full before it goes. */
-function sweepTargets(limits: Definitions["limits"], { configs = {} }: SweepOptions) {
-  const names = new Set([...limits.keys(), ...Object.keys(configs)]);
-  const own = (name: string) => {
-    const limit = limits.get(name);
-    return limit ? [limit.config] : [];
-  };
-  return [...names].map((name) => ({
-    name,
-    configs: [...own(name), ...(Object.hasOwn(configs, name) ? (configs[name] ?? []) : [])],
-  }));
 }
 
 function checkThrows({ throws }: ThrowsArg, name: string): boolean {
@@ -136,10 +147,11 @@ function orThrow({ limit, key }: Request, throws: boolean, status: RateLimitStat
   return status;
 }
 
-function allOrThrow(requests: readonly Request[], throws: boolean, status: RateLimitAllStatus): RateLimitAllStatus {
-  if (!throws || status.ok) return status;
-  const denied = requests.find(
-    (_, i) => status.statuses[i]?.ok === false && status.statuses[i].retryAt === status.retryAt,
-  );
-  throw rateLimited(denied?.limit.name ?? "", denied?.key, status.retryAt);
+/** Of several denials the one that takes longest is thrown: it is the one to wait for. */
+function allOrThrow(requests: readonly Request[], throws: boolean, all: RateLimitAllStatus): RateLimitAllStatus {
+  requests.forEach((request, i) => {
+    const own = all.statuses[i];
+    if (own?.retryAt === all.retryAt && own !== undefined) orThrow(request, throws, own);
+  });
+  return all;
 }

@@ -3,11 +3,13 @@ import type { GenericActionCtx, GenericDataModel, Scheduler } from "convex/serve
 import type { ComponentApi } from "../convex/_generated/component.js";
 import { adjust } from "./adjust.js";
 import { checkAll, consumeAll } from "./all.js";
+import type { Bundle } from "./bundle.js";
+import { list, type ListRequest } from "./list.js";
 import * as operations from "./operations.js";
 import type { SweepContinuation } from "./rateLimits.js";
 import type { Adjustment, Place, Request } from "./request.js";
 import type { BucketId, Reader, Writer } from "./store.js";
-import { deleteFull, findFull, list, type ListRequest } from "./upkeep.js";
+import { sweepBatch } from "./sweep.js";
 import type {
   RateLimitAllStatus,
   RateLimitPage,
@@ -16,6 +18,7 @@ import type {
   SweepArgs,
   SweepResult,
 } from "./validators.js";
+import { writeCursor } from "./walk.js";
 
 /** The contexts of home A: a database that has the `rateLimits` table. */
 export interface TablesHome {
@@ -38,8 +41,8 @@ export interface ComponentHome {
 export interface Home<Contexts extends TablesHome | ComponentHome> {
   consume(ctx: Contexts["mutation"], request: Request): Promise<RateLimitStatus>;
   check(ctx: Contexts["query"], request: Request): Promise<RateLimitStatus>;
-  consumeAll(ctx: Contexts["mutation"], requests: readonly Request[]): Promise<RateLimitAllStatus>;
-  checkAll(ctx: Contexts["query"], requests: readonly Request[]): Promise<RateLimitAllStatus>;
+  consumeAll(ctx: Contexts["mutation"], requested: Bundle): Promise<RateLimitAllStatus>;
+  checkAll(ctx: Contexts["query"], requested: Bundle): Promise<RateLimitAllStatus>;
   adjust(ctx: Contexts["mutation"], adjustment: Adjustment): Promise<RateLimitStatus>;
   get(ctx: Contexts["query"], place: Place): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
@@ -59,10 +62,9 @@ export const tablesHome: Home<TablesHome> = {
   adjust,
   list,
   sweep: async (ctx, targets, { cursor, next }) => {
-    const full = await findFull(ctx, cursor === undefined ? { targets } : { targets, cursor });
-    const deleted = await deleteFull(ctx, targets, full.rows);
-    if (full.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: full.cursor });
-    return { deleted, isDone: full.cursor === null };
+    const swept = await sweepBatch(ctx, { targets, cursor });
+    if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
+    return { deleted: swept.deleted, isDone: swept.cursor === null };
   },
 };
 
@@ -71,15 +73,15 @@ export function componentHome({ public: api, sweep }: ComponentApi): Home<Compon
   return {
     consume: (ctx, request) => ctx.runMutation(api.consume, requestArgs(request)),
     check: (ctx, request) => ctx.runQuery(api.check, requestArgs(request)),
-    consumeAll: (ctx, requests) => ctx.runMutation(api.consumeAll, { requests: requests.map(requestArgs) }),
-    checkAll: (ctx, requests) => ctx.runQuery(api.checkAll, { requests: requests.map(requestArgs) }),
+    consumeAll: (ctx, { requests }) => ctx.runMutation(api.consumeAll, { requests: requests.map(requestArgs) }),
+    checkAll: (ctx, { requests }) => ctx.runQuery(api.checkAll, { requests: requests.map(requestArgs) }),
     adjust: (ctx, { units, ...place }) =>
       ctx.runMutation(api.adjust, { ...placeArgs(place), count: units / place.limit.unitsPerToken }),
     get: (ctx, place) => ctx.runQuery(api.get, placeArgs(place)),
     reset: (ctx, bucket) => ctx.runMutation(api.reset, bucketArgs(bucket)),
-    list: (ctx, { limit, cursor, most, onlyLimited }) => {
-      const args = { name: limit.name, config: limit.config, limit: most, onlyLimited };
-      return ctx.runQuery(api.list, cursor === undefined ? args : { ...args, cursor });
+    list: (ctx, { limit, from, most, onlyLimited }) => {
+      const { name, config } = limit;
+      return ctx.runQuery(api.list, { name, config, cursor: writeCursor(from), limit: most, onlyLimited });
     },
     sweep: (ctx, targets) => ctx.runMutation(sweep.sweep, { targets }),
   };

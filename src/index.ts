@@ -44,6 +44,8 @@ export {
   vRateLimitAllStatus,
   vRateLimitConfig,
   vRateLimitedJob,
+  vRateLimitPage,
   vRateLimitSnapshot,
   vRateLimitStatus,
+  vSweepResult,
 } from "./validators.js";

@@ -112,13 +112,19 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 
-  /** A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. */
+  /**
+   * A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. It looks at the
+   * clock, so a live query that returns it shows the moment at which it last ran.
+   */
   listRateLimits: <Name extends keyof Limits & string>(
     ctx: Contexts["query"],
     args: ListArgs<Name>,
   ) => Promise<RateLimitPage>;
 
-  /** Deletes the rows that are full again, in batches that schedule the next; for a daily cron. */
+  /**
+   * Deletes the rows that have been full for a minute, since they mean the same as no row: a batch of up to 512 rows now, and
+   * the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
+   */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
     args: SweepOptions & Contexts["sweep"],
@@ -130,7 +136,7 @@ export interface SweepOptions {
    * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A row is swept
    * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
    */
-  configs?: Record<string, readonly RateLimitConfig[]>;
+  configs?: Readonly<Record<string, readonly RateLimitConfig[]>>;
 }
 
 /** In home A the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */

@@ -1,6 +1,7 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
 import { checkKey, parseAdjustment, parseDemand } from "./engine/demand.js";
 import { forKey, parseLimit } from "./engine/limit.js";
+import { badField } from "./engine/misuse.js";
 import type { Demand, Limit } from "./engine/types.js";
 import type { RateLimitConfig } from "./validators.js";
 
@@ -50,4 +51,11 @@ export function withDemand(place: Place, { count, reserve }: Pick<RequestArgs, "
 
 export function withUnits(place: Place, count: number): Adjustment {
   return { ...place, units: parseAdjustment(place.limit, count) };
+}
+
+/** What a cancelled demand gives back: exactly the units that it was charged. */
+export function withRefund(place: Place, count: number): Adjustment {
+  const { units } = withUnits(place, count);
+  if (units < 0) throw badField(place.limit.name, "count", "a number of at least 0", count);
+  return { ...place, units: -units };
 }

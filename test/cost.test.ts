@@ -1,4 +1,6 @@
 /** What a call costs, held as a contract: range reads, documents, hops. Measured with the transaction's own metrics. */
+import { makeFunctionReference } from "convex/server";
+import type { RateLimitedJob } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AnyRateLimits, defineIn, homeNames, type MutationCtx, openBackend, type QueryCtx } from "./homes.js";
 
@@ -94,6 +96,78 @@ describe.each(homeNames)("in the %s home", (home) => {
     expect(await t.mutation(async (ctx) => await costOf(ctx, reset))).toEqual(expected);
     const again = { ranges: 1, documentsRead: 0, documentsWritten: 0, hops };
     expect(await t.mutation(async (ctx) => await costOf(ctx, reset))).toEqual(again);
+  });
+
+  it("several limits at once read one range each, in one hop, and a bucket that is named twice is read once", async () => {
+    const t = openBackend();
+    const requests = [{ name: "bucket" }, { name: "window", key: "a" }, { name: "bucket" }];
+    const take = (c: MutationCtx) => limits.rateLimitAll(c, requests);
+    const check = (c: QueryCtx) => limits.checkRateLimitAll(c, requests);
+    const first = await t.mutation(async (ctx) => await costOf(ctx, take));
+    expect(first).toEqual({ ranges: 2, documentsRead: 0, documentsWritten: 2, hops });
+    const denied = { ranges: 2, documentsRead: 2, documentsWritten: 0, hops };
+    expect(await t.mutation(async (ctx) => await costOf(ctx, take))).toEqual(denied);
+    expect(await t.query(async (ctx) => await costOf(ctx, check))).toEqual(denied);
+  });
+
+  it("of one bucket, what is wanted now and what is reserved cost one read together", async () => {
+    const t = openBackend();
+    const both = [
+      { name: "bucket", count: 2 },
+      { name: "bucket", reserve: true },
+    ];
+    const take = (c: MutationCtx) => limits.rateLimitAll(c, both);
+    const cost = await t.mutation(async (ctx) => await costOf(ctx, take));
+    expect(cost).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
+  });
+
+  it.each(names)(
+    "%s: an adjustment costs what a call costs, and nothing is written where there is nothing to do",
+    async (name) => {
+      const t = await used(limits, name);
+      for (const count of [3, -1]) {
+        const adjust = (c: MutationCtx) => limits.adjustRateLimit(c, { name, count });
+        const cost = await t.mutation(async (ctx) => await costOf(ctx, adjust));
+        expect(cost).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 1, hops });
+      }
+      const full = (c: MutationCtx) => limits.adjustRateLimit(c, { name, key: "full", count: -1 });
+      const cost = await t.mutation(async (ctx) => await costOf(ctx, full));
+      expect(cost).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 0, hops });
+    },
+  );
+
+  it("what comes back to a sharded limit is given to one of two shards", async () => {
+    const t = openBackend();
+    const wide = defineIn(home, { wide: { kind: "token bucket", rate: 64, period: 64_000, shards: 16 } });
+    await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "wide", count: 64 }));
+    const adjust = (c: MutationCtx) => wide.adjustRateLimit(c, { name: "wide", count: -1 });
+    const cost = await t.mutation(async (ctx) => await costOf(ctx, adjust));
+    // Two shards are read, and the one that is patched once more, by its id.
+    expect(cost).toEqual({ ranges: 2, documentsRead: 3, documentsWritten: 1, hops });
+  });
+
+  it("a scheduled job costs a call, and its cancelling an adjustment", async () => {
+    const t = openBackend();
+    const run = makeFunctionReference<"mutation">("jobs:run");
+    const cost = await t.mutation(async (ctx) => {
+      let job: RateLimitedJob | undefined;
+      const scheduled = await costOf(ctx, async (c) => {
+        const result = await limits.scheduleRateLimited(c, { name: "bucket", count: 3 }, run, {});
+        if (result.ok) job = result.job;
+      });
+      const canceled = await costOf(ctx, async (c) => job && (await limits.cancelRateLimited(c, job)));
+      return { scheduled, canceled };
+    });
+    expect(cost.scheduled).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
+    // The row, twice as ever, and the job's state, which is looked up by its id.
+    expect(cost.canceled).toEqual({ ranges: 2, documentsRead: 3, documentsWritten: 1, hops });
+  });
+
+  it("a page of a list reads one range", async () => {
+    const t = await used(limits, "bucket");
+    const list = (c: QueryCtx) => limits.listRateLimits(c, { name: "bucket" });
+    const cost = await t.query(async (ctx) => await costOf(ctx, list));
+    expect(cost).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
   });
 
   it("other keys and other limits cost nothing", async () => {

@@ -1,5 +1,14 @@
 /** The free forms: the config comes with the call, and so may the component. */
-import { checkRateLimit, getRateLimit, rateLimit, type RateLimitConfig, resetRateLimit } from "convex-rate-limits";
+import {
+  adjustRateLimit,
+  checkRateLimit,
+  checkRateLimitAll,
+  getRateLimit,
+  rateLimit,
+  rateLimitAll,
+  type RateLimitConfig,
+  resetRateLimit,
+} from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { component, defineIn, homeNames } from "./homes.js";
 import { openBackendWithRows, readRows } from "./rows.js";
@@ -41,6 +50,29 @@ describe.each(homeNames)("in the %s home", (home) => {
       expect(await checkRateLimit(ctx, args)).toMatchObject({ ok: true, remaining: 1 });
     });
     expect(await readRows(t, home)).toEqual([]);
+  });
+
+  it("several at once and an adjustment share the buckets with the others", async () => {
+    const t = openBackendWithRows();
+    const requests = [
+      { name: "send", key: "a", config },
+      { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } as const },
+    ];
+    await t.mutation(async (ctx) => {
+      const [all, checked] =
+        home === "component"
+          ? [
+              await rateLimitAll(ctx, requests, { component }),
+              await checkRateLimitAll(ctx, requests, { component, throws: true }),
+            ]
+          : [await rateLimitAll(ctx, requests), await checkRateLimitAll(ctx, requests, { throws: true })];
+      expect(all.statuses).toMatchObject([{ remaining: 1 }, { remaining: 4 }]);
+      expect(checked.statuses).toMatchObject([{ remaining: 0 }, { remaining: 3 }]);
+      expect(await adjustRateLimit(ctx, { ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
+      expect(await getRateLimit(ctx, args)).toMatchObject({ value: -2 });
+    });
+    expect(await readRows(t, home)).toHaveLength(2);
+    expect(await readRows(t, other)).toEqual([]);
   });
 
   it("a reset without a name or with an empty key is misuse", async () => {

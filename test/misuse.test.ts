@@ -2,6 +2,7 @@
  * Bad input: every field, in both homes and over the component's wire. Each gets an error that names the limit, the field, the
  * value and what is permitted; nothing is read or written; the gate does not open.
  */
+import { makeFunctionReference } from "convex/server";
 import { projectRateLimit, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
@@ -252,6 +253,53 @@ const neverServed: BadCall[] = [
   },
 ];
 
+const ADJUSTMENT = "a number from -1e12 to 1e12";
+const badAdjustments: BadCall[] = [
+  ...[
+    ...noNumbers,
+    [undefined, "undefined"] as const,
+    [1.001e12, "1001000000000"] as const,
+    [-1.001e12, "-1001000000000"] as const,
+  ].map(([count, shown]) => ({
+    args: { name: "open", count },
+    problem: `Rate limit "open": ${must("count", ADJUSTMENT, shown)}`,
+  })),
+  {
+    args: { name: "open", count: 1e12 },
+    problem: 'Rate limit "open": count 1000000000000 can never be paid: a limit like this',
+  },
+];
+/** Whoever could make up a handle could make up tokens: no count of it opens the gate. */
+const badHandles: BadCall[] = [
+  ...[...noNumbers, [undefined, "undefined"] as const].map(([count, shown]) => ({
+    args: { name: "open", count },
+    problem: `Rate limit "open": ${must("count", ADJUSTMENT, shown)}`,
+  })),
+  { args: { name: "open", count: -1 }, problem: `Rate limit "open": ${must("count", "a number of at least 0", "-1")}` },
+];
+const badSpreads: BadCall[] = [...noNumbers, [-1, "-1"] as const].map(([spread, shown]) => ({
+  args: { name: "open", spread },
+  problem: `Rate limit "open": ${must("spread", "a finite number of milliseconds of at least 0", shown)}`,
+}));
+const badLists: BadCall[] = [
+  ...["opne", "constructor", "__proto__"].map((name) => ({
+    args: { name },
+    problem: `Rate limit "${name}": is not defined, so its keys cannot be listed.`,
+  })),
+  ...[...noNumbers, [0, "0"] as const, [1001, "1001"] as const, [1.5, "1.5"] as const].map(([limit, shown]) => ({
+    args: { name: "open", limit },
+    problem: `Rate limit "open": ${must("limit", "a whole number from 1 to 1000", shown)}`,
+  })),
+  ...[null, 1, "yes"].map((onlyLimited) => ({
+    args: { name: "open", onlyLimited },
+    problem: `Rate limit "open": ${must("onlyLimited", "true or false", JSON.stringify(onlyLimited))}`,
+  })),
+  ...[null, 5, "", "open", '["mine","a"]', '["open","a","b"]', { name: "open" }].map((cursor) => ({
+    args: { name: "open", cursor },
+    problem: `Rate limit "open": ${must("cursor", "one that the page before returned", JSON.stringify(cursor))}`,
+  })),
+];
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"], now: NOW });
 });
@@ -270,21 +318,23 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
   });
 
   /** Every function that takes the arguments refuses them with the same error, having touched nothing. */
-  async function refuses(functions: readonly (keyof AnyRateLimits)[], args: object, problem: string) {
+  async function refuses(functions: readonly Caller[], args: object, problem: string) {
     const t = openBackendWithRows();
     for (const name of ["open", "shared", "strict", "patient"]) await insertRow(t, home, row({ name }));
     await insertRow(t, home, row({ name: "mine", key: "a" }));
     const before = await readRows(t, home);
     for (const name of functions) {
       await expect(
-        t.mutation(async (ctx) => await untyped(limits[name])(ctx, args)),
+        t.mutation(async (ctx) => await callers(limits)[name](ctx, args)),
         name,
       ).rejects.toThrow(problem);
     }
     expect(await readRows(t, home)).toEqual(before);
   }
   const asking = ["rateLimit", "checkRateLimit"] as const;
-  const all = [...asking, "getRateLimit", "resetRateLimit"] as const;
+  const several = ["rateLimitAll", "checkRateLimitAll", "rateLimitAllTwice"] as const;
+  const later = ["scheduleRateLimited", "cancelRateLimited", "adjustRateLimit"] as const;
+  const all = [...asking, ...several, ...later, "getRateLimit", "resetRateLimit"] as const;
 
   it.each(badNames)("a bad name: $problem", async ({ args, problem }) => {
     await refuses(all, args, problem);
@@ -299,11 +349,51 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
   });
 
   it.each(badDemands)("a bad demand: $problem", async ({ args, problem }) => {
-    await refuses(asking, args, problem);
+    // Several requests are thrown together, and a job always reserves.
+    await refuses("throws" in args ? asking : [...asking, ...several], args, problem);
+    if ("count" in args) await refuses(["scheduleRateLimited"], args, problem);
   });
 
   it.each(neverServed)("a count that no wait is long enough for: $problem", async ({ args, problem }) => {
-    await refuses(asking, args, problem);
+    await refuses([...asking, "rateLimitAll", "checkRateLimitAll"], args, problem);
+    if (args["reserve"] === true) await refuses(["scheduleRateLimited"], args, problem);
+  });
+
+  it.each(badAdjustments)("a bad adjustment: $problem", async ({ args, problem }) => {
+    await refuses(["adjustRateLimit"], args, problem);
+  });
+
+  it.each(badHandles)("a bad handle of a job: $problem", async ({ args, problem }) => {
+    await refuses(["cancelRateLimited"], args, problem);
+  });
+
+  it.each(badSpreads)("a bad spread: $problem", async ({ args, problem }) => {
+    await refuses(["scheduleRateLimited"], args, problem);
+  });
+
+  it.each([...badNames, ...badLists])("a bad list: $problem", async ({ args, problem }) => {
+    await refuses(["listRateLimits"], args, problem);
+  });
+
+  it.each([undefined, null, {}, "open", 5])("several requests that are %j", async (list) => {
+    const t = openBackendWithRows();
+    for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
+      const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, list as object));
+      await expect(call).rejects.toThrow(
+        `Several rate limits must be an array of requests, got ${list === undefined ? "undefined" : JSON.stringify(list)}.`,
+      );
+    }
+  });
+
+  it.each([null, 1, "yes", {}])("several requests with throws: %j", async (throws) => {
+    const t = openBackendWithRows();
+    for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
+      const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, [{ name: "open" }], { throws }));
+      await expect(call).rejects.toThrow(
+        `Rate limit "${name}": throws must be true or false, got ${JSON.stringify(throws)}.`,
+      );
+    }
+    expect(await readRows(t, home)).toEqual([]);
   });
 
   it("a bad config, inline or instead of the defined one", async () => {
@@ -350,10 +440,8 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
 });
 
 describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
-  const limits = defineIn(home, {
-    bucket: { kind: "token bucket", rate: 5, period: 1000 },
-    window: { kind: "fixed window", rate: 5, period: 1000 },
-  });
+  const five: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
+  const limits = defineIn(home, { bucket: five, window: { kind: "fixed window", rate: 5, period: 1000 } });
   const garbage: [string, { value: number; ts: number }][] = [
     ["a value that is no number", { value: NaN, ts: NOW }],
     ["an infinite value", { value: Infinity, ts: NOW }],
@@ -381,6 +469,14 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
       for (const call of ["rateLimit", "checkRateLimit", "getRateLimit"] as const) {
         await expect(t.mutation(async (ctx) => await limits[call](ctx, { name }))).rejects.toThrow(problem);
       }
+      const later: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+        (ctx) => limits.rateLimitAll(ctx, [{ name: "other", config: five }, { name }]),
+        (ctx) => limits.checkRateLimitAll(ctx, [{ name }, { name, reserve: true }]),
+        (ctx) => limits.adjustRateLimit(ctx, { name, count: 1 }),
+        (ctx) => limits.adjustRateLimit(ctx, { name, count: -1 }),
+        (ctx) => limits.listRateLimits(ctx, { name }),
+      ];
+      for (const call of later) await expect(t.mutation(call)).rejects.toThrow(problem);
       const reserving = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name, reserve: true, throws: true }));
       await expect(reserving).rejects.toThrow(problem);
       expect(await readRows(t, home)).toEqual(before);
@@ -450,6 +546,12 @@ describe("the component does not trust the wire:", () => {
     check: (t: Backend, args: never) => t.query(async (ctx) => await ctx.runQuery(api.check, args)),
     get: (t: Backend, args: never) => t.query(async (ctx) => await ctx.runQuery(api.get, args)),
     reset: (t: Backend, args: never) => t.mutation(async (ctx) => await ctx.runMutation(api.reset, args)),
+    adjust: (t: Backend, args: object) =>
+      t.mutation(async (ctx) => await ctx.runMutation(api.adjust, { count: 1, ...args } as never)),
+    consumeAll: (t: Backend, args: object) =>
+      t.mutation(async (ctx) => await ctx.runMutation(api.consumeAll, { requests: [args] } as never)),
+    checkAll: (t: Backend, args: object) =>
+      t.query(async (ctx) => await ctx.runQuery(api.checkAll, { requests: [args] } as never)),
   };
   const calls = Object.keys(functions) as (keyof typeof functions)[];
 
@@ -466,7 +568,7 @@ describe("the component does not trust the wire:", () => {
     const sendable = badConfigs.filter(({ config }) => isValue(config));
     expect(sendable.length).toBeGreaterThan(60);
     for (const { config } of sendable) {
-      for (const call of ["consume", "check", "get"] as const)
+      for (const call of ["consume", "check", "get", "adjust", "consumeAll", "checkAll"] as const)
         await refused(call, { ...good, config }, /^Rate limit "wire"|alidator/);
     }
   });
@@ -483,7 +585,7 @@ describe("the component does not trust the wire:", () => {
       await refused("consume", { ...good, config: { ...bucket, [field]: value } }, problem);
     }
     for (const count of [NaN, Infinity, -Infinity, -1]) {
-      for (const call of ["consume", "check"] as const)
+      for (const call of ["consume", "check", "consumeAll", "checkAll"] as const)
         await refused(call, { ...good, count }, 'Rate limit "wire": count must be');
     }
     for (const count of [6, 1e300, Number.MAX_VALUE]) {
@@ -497,6 +599,33 @@ describe("the component does not trust the wire:", () => {
       await refused(call, { name: "", ...config }, NAME);
       await refused(call, { name: "wire", key: "", ...config }, `Rate limit "wire": ${KEY} "".`);
     }
+  });
+
+  it("numbers that no adjustment may have are refused with the field's name", async () => {
+    for (const count of [NaN, Infinity, -Infinity, 1.1e12, -1.1e12]) {
+      await refused("adjust", { ...good, count }, 'Rate limit "wire": count must be a number from -1e12 to 1e12');
+    }
+    await refused("adjust", { ...good, count: 1e12 }, "can never be paid");
+  });
+
+  it("bad pages and bad sweeps are refused", async () => {
+    const t = openBackendWithRows();
+    const list = (args: object) => t.query(async (ctx) => await ctx.runQuery(api.list, { ...good, ...args } as never));
+    await expect(list({ limit: 0 })).rejects.toThrow('Rate limit "wire": limit must be');
+    await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow('Rate limit "wire": rate must be');
+    await expect(list({ cursor: '["other"]' })).rejects.toThrow('Rate limit "wire": cursor must be');
+    await expect(list({ cursor: 5 })).rejects.toThrow("alidator");
+    const sweep = (args: object) =>
+      t.mutation(async (ctx) => await ctx.runMutation(component.sweep.sweep, args as never));
+    const targets = [{ name: "wire", configs: [{ ...bucket, period: -1 }] }];
+    await expect(sweep({ targets })).rejects.toThrow('Rate limit "wire": period must be');
+    await expect(sweep({ targets: [], cursor: "?" })).rejects.toThrow("cursor must be");
+    await expect(sweep({ targets: [{ name: "wire" }] })).rejects.toThrow("alidator");
+    const twice = [
+      { name: "wire", configs: [bucket] },
+      { name: "wire", configs: [] },
+    ];
+    expect(await sweep({ targets: twice })).toEqual({ deleted: 0, isDone: true });
   });
 
   it("what is missing, unknown or of the wrong type is refused by the validators", async () => {
@@ -567,8 +696,30 @@ function defineLoosely(home: HomeName, limits: Record<string, unknown>): AnyRate
   return defineIn(home, limits as Parameters<typeof defineIn>[1]);
 }
 
+type Caller = keyof ReturnType<typeof callers>;
+
+/** Every function, called with what a call says of its bucket. */
+function callers(limits: AnyRateLimits) {
+  const job = makeFunctionReference<"mutation">("jobs:run");
+  const handle = { count: 1, runAt: NOW, id: "none" };
+  type Call = (ctx: MutationCtx, args: object) => Promise<unknown>;
+  return {
+    rateLimit: untyped(limits.rateLimit),
+    checkRateLimit: untyped(limits.checkRateLimit),
+    getRateLimit: untyped(limits.getRateLimit),
+    resetRateLimit: untyped(limits.resetRateLimit),
+    listRateLimits: untyped(limits.listRateLimits),
+    adjustRateLimit: (ctx, args) => untyped(limits.adjustRateLimit)(ctx, { count: 1, ...args }),
+    rateLimitAll: (ctx, args) => untyped(limits.rateLimitAll)(ctx, [{ name: "open", key: "another" }, args]),
+    rateLimitAllTwice: (ctx, args) => untyped(limits.rateLimitAll)(ctx, [args, args]),
+    checkRateLimitAll: (ctx, args) => untyped(limits.checkRateLimitAll)(ctx, [args, { name: "open", key: "another" }]),
+    scheduleRateLimited: (ctx, args) => untyped(limits.scheduleRateLimited)(ctx, args, job),
+    cancelRateLimited: (ctx, args) => untyped(limits.cancelRateLimited)(ctx, { ...handle, ...args }),
+  } satisfies Record<string, Call>;
+}
+
 function untyped(call: AnyRateLimits[keyof AnyRateLimits]) {
-  return call as (ctx: MutationCtx, args: object) => Promise<unknown>;
+  return call as (ctx: MutationCtx, ...args: unknown[]) => Promise<unknown>;
 }
 
 function row(fields: { name: string; key?: string; value?: number; ts?: number }) {

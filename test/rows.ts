@@ -34,8 +34,8 @@ const { testRows } = (
 ).rateLimits;
 
 /** A fresh backend, with both homes' rows within reach. */
-export function openBackendWithRows(): Backend {
-  const t = openBackend();
+export function openBackendWithRows(more?: Parameters<typeof openBackend>[0]): Backend {
+  const t = openBackend(more);
   const modules = { ...testing.modules, "../convex/testRows.ts": () => Promise.resolve(rowsModule) };
   t.registerComponent("rateLimits", testing.schema, modules);
   return t;
@@ -49,8 +49,14 @@ export async function readRows(t: Backend, home: HomeName): Promise<(StoredRow &
 }
 
 export async function insertRow(t: Backend, home: HomeName, row: StoredRow): Promise<void> {
+  await insertRows(t, home, [row]);
+}
+
+export async function insertRows(t: Backend, home: HomeName, rows: readonly StoredRow[]): Promise<void> {
   await t.mutation(async (ctx) => {
-    if (home === "tables") await ctx.db.insert("rateLimits", row);
-    else await ctx.runMutation(testRows.insert, { row });
+    for (const row of rows) {
+      if (home === "tables") await ctx.db.insert("rateLimits", row);
+      else await ctx.runMutation(testRows.insert, { row });
+    }
   });
 }

@@ -7,23 +7,36 @@ import {
   type GenericActionCtx,
   type GenericMutationCtx,
   type GenericQueryCtx,
+  makeFunctionReference,
 } from "convex/server";
-import { v } from "convex/values";
+import { type GenericId, type Infer, v } from "convex/values";
 import {
+  adjustRateLimit,
+  cancelRateLimited,
   checkRateLimit,
+  checkRateLimitAll,
   type ComponentHome,
   defineRateLimits,
   getRateLimit,
   isRateLimitError,
+  listRateLimits,
   MINUTE,
   rateLimit,
+  rateLimitAll,
   type RateLimitConfig,
+  type RateLimitedJob,
+  type RateLimitPage,
   type RateLimits,
   type RateLimitSnapshot,
   type RateLimitStatus,
   rateLimitTables,
   resetRateLimit,
+  scheduleRateLimited,
+  type SweepResult,
   type TablesHome,
+  type vRateLimitedJob,
+  type vRateLimitPage,
+  type vSweepResult,
 } from "convex-rate-limits";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "./homes.js";
@@ -190,6 +203,158 @@ describe("the types know the home", () => {
       defineRateLimits(definitions, { component: {} }),
       // @ts-expect-error: no such option.
       defineRateLimits(definitions, { componnet: component }),
+    ]);
+  });
+});
+
+declare const job: RateLimitedJob;
+const send = makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+const now = makeFunctionReference<"action", Record<string, never>, null>("mail:now");
+const lookAt = makeFunctionReference<"query", { to: string }, null>("mail:lookAt");
+const next = makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
+
+describe("the functions for later work", () => {
+  it("tables: a mutation of a schema with the table does everything", () => {
+    compiled(() => [
+      inTables.rateLimitAll(
+        mutation,
+        [
+          { name: "send", key: "a" },
+          { name: "signUp", count: 2 },
+        ],
+        { throws: true },
+      ),
+      inTables.checkRateLimitAll(query, [{ name: "send", key: "a" }]),
+      inTables.adjustRateLimit(mutation, { name: "signUp", count: -2 }),
+      inTables.scheduleRateLimited(mutation, { name: "send", key: "a", spread: 10 }, send, { to: "b" }),
+      inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
+      inTables.cancelRateLimited(mutation, job),
+      inTables.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
+      inTables.sweepRateLimits(mutation, { next, configs: { send: [config] } }),
+      // @ts-expect-error: a query cannot write.
+      inTables.rateLimitAll(query, [{ name: "signUp" }]),
+      // @ts-expect-error: a query cannot write.
+      inTables.adjustRateLimit(query, { name: "signUp", count: 1 }),
+      // @ts-expect-error: a query cannot schedule.
+      inTables.scheduleRateLimited(query, { name: "signUp" }, now),
+      // @ts-expect-error: a query cannot cancel.
+      inTables.cancelRateLimited(query, job),
+      // @ts-expect-error: the schema has no such table.
+      inTables.rateLimitAll(bareMutation, [{ name: "signUp" }]),
+      // @ts-expect-error: the schema has no such table.
+      inTables.scheduleRateLimited(bareMutation, { name: "signUp" }, now),
+      // @ts-expect-error: the schema has no such table.
+      inTables.cancelRateLimited(bareMutation, job),
+      // @ts-expect-error: the schema has no such table.
+      inTables.listRateLimits(bareQuery, { name: "send" }),
+      // @ts-expect-error: the schema has no such table.
+      inTables.sweepRateLimits(bareMutation, { next }),
+      // @ts-expect-error: an action has no db.
+      inTables.adjustRateLimit(action, { name: "signUp", count: 1 }),
+      // @ts-expect-error: who continues the sweep?
+      inTables.sweepRateLimits(mutation, {}),
+      // @ts-expect-error: a function that takes no cursor cannot continue it.
+      inTables.sweepRateLimits(mutation, { next: send }),
+    ]);
+  });
+
+  it("component: mutations and actions do everything, but a job is cancelled in a mutation", () => {
+    compiled(() => [
+      inComponent.rateLimitAll(bareAction, [{ name: "send", key: "a" }, { name: "signUp" }]),
+      inComponent.checkRateLimitAll(bareQuery, [{ name: "signUp" }]),
+      inComponent.adjustRateLimit(bareAction, { name: "signUp", count: 1 }),
+      inComponent.scheduleRateLimited(bareMutation, { name: "signUp" }, send, { to: "b" }),
+      inComponent.scheduleRateLimited(bareAction, { name: "signUp" }, now, {}),
+      inComponent.cancelRateLimited(bareMutation, job),
+      inComponent.listRateLimits(bareQuery, { name: "send" }),
+      inComponent.sweepRateLimits(bareMutation, {}),
+      // @ts-expect-error: an action cannot see a job's state in the transaction that cancels it.
+      inComponent.cancelRateLimited(bareAction, job),
+      // @ts-expect-error: a query has no runMutation.
+      inComponent.rateLimitAll(bareQuery, [{ name: "signUp" }]),
+      // @ts-expect-error: no such option.
+      inComponent.sweepRateLimits(bareMutation, { nxet: next }),
+    ]);
+  });
+
+  it("know names and keys, in each request of several", () => {
+    const list: { name: "send"; key: string }[] = [];
+    compiled(() => [
+      inTables.rateLimitAll(mutation, list),
+      inTables.rateLimitAll(mutation, []),
+      inTables.rateLimitAll(mutation, [{ name: "either" }, { name: "either", key: "a", reserve: true }]),
+      inTables.rateLimitAll(mutation, [{ name: "inline", config }]),
+      // @ts-expect-error: no such limit.
+      inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sendd", key: "a" }]),
+      // @ts-expect-error: the key is missing.
+      inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "send" }]),
+      // @ts-expect-error: one bucket for all.
+      inTables.checkRateLimitAll(query, [{ name: "signUp", key: "a" }]),
+      // @ts-expect-error: it is said once, for all of them.
+      inTables.rateLimitAll(mutation, [{ name: "signUp", throws: true }]),
+      // @ts-expect-error: no such option.
+      inTables.rateLimitAll(mutation, [{ name: "signUp" }], { throw: true }),
+      // @ts-expect-error: the key is missing.
+      inTables.adjustRateLimit(mutation, { name: "send", count: 1 }),
+      // @ts-expect-error: the count is missing.
+      inTables.adjustRateLimit(mutation, { name: "signUp" }),
+      // @ts-expect-error: the key is missing.
+      inTables.scheduleRateLimited(mutation, { name: "send" }, now),
+      // @ts-expect-error: a job always reserves.
+      inTables.scheduleRateLimited(mutation, { name: "signUp", reserve: true }, now),
+      // @ts-expect-error: no such limit.
+      inTables.listRateLimits(query, { name: "sendd" }),
+      // @ts-expect-error: a cursor is a string; null is the end.
+      inTables.listRateLimits(query, { name: "send", cursor: null }),
+    ]);
+  });
+
+  it("know the scheduled function's arguments", () => {
+    compiled(() => [
+      // @ts-expect-error: the arguments are missing.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, send),
+      // @ts-expect-error: another type.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, send, { to: 5 }),
+      // @ts-expect-error: another name.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, send, { too: "b" }),
+      // @ts-expect-error: a query cannot be scheduled.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, lookAt, { to: "b" }),
+    ]);
+  });
+
+  it("a handle is what its validator says, and fits into a document", () => {
+    expectTypeOf<Infer<typeof vRateLimitedJob>>().toEqualTypeOf<RateLimitedJob>();
+    expectTypeOf<RateLimitedJob["id"]>().toEqualTypeOf<GenericId<"_scheduled_functions">>();
+    expectTypeOf(inTables.listRateLimits).returns.resolves.toEqualTypeOf<RateLimitPage>();
+    expectTypeOf(inTables.sweepRateLimits).returns.resolves.toEqualTypeOf<SweepResult>();
+    expectTypeOf<Infer<typeof vRateLimitPage>>().toEqualTypeOf<RateLimitPage>();
+    expectTypeOf<Infer<typeof vSweepResult>>().toEqualTypeOf<SweepResult>();
+  });
+
+  it("their free forms need a config in each call", () => {
+    compiled(() => [
+      rateLimitAll(mutation, [{ name: "a", config }]),
+      rateLimitAll(bareAction, [{ name: "a", config }], { component, throws: true }),
+      checkRateLimitAll(query, [{ name: "a", config }]),
+      checkRateLimitAll(bareQuery, [{ name: "a", config }], { component }),
+      adjustRateLimit(mutation, { name: "a", config, count: 1 }),
+      adjustRateLimit(bareAction, { name: "a", config, count: 1, component }),
+      scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
+      scheduleRateLimited(bareMutation, { name: "a", config, component }, now),
+      cancelRateLimited(mutation, job),
+      cancelRateLimited(bareMutation, job, { component }),
+      listRateLimits(query, { name: "a", config }),
+      listRateLimits(bareQuery, { name: "a", config, component }),
+      // @ts-expect-error: the config is missing.
+      rateLimitAll(mutation, [{ name: "a" }]),
+      // @ts-expect-error: the schema has no such table.
+      rateLimitAll(bareMutation, [{ name: "a", config }]),
+      // @ts-expect-error: the config is missing.
+      scheduleRateLimited(mutation, { name: "a" }, now),
+      // @ts-expect-error: the schema has no such table.
+      cancelRateLimited(bareMutation, job),
+      // @ts-expect-error: the config is missing.
+      listRateLimits(query, { name: "a" }),
     ]);
   });
 });

@@ -2,11 +2,12 @@
  * Home A: this limit lives in the app's own `rateLimits` table (see schema.ts). No component is asked, a call costs no hop,
  * and only queries and mutations can make it. Everything else is the same.
  */
-import { DAY, defineRateLimits, vRateLimitSnapshot } from "convex-rate-limits";
+import { DAY, defineRateLimits, type SweepResult, vRateLimitSnapshot, vSweepResult } from "convex-rate-limits";
 import { ConvexError, v } from "convex/values";
-import { mutation, query } from "./_generated/server.js";
+import { internal } from "./_generated/api.js";
+import { internalMutation, mutation, query } from "./_generated/server.js";
 
-const { rateLimit, getRateLimit } = defineRateLimits({
+const { rateLimit, getRateLimit, sweepRateLimits } = defineRateLimits({
   sendFeedback: { kind: "fixed window", rate: 3, period: DAY, keyed: true },
 });
 
@@ -30,4 +31,11 @@ export const quota = query({
   args: { user: v.id("users") },
   returns: vRateLimitSnapshot,
   handler: (ctx, { user }) => getRateLimit(ctx, { name: "sendFeedback", key: user }),
+});
+
+/** For the daily cron. Here the app's own function goes on with the next batch: it passes its `cursor` on, and names itself. */
+export const sweep = internalMutation({
+  args: { cursor: v.optional(v.string()) },
+  returns: vSweepResult,
+  handler: (ctx, { cursor }): Promise<SweepResult> => sweepRateLimits(ctx, { cursor, next: internal.feedback.sweep }),
 });

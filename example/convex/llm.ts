@@ -1,69 +1,104 @@
 /**
- * Questions to a language model, whose provider grants us so many tokens a minute. A question reserves its tokens when it is
- * asked and is told at once when it will run; nothing polls, nothing is retried, and nobody is overtaken.
+ * Questions to a language model, whose provider grants us so many tokens a minute. A question reserves an estimate of its
+ * tokens when it is asked and is told at once when it will run; nothing polls, nothing is retried, and nobody is overtaken.
+ * Afterwards it settles: what it has not used goes back.
  */
-import { v } from "convex/values";
+import { ConvexError, type Infer, v } from "convex/values";
 import { internal } from "./_generated/api.js";
 import { internalAction, internalMutation, mutation, query } from "./_generated/server.js";
-import { rateLimit } from "./rateLimits.js";
+import { adjustRateLimit, cancelRateLimited, scheduleRateLimited } from "./rateLimits.js";
 import { llmJobFields } from "./schema.js";
 
-/** The usual rule of thumb for English text. */
-const CHARACTERS_PER_TOKEN = 4;
+const vPromise = v.union(
+  v.object({ ok: v.literal(true), job: v.id("llmJobs"), promisedAt: v.number() }),
+  v.object({ ok: v.literal(false), retryAt: v.number() }),
+);
 
 /** Promises the job a moment and schedules it for that moment, or says when there is room in the queue. */
 export const ask = mutation({
   args: { user: v.id("users"), prompt: v.string(), maxAnswerTokens: v.number() },
-  returns: v.union(
-    v.object({ ok: v.literal(true), job: v.id("llmJobs"), promisedAt: v.number() }),
-    v.object({ ok: v.literal(false), retryAt: v.number() }),
-  ),
-  handler: async (ctx, { user, prompt, maxAnswerTokens }) => {
-    const now = Date.now();
-    const tokens = Math.ceil(prompt.length / CHARACTERS_PER_TOKEN) + maxAnswerTokens;
-    const status = await rateLimit(ctx, { name: "llmTokens", count: tokens, reserve: true });
-    if (!status.ok) return { ok: false as const, retryAt: status.retryAt };
-
-    const promisedAt = status.retryAt ?? now;
-    const job = await ctx.db.insert("llmJobs", { user, prompt, tokens, status: "queued", promisedAt });
+  returns: vPromise,
+  // As ever in Convex, who refers to the module that it is in says what it returns.
+  handler: async (ctx, { user, prompt, maxAnswerTokens }): Promise<Infer<typeof vPromise>> => {
+    const tokens = tokensIn(prompt) + maxAnswerTokens;
+    const job = await ctx.db.insert("llmJobs", { user, prompt, tokens, status: "queued", promisedAt: Date.now() });
     // The tokens are paid for: the job does not ask the limit again.
-    await ctx.scheduler.runAt(promisedAt, internal.llm.run, { job });
-    return { ok: true as const, job, promisedAt };
+    const scheduled = await scheduleRateLimited(ctx, { name: "llmTokens", count: tokens }, internal.llm.run, { job });
+    if (!scheduled.ok) {
+      await ctx.db.delete("llmJobs", job);
+      return { ok: false, retryAt: scheduled.retryAt };
+    }
+    await ctx.db.patch("llmJobs", job, { promisedAt: scheduled.runAt, reservation: scheduled.job });
+    return { ok: true, job, promisedAt: scheduled.runAt };
   },
 });
 
+/** Cancels a question that has not begun. Its tokens are there for the next one; questions already promised keep their moments. */
+export const cancel = mutation({
+  args: { job: v.id("llmJobs") },
+  returns: v.object({ canceled: v.boolean() }),
+  handler: async (ctx, { job }) => {
+    const reservation = (await ctx.db.get("llmJobs", job))?.reservation;
+    if (!reservation) throw new ConvexError({ kind: "NoSuchJob", job });
+    const { canceled } = await cancelRateLimited(ctx, reservation);
+    if (canceled) await ctx.db.patch("llmJobs", job, { status: "cancelled" });
+    return { canceled };
+  },
+});
+
+/** If this dies on the way, the job stays "running" and its tokens stay charged: nobody knows what the provider has counted. */
 export const run = internalAction({
   args: { job: v.id("llmJobs") },
   returns: v.null(),
   handler: async (ctx, { job }): Promise<null> => {
-    const prompt: string = await ctx.runMutation(internal.llm.start, { job });
-    const answer = await complete(prompt);
-    await ctx.runMutation(internal.llm.finish, { job, answer });
+    const { prompt, tokens }: { prompt: string; tokens: number } = await ctx.runMutation(internal.llm.start, { job });
+    try {
+      const { answer, used } = await complete(prompt, tokens - tokensIn(prompt));
+      await ctx.runMutation(internal.llm.settle, { job, used, answer });
+    } catch {
+      // The provider does not count a call that it has refused.
+      await ctx.runMutation(internal.llm.settle, { job, used: 0 });
+    }
     return null;
   },
 });
 
-/** Stands in for the provider's API. */
-async function complete(prompt: string): Promise<string> {
-  return await Promise.resolve(`An answer to "${prompt}".`);
+/** Stands in for the provider's API: refuses an empty prompt, and answers others with a third to two thirds of what it may. */
+async function complete(prompt: string, maxAnswerTokens: number): Promise<{ answer: string; used: number }> {
+  if (prompt === "") throw new Error("400: the prompt is empty.");
+  const answerTokens = Math.floor((maxAnswerTokens * (3 + (prompt.length % 4))) / 9);
+  return await Promise.resolve({ answer: `An answer to "${prompt}".`, used: tokensIn(prompt) + answerTokens });
+}
+
+/** The usual rule of thumb for English text: four characters are a token. */
+function tokensIn(text: string): number {
+  return Math.ceil(text.length / 4);
 }
 
 export const start = internalMutation({
   args: { job: v.id("llmJobs") },
-  returns: v.string(),
+  returns: v.object({ prompt: v.string(), tokens: v.number() }),
   handler: async (ctx, { job }) => {
     const queued = await ctx.db.get("llmJobs", job);
     if (queued?.status !== "queued") throw new Error(`Job ${job} is not queued.`);
     await ctx.db.patch("llmJobs", job, { status: "running", startedAt: Date.now() });
-    return queued.prompt;
+    return { prompt: queued.prompt, tokens: queued.tokens };
   },
 });
 
-export const finish = internalMutation({
-  args: { job: v.id("llmJobs"), answer: v.string() },
+/** Charges what was used beyond the estimate, or gives back what was not, together with the end of the job: once. */
+export const settle = internalMutation({
+  args: { job: v.id("llmJobs"), used: v.number(), answer: v.optional(v.string()) },
   returns: v.null(),
-  handler: async (ctx, { job, answer }) => {
-    await ctx.db.patch("llmJobs", job, { status: "done", answer });
+  handler: async (ctx, { job, used, answer }) => {
+    const running = await ctx.db.get("llmJobs", job);
+    if (running?.status !== "running") throw new Error(`Job ${job} is not running.`);
+    await adjustRateLimit(ctx, { name: "llmTokens", count: used - running.tokens });
+    await ctx.db.patch(
+      "llmJobs",
+      job,
+      answer === undefined ? { status: "failed", used } : { status: "done", used, answer },
+    );
     return null;
   },
 });

@@ -9,7 +9,7 @@ import { mutation, query, type QueryCtx } from "./_generated/server.js";
 import { getRateLimit, rateLimit } from "./rateLimits.js";
 import { vPlan } from "./schema.js";
 
-const reports: Record<Infer<typeof vPlan>, RateLimitConfig> = {
+export const reports: Record<Infer<typeof vPlan>, RateLimitConfig> = {
   free: { kind: "token bucket", rate: 3, period: DAY },
   pro: { kind: "token bucket", rate: 100, period: DAY },
 };

@@ -2,7 +2,19 @@
 import { defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import { components } from "./_generated/api.js";
 
-export const { rateLimit, checkRateLimit, resetRateLimit, getRateLimit, exposeRateLimit } = defineRateLimits(
+export const {
+  rateLimit,
+  checkRateLimit,
+  rateLimitAll,
+  resetRateLimit,
+  adjustRateLimit,
+  getRateLimit,
+  scheduleRateLimited,
+  cancelRateLimited,
+  listRateLimits,
+  sweepRateLimits,
+  exposeRateLimit,
+} = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
     sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true },
@@ -25,6 +37,11 @@ export const { rateLimit, checkRateLimit, resetRateLimit, getRateLimit, exposeRa
       maxReserved: 60_000,
       keyed: false,
     },
+
+    /** An upload needs room in all three layers (uploads.ts). */
+    uploadsByUser: { kind: "token bucket", rate: 3, period: MINUTE, keyed: true },
+    uploadsByTeam: { kind: "token bucket", rate: 5, period: MINUTE, keyed: true },
+    uploads: { kind: "token bucket", rate: 8, period: MINUTE, keyed: false },
 
     /** The geocoder counts ten calls in each second of the clock; `start` makes our windows the provider's. */
     geocoder: { kind: "fixed window", rate: 10, period: SECOND, start: 0, keyed: false },

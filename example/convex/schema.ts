@@ -1,21 +1,31 @@
-import { rateLimitTables } from "convex-rate-limits";
+import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
 import { playgroundTables } from "./playgroundTables.js";
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
-/** A job waits for its tokens, runs, and is done; the times are milliseconds since the epoch. */
+/** A job waits for its tokens, runs, and is done, unless it is cancelled first; the times are milliseconds since the epoch. */
 export const llmJobFields = {
   user: v.id("users"),
   prompt: v.string(),
   /** What was reserved for it: the prompt and the longest answer. */
   tokens: v.number(),
-  status: v.union(v.literal("queued"), v.literal("running"), v.literal("done")),
+  /** What it has really used, known after the call; the rest was given back. */
+  used: v.optional(v.number()),
+  status: v.union(
+    v.literal("queued"),
+    v.literal("running"),
+    v.literal("done"),
+    v.literal("failed"),
+    v.literal("cancelled"),
+  ),
   /** When its tokens are there. It never starts earlier. */
   promisedAt: v.number(),
   startedAt: v.optional(v.number()),
   answer: v.optional(v.string()),
+  /** What it takes to cancel it. No function takes one from a client: who could make one up could make up tokens. */
+  reservation: v.optional(vRateLimitedJob),
 };
 
 export const placeFields = {
@@ -49,6 +59,8 @@ export default defineSchema({
   places: defineTable(placeFields),
 
   reports: defineTable({ user: v.id("users"), title: v.string() }).index("by_user", ["user"]),
+
+  uploads: defineTable({ user: v.id("users"), team: v.string(), file: v.string() }).index("by_team", ["team"]),
 
   feedback: defineTable({ user: v.id("users"), text: v.string() }).index("by_user", ["user"]),
 

@@ -5,8 +5,10 @@
  * with carry-over: consuming subtracts, never below zero; reserving may owe up to maxReserved.
  */
 import { accrued, project, whenHolding, whenReset } from "./bucket.js";
-import { END_OF_TIME } from "./time.js";
+import { END_OF_TIME, firstMoment } from "./time.js";
 import type { Decision, Demand, Limit, Part } from "./types.js";
+
+const NOTHING: Demand = { count: 0, reserve: false };
 
 /** Asks all of a limit that the caller can see; a denial names the first moment at which these parts would serve. */
 export function decide(limit: Limit, parts: readonly Part[], now: number, demand: Demand): Decision {
@@ -32,19 +34,39 @@ export function serve(limit: Limit, parts: readonly Part[], now: number, demand:
 }
 
 /** The first moment at which the parts will have paid for the demand; undefined when it may not be taken now. */
-function whenPaid(parts: readonly Part[], now: number, { count, reserve }: Demand): number | undefined {
-  const paidBy = (moment: number) => pooled(parts, (part) => payable(part, now, moment)) >= count;
-  if (!paidBy(reserve ? END_OF_TIME : now)) return undefined;
+function whenPaid(parts: readonly Part[], now: number, demand: Demand): number | undefined {
+  const { count } = demand;
+  if (!canServe(parts, now, demand)) return undefined;
+  // Taking nothing writes nothing, so it waits until the parts as they are would let nothing go without reserving.
+  if (count === 0) return canServe(parts, now, NOTHING) ? now : whenServed(parts, now, NOTHING);
   const [only] = parts;
-  if (!only || parts.length > 1) return firstMoment(now, paidBy);
+  if (!only || parts.length > 1) return firstMoment(now, (moment) => pooled(parts, now, moment) >= count);
   const { value, ts } = project(only.limit, only.bucket, now);
   return Math.max(now, whenHolding(only.limit, { value: value - count, ts }, 0));
 }
 
-/** What a part can give now and have paid for by `moment`: what it holds, and what accrues until then, as far as it may owe. */
+/** Whether the parts have the units at a moment or, for a reservation, may owe them. */
+function canServe(parts: readonly Part[], moment: number, { count, reserve }: Demand): boolean {
+  return pooled(parts, moment, reserve ? END_OF_TIME : moment) >= count;
+}
+
+/**
+ * What the parts together can give now and have paid for by `moment`. One that is in debt takes nothing away from the others.
+ */
+function pooled(parts: readonly Part[], now: number, moment: number): number {
+  const units = parts.map((part) => payable(part, now, moment));
+  const most = Math.max(...units);
+  return most <= 0 ? most : units.reduce((sum, each) => sum + Math.max(0, each), 0);
+}
+
+/**
+ * What a part can give now and have paid for by `moment`: what it holds, and what accrues until then, as far as it may owe. All
+ * debts count as paid at the end of time, where promises are cut off.
+ */
 function payable({ limit, bucket }: Part, now: number, moment: number): number {
   const { value, ts } = project(limit, bucket, now);
-  return value + Math.min(limit.maxReserved, accrued(limit, ts, moment));
+  const paid = moment >= END_OF_TIME ? limit.maxReserved : accrued(limit, ts, moment);
+  return value + Math.min(limit.maxReserved, paid);
 }
 
 /** Takes the units where most can be had, so that few parts are written. */
@@ -64,15 +86,12 @@ function takeAt(moment: number, parts: readonly Part[], now: number, count: numb
 }
 
 /** The first moment after `now` at which the parts would serve the demand, if nobody else takes anything. */
-function whenServed(parts: readonly Part[], now: number, { count, reserve }: Demand): number {
-  const available = ({ limit, bucket }: Part, moment: number) =>
-    project(limit, bucket, moment).value + (reserve ? limit.maxReserved : 0);
+function whenServed(parts: readonly Part[], now: number, demand: Demand): number {
   const [only] = parts;
+  if (!only || parts.length > 1) return firstMoment(now + 1, (moment) => canServe(parts, moment, demand));
   // Nothing is written on a denial, so the wait is reckoned from the bucket as it stays.
-  if (only && parts.length === 1) {
-    return Math.max(now + 1, whenHolding(only.limit, only.bucket, count - (reserve ? only.limit.maxReserved : 0)));
-  }
-  return firstMoment(now + 1, (moment) => pooled(parts, (part) => available(part, moment)) >= count);
+  const { limit, bucket } = only;
+  return whenHolding(limit, bucket, demand.count - (demand.reserve ? limit.maxReserved : 0));
 }
 
 /** What a status says of the buckets that stay: exact for the whole limit, scaled up from a part of it. */
@@ -84,31 +103,6 @@ export function outlook(limit: Limit, parts: readonly Part[], now: number): { re
     remaining: Math.max(0, Math.floor(whole / limit.unitsPerToken)),
     resetAt: parts.reduce((latest, part) => Math.max(latest, whenReset(part.limit, part.bucket, now)), now),
   };
-}
-
-/** The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does. */
-function firstMoment(from: number, holds: (moment: number) => boolean): number {
-  if (holds(from)) return from;
-  let before = 0;
-  let after = 1;
-  while (!holds(from + after)) {
-    if (from + after >= END_OF_TIME) return END_OF_TIME;
-    before = after;
-    after *= 2;
-  }
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2);
-    if (holds(from + middle)) after = middle;
-    else before = middle;
-  }
-  return from + after;
-}
-
-/** What several parts can give together: one that is in debt takes nothing away from the others. */
-function pooled(parts: readonly Part[], unitsOf: (part: Part) => number): number {
-  const units = parts.map(unitsOf);
-  const most = Math.max(...units);
-  return most <= 0 ? most : units.reduce((sum, each) => sum + Math.max(0, each), 0);
 }
 
 function total(parts: readonly Part[], unitsOf: (part: Part) => number): number {

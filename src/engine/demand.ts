@@ -1,7 +1,7 @@
 /** What a caller asks for → a demand in units. */
 import { badField, misuse, show } from "./misuse.js";
 import type { Demand, Limit } from "./types.js";
-import { ceilUnits, MAX_TOKENS } from "./units.js";
+import { ceilUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 
 /**
  * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
@@ -19,14 +19,18 @@ export function parseDemand(
 }
 
 /**
- * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down.
- * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
+ * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down, and cut
+ * off where no bucket could have room for more.
+ * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS, or more than a limit like this can ever owe.
  */
 export function parseAdjustment(limit: Limit, count: number): number {
   if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
-    throw badField(limit.name, "count", `a number from -${MAX_TOKENS} to ${MAX_TOKENS}`, count);
+    throw badField(limit.name, "count", "a number from -1e12 to 1e12", count);
   }
-  return ceilUnits(count, limit.unitsPerToken);
+  const units = ceilUnits(count, limit.unitsPerToken);
+  if (units <= MAX_UNITS) return Math.max(units, -2 * MAX_UNITS);
+  const most = Math.floor(MAX_UNITS / limit.unitsPerToken);
+  throw misuse(limit.name, `count ${count} can never be paid: a limit like this can owe at most ${most}.`);
 }
 
 /** @throws when the demand is so large that no wait would ever be long enough. */

@@ -63,6 +63,10 @@ function checkConfig(name: string, config: RateLimitConfig): void {
   }
   checkRange(name, "rate", config.rate, { above: 0, atMost: MAX_TOKENS });
   checkRange(name, "period", config.period, { above: 0, atMost: MAX_PERIOD });
+  if (config.rate / config.period > MAX_TOKENS) {
+    // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
+    throw badField(name, "period", `at least ${config.rate / MAX_TOKENS} at this rate`, config.period);
+  }
   if (config.capacity !== undefined) checkRange(name, "capacity", config.capacity, { atLeast: 0, atMost: MAX_TOKENS });
   if (config.maxReserved !== undefined) {
     checkRange(name, "maxReserved", config.maxReserved, { atLeast: 0, atMost: MAX_TOKENS });

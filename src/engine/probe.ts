@@ -7,45 +7,66 @@ import { decide, outlook } from "./decide.js";
 import { partOf } from "./heap.js";
 import type { Decision, Demand, Limit, Part } from "./types.js";
 
-/** Shards looked at one by one before looking at everything, unless the count needs more of them. */
-const MOST_PROBES = 8;
-/** A limit that refills the whole demand faster than this denies without looking at everything. */
+/** A limit that refills the whole demand faster than this may deny without looking at everything. */
 const FAST_MS = 50;
 /** One such denial in this many looks at everything all the same, so that scattered tokens are found in the end. */
-const THOROUGH_ONE_IN = 16;
+const THOROUGH_ONE_IN = 64;
+/** Shards looked at one by one before a look at everything, or a denial. */
+const PROBES = 10;
+/**
+ * A fast token bucket denies after two: a shard that is empty now is soon refilled. What is left in a window is lost with it, so
+ * a fixed window is searched as thoroughly as a slow limit; its empty shards are written by nobody, so that costs no conflicts.
+ */
+const PROBES_FAST_BUCKET = 2;
 
 /** The plan of one call. */
 interface Probing {
   /** The k-th shard to look at. */
   readonly leaf: (k: number) => number;
-  /** Shards that hold the count together if each is full: fewer cannot be asked to. */
   readonly atLeast: number;
   readonly atMost: number;
-  /** Whether this call may deny on what these shards say. */
+  /** Whether the demand may be split over the shards seen. Each more that is written is one more to conflict on. */
+  readonly mayJoin: boolean;
+  /** Whether this call may deny on what these shards say (`isClear`). */
   readonly mayDeny: boolean;
 }
 
 /** Plans a call from one random number in [0, 1): a random first shard and a random stride, so that all come in turn. */
 export function planProbing(limit: Limit, { count, reserve }: Demand, random: number): Probing {
-  const first = Math.floor(random * limit.shards);
-  const rest = random * limit.shards - first;
-  const stride = 2 * Math.floor((rest * limit.shards) / 2) + 1;
-  const atLeast = shardsNeeded(limit, count);
-  const thorough = (random * 2 ** 40) % THOROUGH_ONE_IN < 1;
+  const { shards } = limit;
+  const first = Math.floor(random * shards);
+  const rest = random * shards - first;
+  const stride = 2 * Math.floor((rest * shards) / 2) + 1;
+  const needed = shardsNeeded(limit, count);
+  const mayDeny = !reserve && isFast(limit, count) && (random * 2 ** 20) % THOROUGH_ONE_IN >= 1;
+  const usual = mayDeny && limit.kind === "token bucket" ? PROBES_FAST_BUCKET : PROBES;
   return {
-    leaf: (k) => limit.shards + ((first + k * stride) % limit.shards),
-    atLeast,
-    atMost: atLeast > limit.shards / 2 ? 0 : Math.min(limit.shards, Math.max(MOST_PROBES, 2 * atLeast)),
-    mayDeny: !reserve && isFast(limit, count) && !thorough,
+    leaf: (k) => shards + ((first + k * stride) % shards),
+    atLeast: Math.max(2, needed),
+    // A question that takes nothing may as well be answered in full.
+    atMost: 2 * needed > shards || count === 0 ? 0 : Math.min(shards, Math.max(usual, 2 * needed)),
+    mayJoin: needed > 1 || !mayDeny || limit.kind === "fixed window",
+    mayDeny,
   };
 }
 
-/** Whether shards like those seen so far are likely to hold the count before the plan is at its end. */
+/**
+ * Whether the next shard of the plan is worth a look. A call that would look at everything, or reserve, stops as soon as it is
+ * unlikely that the plan's shards bring the count together.
+ */
 export function isPromising(plan: Probing, seen: readonly Part[], now: number, count: number): boolean {
   if (seen.length >= plan.atMost) return false;
-  if (seen.length < plan.atLeast) return true;
+  if (seen.length < plan.atLeast || plan.mayDeny) return true;
   const held = seen.reduce((sum, part) => sum + Math.max(0, project(part.limit, part.bucket, now).value), 0);
   return held * (plan.atMost / seen.length) >= count;
+}
+
+/**
+ * Whether what a few shards said is enough to deny. Not when one of them was written in this very millisecond: then it is not a
+ * stream of callers that has emptied them but one transaction, whose clock stands still, or a burst, and the others may be full.
+ */
+export function isClear(plan: Probing, seen: readonly Part[], now: number): boolean {
+  return plan.mayDeny && seen.length > 0 && seen.every(({ bucket }) => bucket.ts < now);
 }
 
 /**
@@ -72,9 +93,9 @@ function whenAnyServe(limit: Limit, seen: readonly Part[], now: number, count: n
   return Math.max(...[empty, ...seen].map((part) => whenHolding(part.limit, part.bucket, share)));
 }
 
-/** Shards that every call looks at before it denies: two, or as many as hold the count when they are full. */
+/** The shards that a demand is spread over: one when it is at most half of what a shard holds, so that it does not starve. */
 function shardsNeeded(limit: Limit, count: number): number {
-  return Math.max(2, Math.ceil(count / smallest(limit).capacity));
+  return Math.max(1, Math.ceil((2 * count) / smallest(limit).capacity));
 }
 
 function isFast(limit: Limit, count: number): boolean {

@@ -28,11 +28,14 @@ export function splitTo(limit: Limit, from: Part, node: number, now: number): Pa
   return [part, ...siblings];
 }
 
-/** The two halves of a part: half of its whole tokens each, the fraction to the right; neither more than it can hold. */
+/**
+ * The two halves of a part: half of its whole tokens each, the fraction to the right; neither more than it can hold. Rounded
+ * towards zero, so that a debt splits into debts and no half of it has tokens to spend.
+ */
 function halves(limit: Limit, { node, bucket }: Part): [Part, Part] {
   const left = partOf(limit, 2 * node);
   const right = partOf(limit, 2 * node + 1);
-  const half = Math.floor(bucket.value / limit.unitsPerToken / 2) * limit.unitsPerToken;
+  const half = Math.trunc(bucket.value / limit.unitsPerToken / 2) * limit.unitsPerToken;
   const value = Math.min(left.capacity, Math.max(half, bucket.value - right.capacity));
   return [
     { node: 2 * node, limit: left, bucket: { ...bucket, value } },

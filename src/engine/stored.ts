@@ -4,7 +4,7 @@ import { misuse, REMEDY, show } from "./misuse.js";
 import { MAX_SHARDS } from "./shardCount.js";
 import { END_OF_TIME } from "./time.js";
 import type { Bucket, Limit, Part } from "./types.js";
-import { floorUnits, MAX_UNITS } from "./units.js";
+import { floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 
 /** A bucket as a row or a snapshot holds it: `value` tokens at `ts`, in ms since the epoch. */
 export interface Stored {
@@ -18,7 +18,7 @@ export interface Stored {
  */
 function fromStored(limit: Limit, { value, ts }: Stored): Bucket {
   // A token is at least one unit, whatever the config was when the row was written.
-  const plausible = Number.isFinite(value) && Math.abs(value) <= MAX_UNITS;
+  const plausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (plausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME) {
     return { value: Math.min(limit.capacity, floorUnits(value, limit.unitsPerToken)), ts };
   }

@@ -1,2 +1,22 @@
 /** The last moment a JavaScript Date can name. A wait that would end later is cut off here, 270,000 years from now. */
 export const END_OF_TIME = 8.64e15;
+
+/**
+ * The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does. It
+ * looks twice as far ahead each time, then halves: quick when the moment is near.
+ */
+export function firstMoment(from: number, holds: (moment: number) => boolean): number {
+  let before = -1;
+  let after = 0;
+  while (!holds(from + after)) {
+    if (!(from + after < END_OF_TIME)) return END_OF_TIME;
+    before = after;
+    after = 2 * after + 1;
+  }
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (holds(from + middle)) after = middle;
+    else before = middle;
+  }
+  return Math.min(END_OF_TIME, from + after);
+}

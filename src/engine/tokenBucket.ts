@@ -1,5 +1,5 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond. */
-import { END_OF_TIME } from "./time.js";
+import { END_OF_TIME, firstMoment } from "./time.js";
 import type { TokenBucketLimit } from "./types.js";
 
 /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
@@ -9,10 +9,12 @@ export function accrued(limit: TokenBucketLimit, from: number, to: number): numb
 
 /** The first millisecond, from `from` on, by which `units` have arrived. */
 export function whenAccrued(limit: TokenBucketLimit, from: number, units: number): number {
-  let elapsedMs = Math.max(0, Math.ceil(units / limit.refill));
+  if (units <= 0) return from;
+  // The quotient is rounded, and `accrued` decides, so the search starts a little before the millisecond it names.
+  const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
   if (!(from + elapsedMs < END_OF_TIME)) return END_OF_TIME;
-  // The quotient is rounded; `accrued` decides, so it must also decide what counts as the first millisecond.
-  while (accrued(limit, from, from + elapsedMs) < units) elapsedMs++;
-  while (elapsedMs > 0 && accrued(limit, from, from + elapsedMs - 1) >= units) elapsedMs--;
-  return from + elapsedMs;
+  return firstMoment(from + elapsedMs, (moment) => accrued(limit, from, moment) >= units);
 }
+
+/** Four units in the last place: more than the rounding of a quotient and a product. */
+const QUOTIENT_ERROR = 2 ** -50;

@@ -7,7 +7,7 @@
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
-/** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit stays below a tenth of a token. */
+/** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a token. */
 export const MAX_TOKENS = 1e12;
 
 /** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is headroom for debts. */

@@ -63,7 +63,12 @@ describe("resharding", () => {
 
   it("splits a debt as it splits tokens", () => {
     const part = { node: ROOT, limit, bucket: { value: -tokens(7), ts: NOW } };
-    expect(splitTo(limit, part, 2, NOW).map(({ bucket }) => bucket.value)).toEqual([-tokens(4), -tokens(3)]);
+    expect(splitTo(limit, part, 2, NOW).map(({ bucket }) => bucket.value)).toEqual([-tokens(3), -tokens(4)]);
+  });
+
+  it("makes nothing to spend out of half a token's debt", () => {
+    const part = { node: ROOT, limit, bucket: { value: -tokens(1) / 2, ts: NOW } };
+    expect(splitTo(limit, part, 2, NOW).map(({ bucket }) => bucket.value + 0)).toEqual([0, -tokens(1) / 2]);
   });
 
   it("gives neither half more than it can hold", () => {

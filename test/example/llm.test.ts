@@ -1,8 +1,9 @@
 import { expect, it, vi } from "vitest";
-import { api } from "../../example/convex/_generated/api.js";
+import { api, internal } from "../../example/convex/_generated/api.js";
+import { getRateLimit } from "../../example/convex/rateLimits.js";
 import { overdraft } from "../../example/demo/laws.js";
 import { signUp } from "../../example/demo/people.js";
-import { openBackend, runJobs, runNextJob, START, useClock } from "./backend.js";
+import { openBackend, runJobs, runNextJob, START, thrownBy, useClock } from "./backend.js";
 
 useClock();
 
@@ -13,15 +14,63 @@ async function openModel() {
   const t = openBackend();
   const user = await signUp(t, "Ada");
   const ask = (tokens: number) => t.mutation(api.llm.ask, { user, prompt: PROMPT, maxAnswerTokens: tokens - 1 });
-  return { t, ask, jobs: () => t.query(api.llm.jobs, { user }), run: () => runJobs(t) };
+  const left = async () => (await t.mutation(async (ctx) => await getRateLimit(ctx, { name: "llmTokens" }))).value;
+  return { t, user, ask, jobs: () => t.query(api.llm.jobs, { user }), run: () => runJobs(t), left };
 }
 
-it("a question is answered at once while there are tokens", async () => {
-  const { ask, jobs, run } = await openModel();
+it("a question is answered at once while there are tokens, and gives back what it has not used", async () => {
+  const { ask, jobs, run, left } = await openModel();
   expect(await ask(2000)).toMatchObject({ ok: true, promisedAt: START });
   expect(await jobs()).toMatchObject([{ status: "queued", tokens: 2000 }]);
   await run();
-  expect(await jobs()).toMatchObject([{ status: "done", startedAt: START, answer: 'An answer to "Why?".' }]);
+  // Three ninths of the 1,999 that the answer may have, and one for the question.
+  expect(await jobs()).toMatchObject([{ status: "done", startedAt: START, answer: 'An answer to "Why?".', used: 667 }]);
+  expect(await left()).toBe(2000 - 667);
+});
+
+it("a call that fails gives everything back", async () => {
+  const { t, user, jobs, run, left } = await openModel();
+  await t.mutation(api.llm.ask, { user, prompt: "", maxAnswerTokens: 1500 });
+  expect(await left()).toBe(500);
+  await run();
+  expect(await jobs()).toMatchObject([{ status: "failed", used: 0 }]);
+  expect(await left()).toBe(2000);
+});
+
+it("a settled job is not settled twice", async () => {
+  const { t, ask, jobs, run, left } = await openModel();
+  await ask(2000);
+  await run();
+  const [job] = await jobs();
+  if (!job) throw new Error("There is no job.");
+  await expect(t.mutation(internal.llm.settle, { job: job._id, used: 0 })).rejects.toThrow("is not running");
+  expect(await left()).toBe(2000 - 667);
+});
+
+it("a question that waits can be cancelled, and the next one gets its tokens", async () => {
+  const { t, ask, jobs, run } = await openModel();
+  await ask(2000);
+  const waiting = await ask(2000);
+  if (!waiting.ok) throw new Error("There was no room.");
+  expect(waiting.promisedAt).toBe(START + 2000);
+  expect(await t.mutation(api.llm.cancel, { job: waiting.job })).toEqual({ canceled: true });
+  expect(await t.mutation(api.llm.cancel, { job: waiting.job })).toEqual({ canceled: false });
+  expect(await ask(500)).toMatchObject({ ok: true, promisedAt: START + 500 });
+  await run();
+  expect((await jobs()).map(({ status }) => status)).toEqual(["done", "cancelled", "done"]);
+});
+
+it("a question that has been answered cannot be cancelled, and an unknown one neither", async () => {
+  const { t, ask, run } = await openModel();
+  const asked = await ask(2000);
+  if (!asked.ok) throw new Error("There was no room.");
+  await run();
+  expect(await t.mutation(api.llm.cancel, { job: asked.job })).toEqual({ canceled: false });
+  await t.run(async (ctx) => {
+    await ctx.db.delete("llmJobs", asked.job);
+  });
+  const unknown = await thrownBy(t.mutation(api.llm.cancel, { job: asked.job }));
+  expect(unknown).toMatchObject({ data: { kind: "NoSuchJob" } });
 });
 
 it("later questions are promised the moment at which their tokens are paid, one for each millisecond", async () => {
@@ -41,11 +90,11 @@ it("every job starts at its promise, and the starts keep to the bound", async ()
   const done = await jobs();
   expect(done).toHaveLength(20);
   for (const job of done) expect(job).toMatchObject({ status: "done", startedAt: job.promisedAt });
-  const starts = done.map(({ promisedAt, tokens }) => ({ earliest: promisedAt, latest: promisedAt, tokens }));
+  const starts = done.map(({ promisedAt, used = 0 }) => ({ earliest: promisedAt, latest: promisedAt, tokens: used }));
   expect(overdraft(starts, { rate: 60_000, period: 60_000, capacity: 2000 })).toBeUndefined();
-  // The queue was never idle: it is not slower than it has to be.
-  const total = done.reduce((sum, { tokens }) => sum + tokens, 0);
-  expect(done.at(-1)?.startedAt).toBe(START + total - 2000);
+  // What was given back has made the queue shorter.
+  const reserved = done.reduce((sum, { tokens }) => sum + tokens, 0);
+  expect(done.at(-1)?.startedAt).toBeLessThan(START + reserved - 2000);
 });
 
 it("a question asked later does not overtake a bigger one that waits", async () => {

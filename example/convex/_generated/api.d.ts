@@ -8,7 +8,10 @@
  * @module
  */
 
+import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
+import type * as gateway from "../gateway.js";
+import type * as http from "../http.js";
 import type * as llm from "../llm.js";
 import type * as logins from "../logins.js";
 import type * as messages from "../messages.js";
@@ -19,6 +22,8 @@ import type * as playgroundTables from "../playgroundTables.js";
 import type * as rateLimits from "../rateLimits.js";
 import type * as signUps from "../signUps.js";
 import type * as thirdParty from "../thirdParty.js";
+import type * as upkeep from "../upkeep.js";
+import type * as uploads from "../uploads.js";
 
 import type {
   ApiFromModules,
@@ -27,7 +32,10 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
+  crons: typeof crons;
   feedback: typeof feedback;
+  gateway: typeof gateway;
+  http: typeof http;
   llm: typeof llm;
   logins: typeof logins;
   messages: typeof messages;
@@ -38,6 +46,8 @@ declare const fullApi: ApiFromModules<{
   rateLimits: typeof rateLimits;
   signUps: typeof signUps;
   thirdParty: typeof thirdParty;
+  upkeep: typeof upkeep;
+  uploads: typeof uploads;
 }>;
 
 /**

@@ -6,8 +6,17 @@ import { overdraft } from "../laws.js";
 import { signUp } from "../people.js";
 import { check, count, heading, since, table, wait } from "../report.js";
 
-/** Tokens for the answers: together a good two seconds more than the 2,000 that are there at once. */
-const ANSWERS = [900, 700, 400, 800, 300, 600, 500];
+/** Tokens for the answers: together a good second more than the 2,000 that are there at once. The empty question will fail. */
+const QUESTIONS = [
+  ["Why is the sky blue?", 900],
+  ["And the sea?", 700],
+  ["", 400],
+  ["What is a token?", 800],
+  ["Who are you?", 500],
+] as const;
+/** Cancelled while it waits; then a shorter question is asked. */
+const LONG = ["Tell me everything about buckets.", 1500] as const;
+const SHORT = ["Tell me something about buckets.", 400] as const;
 /** Nearly as much as the queue can hold at all. */
 const NOVEL = 61_900;
 const LIMIT = { rate: 60_000, period: MINUTE, capacity: 2_000 };
@@ -15,57 +24,90 @@ const LIMIT = { rate: 60_000, period: MINUTE, capacity: 2_000 };
 const TIMEOUT_MS = 15_000;
 
 export async function queue(backend: Backend): Promise<void> {
-  heading("A queue of reserved LLM jobs", "llmTokens: 60,000 a minute, at most 2,000 at once, promises for a minute");
+  heading(
+    "A queue of LLM jobs: reserved, run, settled",
+    "llmTokens: 60,000 a minute, at most 2,000 at once, promises for a minute",
+  );
   const user = await signUp(backend, "Ada");
+  const ask = async ([prompt, maxAnswerTokens]: readonly [string, number]) => {
+    const answer = await backend.mutation(api.llm.ask, { user, prompt, maxAnswerTokens });
+    return { ...answer, answeredAt: Date.now() };
+  };
 
   const start = Date.now();
-  const asked: { promisedAt: number | undefined; answeredAt: number }[] = [];
-  for (const [index, maxAnswerTokens] of ANSWERS.entries()) {
-    const prompt = `Question number ${index + 1} of ${ANSWERS.length}: why?`;
-    const answer = await backend.mutation(api.llm.ask, { user, prompt, maxAnswerTokens });
-    asked.push({ promisedAt: answer.ok ? answer.promisedAt : undefined, answeredAt: Date.now() });
-  }
-  const tooMuch = await backend.mutation(api.llm.ask, { user, prompt: "Write a novel.", maxAnswerTokens: NOVEL });
+  const asked: Awaited<ReturnType<typeof ask>>[] = [];
+  for (const question of QUESTIONS) asked.push(await ask(question));
+  const long = await ask(LONG);
+  const canceled = long.ok && (await backend.mutation(api.llm.cancel, { job: long.job })).canceled;
+  const short = await ask(SHORT);
+  asked.push(long, short);
+  const tooMuch = await ask(["Write a novel.", NOVEL]);
 
   const jobs = () => backend.query(api.llm.jobs, { user });
-  const finished = await until(async () => (await jobs()).every((job) => job.status === "done"), TIMEOUT_MS);
-  const done = await jobs();
+  const isOver = (status: string) => status !== "queued" && status !== "running";
+  const finished = await until(async () => (await jobs()).every(({ status }) => isOver(status)), TIMEOUT_MS);
+  const over = await jobs();
+  const [first] = asked;
+  const tooLate = first?.ok && (await backend.mutation(api.llm.cancel, { job: first.job })).canceled;
 
   table([
-    ["job", "tokens", "promised", "ran", "late", "status"],
-    ...done.map(({ tokens, promisedAt, startedAt, status }, index) => [
-      `question ${index + 1}`,
-      count(tokens),
+    ["question", "promised", "ran", "late", "estimate", "used", "given back", "status"],
+    ...over.map(({ prompt, tokens, used, promisedAt, startedAt, status }) => [
+      prompt === "" ? "(none)" : prompt,
       since(start, promisedAt),
-      startedAt === undefined ? "never" : since(start, startedAt),
+      startedAt === undefined ? "" : since(start, startedAt),
       startedAt === undefined ? "" : `${startedAt - promisedAt} ms`,
+      count(tokens),
+      used === undefined ? "" : count(used),
+      count(tokens - (used ?? 0)),
       status,
     ]),
-    ["a novel", count(NOVEL), "", "", "", tooMuch.ok ? "queued" : `refused, room in ${wait(tooMuch.retryAt - start)}`],
+    [
+      "Write a novel.",
+      "",
+      "",
+      "",
+      count(NOVEL),
+      "",
+      "",
+      tooMuch.ok ? "queued" : `refused, room in ${wait(tooMuch.retryAt - start)}`,
+    ],
   ]);
 
-  const promises = asked.map(({ promisedAt }) => promisedAt);
+  const ran = over.filter(({ startedAt }) => startedAt !== undefined);
   check(
     "every question got its promise at once",
-    promises.every((promise, index) => promise === done[index]?.promisedAt),
-    promises,
+    asked.every((answer, i) => answer.ok && answer.promisedAt === over[i]?.promisedAt),
+    asked,
   );
-  check("every question was answered", finished && done.length === ANSWERS.length, done);
-  const early = done.filter((job) => job.startedAt === undefined || job.startedAt < job.promisedAt);
+  check("all of them are over", finished && over.length === asked.length, over);
+  const early = ran.filter(({ startedAt = 0, promisedAt }) => startedAt < promisedAt);
   check("nobody started before the promise", early.length === 0, early);
+  const inOrder = ran.every(({ promisedAt }, i) => i === 0 || promisedAt >= (ran[i - 1]?.promisedAt ?? 0));
+  check("nobody was overtaken", inOrder, ran);
   check(
-    "nobody was overtaken",
-    done.every((job, index) => index === 0 || job.promisedAt >= (done[index - 1]?.promisedAt ?? 0)),
-    promises,
+    "the cancelled question never ran, and the next one got its tokens: it is promised an earlier moment",
+    canceled && ran.length === asked.length - 1 && short.ok && short.promisedAt < long.promisedAt,
+    { long, short, ran: ran.length },
+  );
+  check("a question that has run cannot be cancelled any more", tooLate === false, tooLate);
+  const settled = over.every(
+    ({ status, used, tokens }) => status === "cancelled" || (used !== undefined && used < tokens),
+  );
+  check(
+    "every question that ran has settled for less than its estimate, the failed one for nothing",
+    settled && over[2]?.used === 0,
+    over,
   );
   const excess = overdraft(
-    done.map(({ promisedAt, tokens }, index) => {
+    ran.map(({ promisedAt, used = 0 }) => {
       // A job that did not have to wait was granted at some moment before its answer.
-      const latest = Math.max(promisedAt, asked[index]?.answeredAt ?? promisedAt);
-      return { earliest: promisedAt, latest, tokens };
+      const answeredAt =
+        asked.find((answer) => answer.ok && answer.promisedAt === promisedAt)?.answeredAt ?? promisedAt;
+      return { earliest: promisedAt, latest: Math.max(promisedAt, answeredAt), tokens: used };
     }),
     LIMIT,
   );
-  check("the promises keep to 2,000 tokens plus 1,000 a second, in every interval", excess === undefined, excess);
+  check("what was used keeps to 2,000 tokens plus 1,000 a second, in every interval", excess === undefined, excess);
   check("a job that would have to wait longer than a minute is refused, not promised", !tooMuch.ok, tooMuch);
 }

@@ -1,0 +1,69 @@
+/** The pure decision: state and request in, answer and state out, no database. */
+import { calculateRateLimit } from "@convex-dev/rate-limiter";
+import { fullBucket } from "../../src/engine/bucket.js";
+import { decide } from "../../src/engine/decide.js";
+import { ROOT } from "../../src/engine/heap.js";
+import { parseDemand } from "../../src/engine/demand.js";
+import { parseLimit } from "../../src/engine/limit.js";
+import { projectRateLimit } from "../../src/index.js";
+import { race, type Racer } from "./race.js";
+
+const KINDS = ["token bucket", "fixed window"] as const;
+const NOW = Date.UTC(2026, 0, 1);
+
+/** How far apart the decisions are, in ms: the limit lets half of them through. */
+const STEP_MS = 50;
+
+export async function raceDecisions(decisionsPerRound: number, rounds: number) {
+  const results = [];
+  for (const kind of KINDS) {
+    results.push({ kind, standings: await race(racersOf(kind), { perRound: decisionsPerRound, rounds }) });
+  }
+  return results;
+}
+
+function racersOf(kind: (typeof KINDS)[number]): Racer[] {
+  const config = { rate: 10, period: 1000, capacity: 20 };
+  const ours = kind === "token bucket" ? { kind, ...config } : { kind, ...config, start: 0 };
+  const limit = parseLimit("bench", ours);
+  const demand = parseDemand(limit, {});
+  return [
+    {
+      name: "official calculateRateLimit",
+      run: (count) => {
+        let state: { value: number; ts: number } | null = null;
+        let admitted = 0;
+        for (let i = 0; i < count; i++) {
+          const { value, ts } = calculateRateLimit(state, ours, NOW + i * STEP_MS, 1);
+          if (value >= 0) {
+            admitted++;
+            state = { value, ts };
+          }
+        }
+        return admitted;
+      },
+    },
+    {
+      name: "ours decide",
+      run: (count) => {
+        let bucket = fullBucket(limit);
+        let admitted = 0;
+        for (let i = 0; i < count; i++) {
+          const { status, taken } = decide(limit, [{ node: ROOT, limit, bucket }], NOW + i * STEP_MS, demand);
+          if (status.ok) admitted++;
+          bucket = taken[0]?.bucket ?? bucket;
+        }
+        return admitted;
+      },
+    },
+    {
+      name: "ours projectRateLimit (parses its config)",
+      run: (count) => {
+        const snapshot = { name: "bench", value: 5, ts: NOW, config: ours };
+        let admitted = 0;
+        for (let i = 0; i < count; i++) if (projectRateLimit(snapshot, { now: NOW + i * STEP_MS }).ok) admitted++;
+        return admitted;
+      },
+    },
+  ];
+}

@@ -1,0 +1,126 @@
+/** `ctx`, as the functions of one component see it, within one attempt. */
+import type { Value } from "convex/values";
+import { Database, qualifiedName } from "./database.js";
+import { type Address, type Deployment, JOBS, ROOT } from "./deployment.js";
+import type { Random } from "./random.js";
+import { runWithin } from "./sandbox.js";
+import type { Transaction } from "./transaction.js";
+
+/** The document of a scheduled function. */
+export interface Job {
+  readonly address: Address;
+  readonly args: unknown;
+  readonly scheduledTime: number;
+  readonly state: { readonly kind: "pending" | "success" | "canceled" };
+}
+
+/** What the platform allows one transaction to read. */
+const MAX_BYTES_READ = 16 * 2 ** 20;
+
+/** A guess at a document's bytes, for code that paces itself by what it has read. */
+const BYTES_PER_ROW = 512;
+
+/** One attempt: a transaction, and the code that runs in it. */
+export class Execution {
+  /** The component whose code runs now: `createFunctionHandle` has no ctx to tell it. */
+  current = ROOT;
+
+  constructor(
+    readonly deployment: Deployment,
+    readonly transaction: Transaction,
+    readonly random: Random,
+  ) {}
+
+  get now(): number {
+    return this.transaction.now;
+  }
+
+  createFunctionHandle(reference: unknown): string {
+    return this.deployment.createHandle(reference, this.current);
+  }
+
+  /** Runs the app's own code, as a mutation. */
+  async run<Result>(body: (ctx: SimulatedCtx) => Promise<Result>): Promise<Result> {
+    return await runWithin(this, async () => await body(new SimulatedCtx(this, ROOT, "mutation")));
+  }
+
+  /** Runs a function that some code calls: a sub-transaction. */
+  async call(address: Address, args: unknown, kind: SimulatedCtx["kind"]): Promise<unknown> {
+    this.transaction.cost.hops++;
+    const handler = this.deployment.handler(address);
+    const caller = this.current;
+    this.current = address.component;
+    try {
+      const ctx = new SimulatedCtx(this, address.component, kind);
+      return await this.transaction.nested(async () => await handler(ctx, args ?? {}));
+    } finally {
+      this.current = caller;
+    }
+  }
+}
+
+/** A class, not a literal of closures, because one is made for every call to a function. */
+export class SimulatedCtx {
+  readonly db: Database;
+  readonly meta = new Meta(this);
+  readonly scheduler = new Scheduler(this);
+
+  constructor(
+    readonly execution: Execution,
+    readonly component: string,
+    readonly kind: "query" | "stale query" | "mutation",
+  ) {
+    this.db = new Database(execution.transaction, component, kind);
+  }
+
+  // Own properties all, because wrappers of functions copy a ctx with `{ ...ctx }`.
+  runQuery = async (reference: unknown, args?: unknown, options?: QueryOptions): Promise<unknown> => {
+    const address = this.execution.deployment.resolve(reference, this.component);
+    const stale = this.kind === "stale query" || options?.useStaleSnapshot === true;
+    return await this.execution.call(address, args, stale ? "stale query" : "query");
+  };
+
+  runMutation = async (reference: unknown, args?: unknown): Promise<unknown> => {
+    if (this.kind !== "mutation") throw new Error("A query cannot run a mutation.");
+    return await this.execution.call(this.execution.deployment.resolve(reference, this.component), args, "mutation");
+  };
+}
+
+class Meta {
+  constructor(readonly ctx: SimulatedCtx) {}
+
+  async getFunctionMetadata() {
+    const type = this.ctx.kind === "mutation" ? "mutation" : "query";
+    return await Promise.resolve({ name: "", componentPath: this.ctx.component, type, visibility: "public" });
+  }
+
+  async getTransactionMetrics() {
+    const used = this.ctx.execution.transaction.cost.rowsRead * BYTES_PER_ROW;
+    return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });
+  }
+}
+
+class Scheduler {
+  constructor(readonly ctx: SimulatedCtx) {}
+
+  async runAt(time: number, reference: unknown, args: unknown = {}): Promise<string> {
+    const { execution, component } = this.ctx;
+    const address = execution.deployment.resolve(reference, component);
+    const job: Job = { address, args, scheduledTime: time, state: { kind: "pending" } };
+    const fields = job as unknown as Record<string, Value>;
+    return await Promise.resolve(execution.transaction.insert(qualifiedName(component, JOBS), fields));
+  }
+
+  async runAfter(delayMs: number, reference: unknown, args?: unknown): Promise<string> {
+    return await this.runAt(this.ctx.execution.now + delayMs, reference, args);
+  }
+
+  async cancel(id: string): Promise<void> {
+    this.ctx.execution.transaction.patch(id, { state: { kind: "canceled" } });
+    await Promise.resolve();
+  }
+}
+
+interface QueryOptions {
+  readonly useStaleSnapshot?: boolean;
+}

@@ -1,0 +1,80 @@
+/** `ctx.db` over a transaction, for the tables of one component. */
+import { CommitTsPlaceholder, type Value } from "convex/values";
+import { type Document, tableOf } from "./document.js";
+import { SimulatedQuery } from "./query.js";
+import type { Transaction } from "./transaction.js";
+
+type Fields = Record<string, Value | undefined>;
+
+/** Tables of different components have different names in the store. */
+export function qualifiedName(component: string, table: string): string {
+  return `${component}/${table}`;
+}
+
+const commitTs = new CommitTsPlaceholder();
+
+/** A class, not a literal of closures, because one is made for every call to a function. */
+export class Database {
+  readonly vars = { commitTs };
+
+  constructor(
+    readonly transaction: Transaction,
+    readonly component: string,
+    /** Stale: reads the snapshot alone, without own writes, and depends on nothing. */
+    readonly kind: "query" | "stale query" | "mutation",
+  ) {}
+
+  get #stale(): boolean {
+    return this.kind === "stale query";
+  }
+
+  /** Scheduled functions are documents like any other here. */
+  get system(): this {
+    return this;
+  }
+
+  // Each takes (id, …) or (table, id, …), as Convex does.
+  async get(...args: [string] | [string, string]): Promise<Document | null> {
+    const [table, id] = args.length === 2 ? args : [undefined, args[0]];
+    if (table !== undefined && tableOf(id) !== qualifiedName(this.component, table)) {
+      throw new Error(`${id} is no id of ${table}.`);
+    }
+    const document = this.transaction.get(id, { stale: this.#stale });
+    return await Promise.resolve(document && { ...document });
+  }
+
+  query(table: string): SimulatedQuery {
+    return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.#stale);
+  }
+
+  async insert(table: string, fields: Fields): Promise<string> {
+    this.#checkWritable();
+    return await Promise.resolve(this.transaction.insert(qualifiedName(this.component, table), fields));
+  }
+
+  async patch(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
+    this.#checkWritable();
+    this.transaction.patch(...idAndFields(args));
+    await Promise.resolve();
+  }
+
+  async replace(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
+    this.#checkWritable();
+    this.transaction.replace(...idAndFields(args));
+    await Promise.resolve();
+  }
+
+  async delete(...args: [string] | [string, string]): Promise<void> {
+    this.#checkWritable();
+    this.transaction.delete(args.length === 2 ? args[1] : args[0]);
+    await Promise.resolve();
+  }
+
+  #checkWritable(): void {
+    if (this.kind !== "mutation") throw new Error("A query cannot write.");
+  }
+}
+
+function idAndFields(args: [string, Fields] | [string, string, Fields]): [string, Fields] {
+  return args.length === 3 ? [args[1], args[2]] : args;
+}

@@ -1,0 +1,93 @@
+/** An app and its components: which functions and tables there are, and what a reference means. */
+import { getFunctionAddress, type GenericSchema, type SchemaDefinition } from "convex/server";
+import { qualifiedName } from "./database.js";
+import type { Store } from "./store.js";
+
+/** A component: its schema, the modules of its functions, the components it uses. The app is the root of the tree. */
+export interface Component {
+  readonly schema?: SchemaDefinition<GenericSchema, boolean>;
+  readonly modules?: Readonly<Record<string, object>>;
+  readonly children?: Readonly<Record<string, Component>>;
+}
+
+/** The app's own path. */
+export const ROOT = "";
+
+/** The platform's own table of scheduled functions; every component has one. */
+export const JOBS = "_scheduled_functions";
+
+/** What `_handler` of a registered function holds: the function that its author wrote. */
+export type Handler = (ctx: unknown, args: unknown) => unknown;
+
+/** A function, by where it lives: `component` is the path of names that leads to it. */
+export interface Address {
+  readonly component: string;
+  readonly module: string;
+  readonly name: string;
+}
+
+export class Deployment {
+  readonly #components = new Map<string, Component>();
+
+  constructor(app: Component) {
+    this.#add(ROOT, app);
+  }
+
+  createTables(store: Store): void {
+    for (const [path, { schema }] of this.#components) {
+      store.defineTable(qualifiedName(path, JOBS), {});
+      for (const { tableName, indexes } of schema ? exportTables(schema) : []) {
+        const fields = indexes.map(({ indexDescriptor, fields }) => [indexDescriptor, fields] as const);
+        store.defineTable(qualifiedName(path, tableName), Object.fromEntries(fields));
+      }
+    }
+  }
+
+  /** The address that a reference, or a function handle, has for code of the component `from`. */
+  resolve(reference: unknown, from: string): Address {
+    const address = getFunctionAddress(reference) as { name?: string; reference?: string; functionHandle?: string };
+    if (address.functionHandle !== undefined) return JSON.parse(address.functionHandle.slice(HANDLE.length)) as Address;
+    if (address.name !== undefined) {
+      const [module = "", name = ""] = address.name.split(":");
+      return { component: from, module, name };
+    }
+    // "_reference/childComponent/<name>/<module>/<function>"
+    const [, kind, child, ...rest] = (address.reference ?? "").split("/");
+    const name = rest.pop();
+    if (kind !== "childComponent" || child === undefined || name === undefined) {
+      throw new Error(`Cannot resolve ${JSON.stringify(address)}.`);
+    }
+    return { component: from === ROOT ? child : `${from}/${child}`, module: rest.join("/"), name };
+  }
+
+  createHandle(reference: unknown, from: string): string {
+    return HANDLE + JSON.stringify(this.resolve(reference, from));
+  }
+
+  handler({ component, module, name }: Address): Handler {
+    const functions = this.#components.get(component)?.modules?.[module] as Record<string, unknown> | undefined;
+    const registered = functions?.[name] as { _handler?: Handler } | undefined;
+    if (!registered?._handler) throw new Error(`There is no function ${component}/${module}:${name}.`);
+    return registered._handler;
+  }
+
+  #add(path: string, component: Component): void {
+    this.#components.set(path, component);
+    for (const [name, child] of Object.entries(component.children ?? {})) {
+      this.#add(path === ROOT ? name : `${path}/${name}`, child);
+    }
+  }
+}
+
+const HANDLE = "function://";
+
+interface ExportedTable {
+  readonly tableName: string;
+  readonly indexes: readonly { readonly indexDescriptor: string; readonly fields: readonly string[] }[];
+}
+
+function exportTables(schema: SchemaDefinition<GenericSchema, boolean>): readonly ExportedTable[] {
+  // What a deployment is sent; the method is public at run time only.
+  const exported = (schema as unknown as { export: () => string }).export();
+  return (JSON.parse(exported) as { tables: ExportedTable[] }).tables;
+}

@@ -1,0 +1,64 @@
+/** @convex-dev/rate-limiter, as its users call it: the published code, component and worker included. */
+import { componentsGeneric } from "convex/server";
+import { RateLimiter } from "@convex-dev/rate-limiter";
+import * as workerKick from "../../node_modules/@convex-dev/batch-worker/dist/component/lib.js";
+import * as workerLoop from "../../node_modules/@convex-dev/batch-worker/dist/component/loop.js";
+import * as workerMonitor from "../../node_modules/@convex-dev/batch-worker/dist/component/monitor.js";
+import workerSchema from "../../node_modules/@convex-dev/batch-worker/dist/component/schema.js";
+import * as lib from "../../node_modules/@convex-dev/rate-limiter/dist/component/lib.js";
+import schema from "../../node_modules/@convex-dev/rate-limiter/dist/component/schema.js";
+import * as worker from "../../node_modules/@convex-dev/rate-limiter/dist/component/worker.js";
+import type { Component } from "./deployment.js";
+import type { Consume, Design } from "./design.js";
+import type { BucketConfig } from "./oracle.js";
+
+const { rateLimiter: component } = componentsGeneric() as unknown as {
+  rateLimiter: ConstructorParameters<typeof RateLimiter>[0];
+};
+
+const batchWorker: Component = {
+  schema: workerSchema,
+  modules: { lib: workerKick, loop: workerLoop, monitor: workerMonitor },
+};
+const app: Component = {
+  children: { rateLimiter: { schema, modules: { lib, worker }, children: { batchWorker } } },
+};
+
+export function peer(shards: number): Design {
+  return {
+    label: `official ${shards}`,
+    library: "peer",
+    shards,
+    app,
+    limit: (config, shards) => {
+      if (shards === "auto") throw new Error("The official component has no automatic number of shards.");
+      return consume(config, { shards });
+    },
+  };
+}
+
+/** Its asynchronous mode: decides on a stale read, and a worker takes the tokens later. */
+export function peerAsynchronous(): Design {
+  return {
+    label: "official async",
+    library: "peer",
+    shards: 1,
+    app,
+    limit: (config) => consume(config, { applyUpdates: "asynchronously" }),
+  };
+}
+
+type Mode = { shards: number } | { applyUpdates: "asynchronously" };
+
+function consume({ kind, start, ...config }: BucketConfig, mode: Mode): Consume {
+  const windows = start === undefined ? {} : { start };
+  const limiter = new RateLimiter(component, {
+    hot: kind === "token bucket" ? { kind, ...config, ...mode } : { kind, ...config, ...windows, ...mode },
+  });
+  return async (ctx, { key, count, reserve }) => {
+    const options = { count, ...(key === undefined ? {} : { key }), ...(reserve === undefined ? {} : { reserve }) };
+    const { ok, retryAfter } = await limiter.limit(ctx as never, "hot", options);
+    // Its waits have fractions; a caller can only wait for whole milliseconds.
+    return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
+  };
+}

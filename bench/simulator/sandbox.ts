@@ -1,0 +1,50 @@
+/**
+ * What production code takes from its surroundings, replaced while it runs: a clock that stands still, seeded randomness, and
+ * the one syscall that has no ctx. Attempts run one at a time, each to its end, so one set of globals is enough.
+ */
+import type { Random } from "./random.js";
+
+export interface Surroundings {
+  readonly now: number;
+  readonly random: Random;
+  createFunctionHandle(reference: unknown): string;
+}
+
+let current: Surroundings | undefined;
+
+export async function runWithin<Result>(surroundings: Surroundings, body: () => Promise<Result>): Promise<Result> {
+  if (current) throw new Error("An attempt is running already.");
+  const globals = globalThis as { Convex?: unknown };
+  const convex = globals.Convex;
+  install();
+  globals.Convex = { asyncSyscall };
+  current = surroundings;
+  try {
+    return await body();
+  } finally {
+    current = undefined;
+    globals.Convex = convex;
+  }
+}
+
+let installed = false;
+
+/** Once and for all: swapping built-in functions for every attempt cost more than the attempt. Idle, they are the real ones. */
+function install(): void {
+  if (installed) return;
+  installed = true;
+  const [now, random] = [Date.now, Math.random];
+  Date.now = () => (current ? current.now : now());
+  Math.random = () => (current ? current.random() : random());
+}
+
+async function asyncSyscall(name: string, args: string): Promise<string> {
+  if (!current || name !== "1.0/createFunctionHandle") throw new Error(`The simulator has no ${name}.`);
+  return await Promise.resolve(JSON.stringify(current.createFunctionHandle(referenceIn(args))));
+}
+
+/** The syscall carries an address; what made it is a reference again. */
+function referenceIn(args: string): unknown {
+  const { name, reference, functionHandle } = JSON.parse(args) as Record<string, string | undefined>;
+  return functionHandle ?? name ?? { [Symbol.for("toReferencePath")]: reference };
+}

@@ -1,0 +1,132 @@
+/** One run: a limit, its callers, and the design that answers them. */
+import { type Arrival, type ArrivalOptions, arrivals } from "./arrivals.js";
+import { Backend, type Call } from "./backend.js";
+import type { SimulatedCtx } from "./context.js";
+import type { Answer, Ask, Design, Shards } from "./design.js";
+import { type Metrics, measure } from "./metrics.js";
+import type { BucketConfig } from "./oracle.js";
+import { createRandom, wholeNumber } from "./random.js";
+
+export interface OpenLoop extends Omit<ArrivalOptions, "seed" | "seconds"> {
+  readonly kind: "open";
+}
+
+/** Callers that call again as soon as they are answered, and have thought. */
+export interface ClosedLoop {
+  readonly kind: "closed";
+  readonly callers: number;
+  readonly thinkMs: number;
+  readonly counts: { readonly from: number; readonly to: number };
+  /** Whether each caller has a key of its own, or all share one. */
+  readonly keys: "own" | "shared";
+}
+
+export interface Scenario {
+  readonly limit: BucketConfig;
+  readonly callers: OpenLoop | ClosedLoop;
+  readonly seconds: number;
+  readonly reserve?: boolean;
+  /** Changes of the shard count while calls go on. */
+  readonly changes?: readonly { readonly atMs: number; readonly shards: Shards }[];
+  /** How many denials to put to the test: does the same call succeed at `retryAt` when nobody else calls? */
+  readonly probes?: number;
+}
+
+export interface RunOptions {
+  readonly seed: string;
+  readonly skewMs?: number | undefined;
+  readonly browser?: boolean | undefined;
+}
+
+/** One call, and what came of it. */
+export interface Request {
+  readonly atMs: number;
+  readonly key: string | undefined;
+  readonly count: number;
+  readonly call: Call<Answer>;
+}
+
+export interface Probes {
+  asked: number;
+  sufficed: number;
+  /** Sufficed one millisecond later: rounding, rather than a wrong answer. */
+  nearly: number;
+}
+
+/** Probes are taken from every so manieth denial, so that they cover the run. */
+const PROBE_EVERY = 7;
+
+export async function simulate(design: Design, scenario: Scenario, options: RunOptions): Promise<Metrics> {
+  const backend = new Backend(design.app, options);
+  let consume = design.limit(scenario.limit, design.shards);
+  for (const { atMs, shards } of scenario.changes ?? []) {
+    backend.agenda.plan(atMs, () => {
+      consume = design.limit(scenario.limit, shards);
+    });
+  }
+  const requests: Request[] = [];
+  const probes: Probes = { asked: 0, sufficed: 0, nearly: 0 };
+  let denials = 0;
+  const ask = ({ key, count }: { key?: string | undefined; count: number }, onEnd?: () => void) => {
+    const request: Ask = { key, count, ...(scenario.reserve ? { reserve: true } : {}) };
+    const atMs = backend.agenda.nowMs;
+    // A retry after a change runs the changed code, and its denial is probed with that.
+    const inUse = { consume };
+    const body = async (ctx: SimulatedCtx) => {
+      inUse.consume = consume;
+      return await inUse.consume(ctx, request);
+    };
+    const witness = async ({ ok, retryAt }: Answer) => {
+      if (ok || retryAt === undefined || probes.asked >= (scenario.probes ?? 0)) return;
+      if (denials++ % PROBE_EVERY !== 0) return;
+      probes.asked++;
+      const isAdmitted = async (at: number) => (await backend.runAlone((ctx) => inUse.consume(ctx, request), at)).ok;
+      if (await isAdmitted(retryAt)) probes.sufficed++;
+      else if (await isAdmitted(retryAt + 1)) probes.nearly++;
+    };
+    backend.call(
+      body,
+      (call) => {
+        requests.push({ atMs, key, count, call });
+        onEnd?.();
+      },
+      witness,
+    );
+  };
+  const planned = start(scenario, options.seed, backend, ask);
+  await backend.agenda.run(() => requests.length === planned() && backend.agenda.nowMs >= scenario.seconds * 1000);
+  return measure({ design, scenario, options, requests, probes, background: backend.background });
+}
+
+type AskFor = (arrival: { key?: string | undefined; count: number }, onEnd?: () => void) => void;
+
+/** Plans the first calls, and says how many calls there were in the end. */
+function start({ callers, seconds }: Scenario, seed: string, { agenda }: Backend, ask: AskFor): () => number {
+  if (callers.kind === "open") {
+    const all: Arrival[] = arrivals({ ...callers, seconds, seed });
+    for (const arrival of all) {
+      agenda.plan(arrival.atMs, () => {
+        ask(arrival);
+      });
+    }
+    // The run is not over before its time, even when nobody calls any more.
+    agenda.plan(seconds * 1000, () => undefined);
+    return () => all.length;
+  }
+  let calls = 0;
+  const { from, to } = callers.counts;
+  for (let caller = 0; caller < callers.callers; caller++) {
+    const sizes = createRandom(`${seed}/caller/${caller}`);
+    const key = callers.keys === "own" ? `caller ${caller}` : "shared";
+    const callAgain = () => {
+      if (agenda.nowMs >= seconds * 1000) return;
+      calls++;
+      ask({ key, count: wholeNumber(sizes, from, to) }, () => {
+        agenda.plan(agenda.nowMs + callers.thinkMs, callAgain);
+      });
+    };
+    agenda.plan(0, callAgain);
+  }
+  agenda.plan(seconds * 1000, () => undefined);
+  return () => calls;
+}

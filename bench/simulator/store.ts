@@ -1,0 +1,101 @@
+/**
+ * The database: tables with the versions that open snapshots can see, and a commit that validates.
+ *
+ * A transaction conflicts when something it read was written by one that committed after its snapshot: a document it got by
+ * id, or anything that entered, left or changed within an index range it read. Commits come one at a time, so the result is
+ * that of running the transactions one after another in the order of their commits.
+ */
+import { CommitTsPlaceholder, type Value } from "convex/values";
+import type { Document } from "./document.js";
+import type { Range } from "./key.js";
+import { type IndexFields, Table } from "./table.js";
+
+/** What a transaction depends on. */
+export interface Reads {
+  readonly ranges: readonly { readonly table: string; readonly index: string; readonly range: Range }[];
+  readonly ids: ReadonlyMap<string, string>;
+}
+
+/** What it wants to write: each id's table and its document after the transaction, null when deleted. */
+export type Writes = ReadonlyMap<string, { readonly table: string; readonly document: Document | null }>;
+
+export class Store {
+  readonly #tables = new Map<string, Table>();
+  /** How many transactions read from each snapshot that is still open; in the order in which they were opened. */
+  readonly #open = new Map<number, number>();
+  #lastCommit = 0;
+  #lastId = 0;
+
+  defineTable(name: string, indexFields: IndexFields): void {
+    if (this.#tables.has(name)) throw new Error(`There already is a table ${name}.`);
+    this.#tables.set(name, new Table(indexFields));
+  }
+
+  table(name: string): Table {
+    const table = this.#tables.get(name);
+    if (!table) throw new Error(`There is no table ${name}.`);
+    return table;
+  }
+
+  createId(table: string): string {
+    return `${table}|${++this.#lastId}`;
+  }
+
+  openSnapshot(): number {
+    this.#open.set(this.#lastCommit, (this.#open.get(this.#lastCommit) ?? 0) + 1);
+    return this.#lastCommit;
+  }
+
+  closeSnapshot(snapshot: number): void {
+    const readers = this.#open.get(snapshot);
+    if (!readers) throw new Error(`The snapshot ${snapshot} is not open.`);
+    if (readers === 1) this.#open.delete(snapshot);
+    else this.#open.set(snapshot, readers - 1);
+  }
+
+  hasConflict(snapshot: number, { ranges, ids }: Reads): boolean {
+    for (const { table, index, range } of ranges) {
+      if (this.table(table).index(index).hasChangedSince(range, snapshot)) return true;
+    }
+    for (const [id, table] of ids) {
+      if (this.table(table).wasWrittenSince(id, snapshot)) return true;
+    }
+    return false;
+  }
+
+  /** Writes, without validation: `hasConflict` was asked in the same moment. */
+  commit(writes: Writes): void {
+    if (writes.size === 0) return;
+    const ts = ++this.#lastCommit;
+    const oldest = this.#oldestSnapshot();
+    for (const [id, { table, document }] of writes) {
+      this.table(table).write(id, document && withCommitTs(document, ts), ts, oldest);
+    }
+  }
+
+  /** A store of its own that begins with this one's documents; what runs here does not show there, nor the other way. */
+  fork(): Store {
+    const fork = new Store();
+    fork.#lastId = this.#lastId;
+    for (const [name, table] of this.#tables) {
+      fork.defineTable(name, table.indexFields);
+      const writes = new Map([...table.documents()].map((document) => [document._id, { table: name, document }]));
+      fork.commit(writes);
+    }
+    return fork;
+  }
+
+  #oldestSnapshot(): number {
+    for (const snapshot of this.#open.keys()) return snapshot;
+    return this.#lastCommit;
+  }
+}
+
+/** `ctx.db.vars.commitTs` becomes a number only now. */
+function withCommitTs(document: Document, ts: number): Document {
+  const fields: [string, Value][] = Object.entries(document);
+  if (!fields.some(([, value]) => (value as unknown) instanceof CommitTsPlaceholder)) return document;
+  return Object.fromEntries(
+    fields.map(([name, value]) => [name, (value as unknown) instanceof CommitTsPlaceholder ? BigInt(ts) : value]),
+  ) as Document;
+}

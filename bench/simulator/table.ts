@@ -1,0 +1,54 @@
+/** One table: its documents by id, and its indexes. */
+import type { Document } from "./document.js";
+import { TableIndex } from "./tableIndex.js";
+import { addVersion, type Version, versionAt, wasWrittenSince } from "./versions.js";
+
+/** The fields of each index, by name. */
+export type IndexFields = Readonly<Record<string, readonly string[]>>;
+
+/** What a query without an index reads by. */
+export const BY_CREATION_TIME = "by_creation_time";
+
+export class Table {
+  readonly #documents = new Map<string, Version[]>();
+  readonly #indexes: ReadonlyMap<string, TableIndex>;
+
+  constructor(readonly indexFields: IndexFields) {
+    this.#indexes = new Map(
+      Object.entries({ ...indexFields, [BY_CREATION_TIME]: [] }).map(([name, fields]) => [
+        name,
+        new TableIndex(fields),
+      ]),
+    );
+  }
+
+  index(name: string): TableIndex {
+    const index = this.#indexes.get(name);
+    if (!index) throw new Error(`There is no index ${name}.`);
+    return index;
+  }
+
+  get(id: string, snapshot: number): Document | null {
+    return versionAt(this.#documents.get(id) ?? [], snapshot);
+  }
+
+  wasWrittenSince(id: string, snapshot: number): boolean {
+    return wasWrittenSince(this.#documents.get(id) ?? [], snapshot);
+  }
+
+  write(id: string, after: Document | null, ts: number, oldest: number): void {
+    const versions = this.#documents.get(id) ?? [];
+    const before = versions.at(-1)?.document ?? null;
+    for (const index of this.#indexes.values()) index.write(before, after, ts, oldest);
+    this.#documents.set(id, versions);
+    addVersion(versions, { ts, document: after }, oldest);
+  }
+
+  /** The documents that exist now. */
+  *documents(): Generator<Document> {
+    for (const versions of this.#documents.values()) {
+      const document = versions.at(-1)?.document;
+      if (document) yield document;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * One attempt of a mutation: it reads the snapshot of its start with its own writes over it, and remembers what it read.
+ * A sub-transaction that throws takes its writes back; its reads stay.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Value } from "convex/values";
+import { type Cost, noCost } from "./cost.js";
+import { type Document, tableOf, withoutUndefined } from "./document.js";
+import { comparePrefix, isWithin, type Range } from "./key.js";
+import type { Store, Writes } from "./store.js";
+import type { TableIndex } from "./tableIndex.js";
+
+export interface Scan {
+  readonly table: string;
+  readonly index: string;
+  readonly range: Range;
+  readonly order: "asc" | "desc";
+}
+
+export class Transaction {
+  readonly cost: Cost = noCost();
+  readonly snapshot: number;
+  readonly #ranges: { table: string; index: string; range: Range }[] = [];
+  readonly #ids = new Map<string, string>();
+  #writes = new Map<string, { table: string; document: Document | null }>();
+  #inserted = 0;
+
+  constructor(
+    readonly store: Store,
+    /** The clock of this attempt: it stands still. */
+    readonly now: number,
+  ) {
+    this.snapshot = store.openSnapshot();
+  }
+
+  get writes(): Writes {
+    return this.#writes;
+  }
+
+  /** Whether it has to run again. A transaction that wrote nothing is not validated, unless somebody else writes for it. */
+  hasConflict({ writesAnyway }: { writesAnyway: boolean }): boolean {
+    if (this.#writes.size === 0 && !writesAnyway) return false;
+    return this.store.hasConflict(this.snapshot, { ranges: this.#ranges, ids: this.#ids });
+  }
+
+  commit(): void {
+    this.store.commit(this.#writes);
+    this.close();
+  }
+
+  close(): void {
+    this.store.closeSnapshot(this.snapshot);
+  }
+
+  /** Runs `body` as a sub-transaction. */
+  async nested<Result>(body: () => Promise<Result>): Promise<Result> {
+    const before = new Map(this.#writes);
+    try {
+      return await body();
+    } catch (error) {
+      this.#writes = before;
+      throw error;
+    }
+  }
+
+  get(id: string, { stale = false }: { stale?: boolean } = {}): Document | null {
+    const table = tableOf(id);
+    this.cost.storeCalls++;
+    if (!stale) this.#ids.set(id, table);
+    const document = this.#current(table, id, stale);
+    if (document) this.cost.rowsRead++;
+    return document;
+  }
+
+  /**
+   * The documents of a range, in order. The dependency reaches as far as the documents were asked for: up to the last one
+   * taken, or over the whole range when there were no more.
+   */
+  *scan({ table, index: name, range, order }: Scan, { stale = false }: { stale?: boolean } = {}): Generator<Document> {
+    this.cost.storeCalls++;
+    this.cost.rangesRead++;
+    const index = this.store.table(table).index(name);
+    const read = { table, index: name, range };
+    if (!stale) this.#ranges.push(read);
+    const documents = stale ? index.scan(range, order, this.snapshot) : this.#overlaid(table, index, range, order);
+    for (const document of documents) {
+      this.cost.rowsRead++;
+      const last = { prefix: index.keyOf(document), inclusive: true };
+      read.range = order === "asc" ? { ...range, upper: last } : { ...range, lower: last };
+      yield document;
+    }
+    read.range = range;
+  }
+
+  insert(table: string, fields: Record<string, Value | undefined>): string {
+    const id = this.store.createId(table);
+    // Inserts of one transaction have creation times of their own, a hair apart.
+    const _creationTime = this.now + ++this.#inserted / 2 ** 12;
+    this.#write(table, id, { ...withoutUndefined(fields), _id: id, _creationTime });
+    return id;
+  }
+
+  patch(id: string, fields: Record<string, Value | undefined>): void {
+    const before = this.#toChange(id);
+    this.#change(before, { ...before, ...fields });
+  }
+
+  replace(id: string, fields: Record<string, Value | undefined>): void {
+    this.#change(this.#toChange(id), fields);
+  }
+
+  delete(id: string): void {
+    this.#write(tableOf(id), this.#toChange(id)._id, null);
+  }
+
+  #change(before: Document, fields: Record<string, Value | undefined>): void {
+    const { _id, _creationTime } = before;
+    const after = { ...withoutUndefined(fields), _id, _creationTime };
+    // As on the platform: a change to equal values is no write.
+    if (isDeepStrictEqual(before, after)) this.cost.storeCalls++;
+    else this.#write(tableOf(_id), _id, after);
+  }
+
+  #write(table: string, id: string, document: Document | null): void {
+    this.cost.storeCalls++;
+    this.cost.rowsWritten++;
+    this.#writes.set(id, { table, document });
+  }
+
+  #toChange(id: string): Document {
+    const table = tableOf(id);
+    this.#ids.set(id, table);
+    const document = this.#current(table, id, false);
+    if (!document) throw new Error(`There is no document ${id} to change.`);
+    return document;
+  }
+
+  #current(table: string, id: string, stale: boolean): Document | null {
+    const own = stale ? undefined : this.#writes.get(id);
+    return own ? own.document : this.store.table(table).get(id, this.snapshot);
+  }
+
+  /** The snapshot's documents with those written here in their places. */
+  *#overlaid(table: string, index: TableIndex, range: Range, order: "asc" | "desc"): Generator<Document> {
+    const own = [...this.#writes].filter(([, write]) => write.table === table);
+    const stored = index.scan(range, order, this.snapshot);
+    if (own.length === 0) {
+      yield* stored;
+      return;
+    }
+    const ids = new Set(own.map(([id]) => id));
+    const written = own.flatMap(([, { document }]) =>
+      document && isWithin(index.keyOf(document), range) ? [document] : [],
+    );
+    const sign = order === "asc" ? 1 : -1;
+    yield* [...[...stored].filter(({ _id }) => !ids.has(_id)), ...written].sort(
+      (a, b) => sign * comparePrefix(index.keyOf(a), index.keyOf(b)),
+    );
+  }
+}

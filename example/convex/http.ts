@@ -1,0 +1,35 @@
+/** The routes of the small public API; gateway.ts says what they are limited to. */
+import { httpRouter } from "convex/server";
+import { limitHttp } from "convex-rate-limits/http";
+import { httpAction } from "./_generated/server.js";
+import { cors, rules } from "./gateway.js";
+
+const http = httpRouter();
+
+http.route({
+  path: "/api/hello",
+  method: "GET",
+  handler: httpAction(
+    limitHttp(rules.hello, () => Promise.resolve(Response.json({ hello: "world" }, { headers: cors }))),
+  ),
+});
+
+http.route({
+  path: "/api/reports",
+  method: "GET",
+  handler: httpAction(
+    limitHttp(rules.reports, (_ctx, request) => {
+      const days = new URL(request.url).searchParams.get("days") ?? "7";
+      return Promise.resolve(Response.json({ report: `the last ${days} days` }, { headers: cors }));
+    }),
+  ),
+});
+
+// A browser asks before it sends a key; the answer is not counted.
+http.route({
+  pathPrefix: "/api/",
+  method: "OPTIONS",
+  handler: httpAction(() => Promise.resolve(new Response(null, { status: 204, headers: cors }))),
+});
+
+export default http;

@@ -1,0 +1,23 @@
+/** Looking after the component's limits: a list for an admin page, and the daily sweep (crons.ts). */
+import { vRateLimitPage } from "convex-rate-limits";
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "./_generated/server.js";
+import { reports } from "./plans.js";
+import { listRateLimits, sweepRateLimits } from "./rateLimits.js";
+
+/** Who has to wait now, page by page. An app makes it a query that only admins may call. */
+export const limited = internalQuery({
+  args: { name: v.union(v.literal("sendMessage"), v.literal("failedLogin")), cursor: v.optional(v.string()) },
+  returns: vRateLimitPage,
+  handler: (ctx, args) => listRateLimits(ctx, { ...args, onlyLimited: true }),
+});
+
+/** The first batch; the component goes on by itself. The reports' limit is defined nowhere else than in the plans. */
+export const sweep = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await sweepRateLimits(ctx, { configs: { report: Object.values(reports) } });
+    return null;
+  },
+});

@@ -1,0 +1,91 @@
+/** The answers that are not the handler's: problem details (RFC 9457), readable across origins. */
+import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
+import type { LimitedBy } from "./quota.js";
+import { toAscii } from "./structuredFields.js";
+
+/** The problem type that the RateLimit draft registers. */
+const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+
+type Fields = Readonly<Record<string, string>>;
+
+/**
+ * 429: the limits that denied, as problem details, with the header fields of `rateLimitHeaders`. For handlers that ask the
+ * limits themselves; `limitHttp` answers with it.
+ */
+export function tooManyRequests(
+  limits: LimitedBy | readonly LimitedBy[],
+  options: RateLimitHeadersOptions = {},
+): Response {
+  const headers = rateLimitHeaders(limits, options);
+  const violated = asList(limits).filter(({ status }) => !status.ok);
+  return problem(429, headers, {
+    type: QUOTA_EXCEEDED,
+    title: "Too many requests",
+    detail: `Try again in ${headers["Retry-After"] ?? "1"} seconds.`,
+    "violated-policies": violated.map(({ name }) => toAscii(name)),
+  });
+}
+
+/** 403: the request asks for more than the limit ever holds, so no wait would help and none is named. */
+export function neverServed(name: string, count: number, capacity: number): Response {
+  return problem(
+    403,
+    {},
+    {
+      type: QUOTA_EXCEEDED,
+      title: "More than the quota",
+      detail: `This request takes ${count} of a quota of ${capacity}.`,
+      "violated-policies": [toAscii(name)],
+    },
+  );
+}
+
+/** The request carries nothing to count it by. */
+export function notIdentified(status: number, headers: Fields): Response {
+  return problem(status, headers, {
+    title: "Not identified",
+    detail: "The request carries nothing by which it could be counted.",
+  });
+}
+
+/** 503: the limiter itself failed. */
+export function unavailable(retryAfter: number): Response {
+  return problem(
+    503,
+    { "Retry-After": String(retryAfter) },
+    {
+      title: "Service unavailable",
+      detail: "It could not be found out whether this request is within its limits.",
+    },
+  );
+}
+
+function problem(status: number, headers: Fields, details: Readonly<Record<string, unknown>>): Response {
+  return new Response(JSON.stringify({ status, ...details }), {
+    status,
+    headers: { ...headers, "Content-Type": "application/problem+json" },
+  });
+}
+
+/**
+ * The response with more header fields. Those that it has already stay; `Access-Control-Expose-Headers` is completed, so that
+ * scripts of other origins can read the limits.
+ */
+export function withFields(response: Response, fields: Fields): Response {
+  const { status, statusText, body } = response;
+  // Response.error() and the like: no such response can be made, or needs to be.
+  if (status < 200) return response;
+  // The headers of a response that was fetched cannot be changed, so these are new ones.
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(fields)) {
+    if (!headers.has(name)) headers.set(name, value);
+  }
+  const exposed = headers.get(EXPOSE);
+  const known = exposed?.toLowerCase().split(/[\s,]+/) ?? [];
+  const toExpose = [...headers.keys()].filter((name) => OF_LIMITS.test(name) && !known.includes(name));
+  if (toExpose.length > 0) headers.set(EXPOSE, [...(exposed ? [exposed] : []), ...toExpose].join(", "));
+  return new Response(body, { status, statusText, headers });
+}
+
+const EXPOSE = "Access-Control-Expose-Headers";
+const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;

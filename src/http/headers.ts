@@ -1,0 +1,58 @@
+/** Statuses → response header fields. */
+import { FORMATS, type RateLimitFormat } from "./formats.js";
+import { type LimitedBy, quotaOf } from "./quota.js";
+import { checkJitter, retryAfterSeconds } from "./retryAfter.js";
+
+export interface RateLimitHeadersOptions {
+  /** Which header fields to write, default `["draft-11"]`. */
+  formats?: readonly RateLimitFormat[];
+  /** By what fraction of the wait `Retry-After` may be later than the truth: 0 (default) to 1; 0.5 is a good choice. */
+  jitter?: number;
+  /** The moment of the answer, in ms since the epoch; default `Date.now()`. */
+  now?: number;
+}
+
+/**
+ * The header fields that tell a client what it has left, and, if it was denied, when to come back: `Retry-After`, in whole
+ * seconds, at least 1, rounded up. A client that waits as long as they say is not too early.
+ *
+ * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
+ * - r: `remaining`; t: after a denial the time until `retryAt`, else until everything is restored (`resetAt`).
+ *
+ * Names are sent as they are if they are printable ASCII; other characters, and %, are percent-encoded.
+ *
+ * @param limits - one or several limits that the request was held to. Policies are listed in this order, the others by
+ *   tightness; after a denial `RateLimit` lists those that denied.
+ * @throws when `jitter` is out of range.
+ * @example
+ * ```ts
+ * import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
+ * import { rateLimitHeaders } from "convex-rate-limits/http";
+ *
+ * function answer(status: RateLimitStatus, config: RateLimitConfig): Response {
+ *   const headers = rateLimitHeaders({ name: "api", status, config }, { formats: ["draft-11", "x"] });
+ *   return status.ok ? new Response("Hello", { headers }) : new Response("Later", { status: 429, headers });
+ * }
+ * ```
+ */
+export function rateLimitHeaders(
+  limits: LimitedBy | readonly LimitedBy[],
+  { formats = ["draft-11"], jitter = 0, now = Date.now() }: RateLimitHeadersOptions = {},
+): Record<string, string> {
+  const quotas = asList(limits).map(quotaOf);
+  const [first] = quotas;
+  if (!first) return {};
+  checkJitter(first.name, jitter);
+  const fields: Record<string, string> = {};
+  for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
+  const denied = quotas.filter((quota) => quota.denied);
+  if (denied.length > 0) {
+    const waits = denied.map(({ name, key, moreAt }) => ({ name, key, until: moreAt }));
+    fields["Retry-After"] = String(retryAfterSeconds(waits, now, jitter));
+  }
+  return fields;
+}
+
+export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly T[] {
+  return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T];
+}

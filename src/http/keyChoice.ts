@@ -1,0 +1,62 @@
+/** Which key a limit uses, down to the case that there is none: that one is always spelt out. */
+import { misuse } from "../engine/misuse.js";
+import type { HttpCtx } from "./ctx.js";
+import type { KeySource } from "./keys.js";
+
+/** What becomes of a request that no source has a key for. */
+export type KeyEnd =
+  | { readonly kind: "deny"; readonly status: 400 | 401 | 403; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: "shared"; readonly key: string };
+
+/** The key of one request, or the refusal. */
+type ChosenKey = { readonly kind: "key"; readonly key: string | undefined } | (KeyEnd & { kind: "deny" });
+
+/** Chooses the bucket of a limit for each request; made by `firstOf`, or `everyone`. */
+export interface KeyChoice {
+  readonly choose: (ctx: HttpCtx, request: Request) => Promise<ChosenKey>;
+}
+
+/** Whoever has no key is refused, with 403 unless another status is given. */
+export function denyWith(status: 400 | 401 | 403, headers: Readonly<Record<string, string>> = {}): KeyEnd {
+  return { kind: "deny", status, headers };
+}
+
+/** Whoever has no key is refused, with 403. */
+export const deny: KeyEnd = denyWith(403);
+
+/** Whoever has no key shares one bucket of this name with all the others. */
+export function sharedBucket(name: string): KeyEnd {
+  if (name === "") throw misuse("shared", "a shared bucket needs a name.");
+  return { kind: "shared", key: `shared:${name}` };
+}
+
+/**
+ * The key of the first source that has one; the end decides about requests for which none has.
+ *
+ * @example
+ * ```ts
+ * import { byAddress, byApiKey, deny, denyWith, firstOf, sharedBucket } from "convex-rate-limits/http";
+ *
+ * export const keys = [
+ *   firstOf(byApiKey(), byAddress({ trustedProxies: 1 }), deny),
+ *   firstOf(byApiKey(), denyWith(401, { "WWW-Authenticate": "Bearer" })),
+ *   firstOf(byAddress({ trustedProxies: 1 }), sharedBucket("anonymous")),
+ * ];
+ * ```
+ */
+export function firstOf(...sourcesAndEnd: [KeySource, ...KeySource[], KeyEnd]): KeyChoice {
+  const end = sourcesAndEnd.at(-1) as KeyEnd;
+  const sources = sourcesAndEnd.slice(0, -1) as KeySource[];
+  return {
+    choose: async (ctx, request) => {
+      for (const source of sources) {
+        const key = await source.read(ctx, request);
+        if (key !== undefined) return { kind: "key", key };
+      }
+      return end.kind === "deny" ? end : { kind: "key", key: end.key };
+    },
+  };
+}
+
+/** One bucket for all callers, whoever they are: the limit of the whole service. */
+export const everyone: KeyChoice = { choose: () => Promise.resolve({ kind: "key", key: undefined }) };

@@ -1,0 +1,115 @@
+// @vitest-environment node
+import { isIP, isIPv4, isIPv6 } from "node:net";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { callerAddress } from "../../src/http/address.js";
+
+it.each([
+  ["203.0.113.7", "203.0.113.7"],
+  [" 203.0.113.7 ", "203.0.113.7"],
+  ["203.0.113.7:52044", "203.0.113.7"],
+  ["::ffff:203.0.113.7", "203.0.113.7"],
+  ["::FFFF:cb00:7107", "203.0.113.7"],
+  ["[::ffff:203.0.113.7]:443", "203.0.113.7"],
+  ["0:0:0:0:0:ffff:203.0.113.7", "203.0.113.7"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:0DB8:0001:0002:ffff::", "2001:db8:1:2::/64"],
+  ["2001:db8::1", "2001:db8:0:0::/64"],
+  ["[2001:db8::1]", "2001:db8:0:0::/64"],
+  ["[2001:db8::1]:8080", "2001:db8:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ["[fe80::1%25eth0.1]:80", "fe80:0:0:0::/64"],
+  ["::", "0:0:0:0::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["64:ff9b::192.0.2.33", "64:ff9b:0:0::/64"],
+])("%j is the caller %j", (text, caller) => {
+  expect(callerAddress(text)).toBe(caller);
+});
+
+it.each([
+  ["", "nothing"],
+  ["unknown", "what some proxies send"],
+  ["_hidden", "an obfuscated identifier"],
+  ["localhost", "a name"],
+  ["203.0.113", "too short"],
+  ["203.0.113.7.8", "too long"],
+  ["203.0.113.256", "out of range"],
+  ["203.0.113.07", "octal or not"],
+  ["0xcb.0.113.7", "hexadecimal"],
+  ["3405803783", "one number"],
+  ["203.0.113.7:", "an empty port"],
+  ["203.0.113.7:x", "a port that is none"],
+  ["2001:db8::1::2", "two gaps"],
+  ["1:2:3:4:5:6:7", "seven groups"],
+  ["1:2:3:4:5:6:7:8:9", "nine groups"],
+  ["1:2:3:4:5:6:7:8::", "a gap of no groups"],
+  ["12345::", "a group too long"],
+  [":::", "colons"],
+  ["[::1", "half a bracket"],
+  ["[::1]x", "more than an address"],
+  ["[[::1]]", "brackets in brackets"],
+  ["::1%", "an empty zone"],
+  ["1.2.3.4::", "IPv4 not at the end"],
+  ["fe80::1%" + "z".repeat(200), "too much text"],
+  ["٢٠٣.0.113.7", "other digits"],
+  ["203.0.113.7\u0000", "a control character"],
+])("%j is no address: %s", (text) => {
+  expect(callerAddress(text)).toBeUndefined();
+});
+
+describe("held against the platform's own parsers", () => {
+  /** Text made of what addresses are made of, so that a good part of it is one. */
+  const addressLike = fc
+    .array(fc.constantFrom("0", "1", "ffff", "db8", ":", "::", ".", "255", "256", "01", "7"), {
+      minLength: 1,
+      maxLength: 17,
+    })
+    .map((parts) => parts.join(""));
+
+  it("what is taken for an address is one, with or without a port", () => {
+    fc.assert(
+      fc.property(fc.oneof(addressLike, fc.ipV4(), fc.ipV6(), fc.string()), (text) => {
+        if (isIP(text) !== 0) expect(callerAddress(text)).toBeDefined();
+        else if (callerAddress(text) !== undefined) expect(isIP(bare(text))).not.toBe(0);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  /** Without spaces, brackets and port. */
+  function bare(text: string): string {
+    const trimmed = text.trim();
+    return /^\[(.*)\](:\d+)?$/.exec(trimmed)?.[1] ?? trimmed.replace(/:\d+$/, (port) => (isIPv6(trimmed) ? port : ""));
+  }
+
+  it("all addresses of one /64 are one caller, and of another one another", () => {
+    const group = fc.integer({ min: 0, max: 0xffff }).map((n) => n.toString(16));
+    const groups = fc.array(group, { minLength: 4, maxLength: 4 }).filter((four) => four.some((one) => one !== "0"));
+    fc.assert(
+      fc.property(groups, groups, groups, groups, (network, network2, host, host2) => {
+        const of = (...parts: string[][]) => callerAddress(parts.flat().join(":"));
+        expect(of(network, host)).toBe(of(network, host2));
+        expect(of(network, host) === of(network2, host)).toBe(network.join() === network2.join());
+      }),
+    );
+  });
+
+  it("an IPv6 address is the /64 of how a URL spells it", () => {
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        const spelt = new URL(`http://[${address}]/`).hostname;
+        expect(callerAddress(address)).toBe(callerAddress(spelt));
+      }),
+    );
+  });
+
+  it("an IPv4 address is itself, also mapped into IPv6", () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => {
+        expect(isIPv4(address)).toBe(true);
+        expect(callerAddress(address)).toBe(address);
+        expect(callerAddress(`::ffff:${address}`)).toBe(address);
+      }),
+    );
+  });
+});

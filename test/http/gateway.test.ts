@@ -1,0 +1,74 @@
+/** The example's small API, as its callers see it. */
+import { convexTest } from "convex-test";
+import { register } from "convex-rate-limits/test";
+import { expect, it } from "vitest";
+import { schema } from "../homes.js";
+import { pass, useClock } from "./backend.js";
+
+useClock();
+
+const modules = {
+  "./_generated/api.ts": async () => await Promise.resolve({}),
+  "./http.ts": async () => await import("../../example/convex/http.js"),
+  "./gateway.ts": async () => await import("../../example/convex/gateway.js"),
+};
+
+function open() {
+  const t = convexTest({ schema, modules });
+  register(t);
+  return async (path: string, { from, key }: { from?: string; key?: string }) =>
+    await t.fetch(path, {
+      headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) },
+    });
+}
+
+async function passing(send: () => Promise<Response>): Promise<number> {
+  let count = 0;
+  while ((await send()).status === 200) count++;
+  return count;
+}
+
+it("each plan has its burst", async () => {
+  const send = open();
+  const hello = (from: string, key?: string) =>
+    passing(async () => await send("/api/hello", { from, ...(key && { key }) }));
+  expect(await hello("198.51.100.1")).toBe(3);
+  expect(await hello("198.51.100.2", "demo-free")).toBe(10);
+  // The address's own limit comes first: 40 from one, the rest of the plan's 100 from others.
+  expect(await hello("198.51.100.3", "demo-pro")).toBe(40);
+  expect(await hello("198.51.100.4", "demo-pro")).toBe(40);
+  expect(await hello("198.51.100.5", "demo-pro")).toBe(20);
+});
+
+it("invented keys and forged addresses do not buy a fresh bucket", async () => {
+  const send = open();
+  let i = 0;
+  const guess = async () => {
+    i++;
+    return await send("/api/hello", { from: `203.0.113.${i}, 198.51.100.1`, key: `guess-${i}` });
+  };
+  expect(await passing(guess)).toBe(3);
+});
+
+it("a report costs its days, and one that is denied costs nothing", async () => {
+  const send = open();
+  const ada = { from: "198.51.100.1", key: "demo-free" };
+  expect((await send("/api/reports?days=40", ada)).headers.get("RateLimit")).toContain('"report-days";r=22;');
+  const denied = await send("/api/reports?days=30", ada);
+  expect(denied.status).toBe(429);
+  expect(await denied.json()).toMatchObject({ "violated-policies": ["report-days"] });
+  // Of ten requests one is taken, by the report that was made.
+  expect((await send("/api/hello", ada)).headers.get("RateLimit")).toContain('"requests";r=8;');
+  pass(Number(denied.headers.get("Retry-After")) * 1000);
+  expect((await send("/api/reports?days=30", ada)).status).toBe(200);
+});
+
+it("a report beyond the plan is refused for good", async () => {
+  const refused = await open()("/api/reports?days=30", { from: "198.51.100.1" });
+  expect([refused.status, refused.headers.get("Retry-After")]).toEqual([403, null]);
+  expect(refused.headers.get("Access-Control-Allow-Origin")).toBe("*");
+});
+
+it("who cannot be told apart is refused", async () => {
+  expect((await open()("/api/hello", {})).status).toBe(403);
+});

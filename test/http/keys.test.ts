@@ -1,0 +1,232 @@
+import type { UserIdentity } from "convex/server";
+import fc from "fast-check";
+import {
+  byAddress,
+  byApiKey,
+  byBearer,
+  byHeader,
+  byIdentity,
+  byValue,
+  deny,
+  denyWith,
+  digestOf,
+  everyone,
+  firstOf,
+  type HttpCtx,
+  type KeySource,
+  sharedBucket,
+} from "convex-rate-limits/http";
+import { describe, expect, it } from "vitest";
+
+function requestWith(headers: Record<string, string>): Request {
+  return new Request("https://api.example/", { headers });
+}
+
+/** As much of an action's ctx as the sources look at. */
+function ctxWith({ ip = null, identity }: { ip?: string | null; identity?: () => UserIdentity | null } = {}): HttpCtx {
+  return {
+    auth: { getUserIdentity: async () => await Promise.resolve(identity?.() ?? null) },
+    meta: { getRequestMetadata: async () => await Promise.resolve({ ip }) },
+  } as unknown as HttpCtx;
+}
+
+async function read(source: KeySource, headers: Record<string, string>, ctx = ctxWith()): Promise<string | undefined> {
+  return await source.read(ctx, requestWith(headers));
+}
+
+const ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+it("a digest is SHA-256 in hexadecimal", async () => {
+  // The first example of FIPS 180-2.
+  expect(await digestOf("abc")).toBe(ABC);
+});
+
+describe("a header", () => {
+  it("is the key, whatever the case of its name", async () => {
+    expect(await read(byHeader("X-Tenant"), { "x-tenant": "acme" })).toBe("header.x-tenant:acme");
+  });
+
+  it("that is missing or empty is a miss", async () => {
+    expect(await read(byHeader("X-Tenant"), {})).toBeUndefined();
+    expect(await read(byHeader("X-Tenant"), { "X-Tenant": " " })).toBeUndefined();
+  });
+
+  it("that is oversized or not ASCII is hashed, so that keys stay short and plain", async () => {
+    for (const value of ["a".repeat(65), "a".repeat(60_000), "größe", "a\tb"]) {
+      const key = await read(byHeader("X-Tenant"), { "X-Tenant": value });
+      expect(key).toMatch(/^header\.x-tenant:#[0-9a-f]{64}$/);
+    }
+    expect(await read(byHeader("X-Tenant"), { "X-Tenant": "a".repeat(64) })).toBe(`header.x-tenant:${"a".repeat(64)}`);
+  });
+
+  it("cannot pass for the hash of another value", async () => {
+    const long = "a".repeat(65);
+    const key = await read(byHeader("X-Tenant"), { "X-Tenant": long });
+    const forged = await read(byHeader("X-Tenant"), { "X-Tenant": `#${await digestOf(long)}` });
+    expect(forged).not.toBe(key);
+  });
+});
+
+describe("a secret", () => {
+  it("is stored as its digest only", async () => {
+    expect(await read(byApiKey(), { "X-Api-Key": "abc" })).toBe(`apikey:${ABC}`);
+    expect(await read(byApiKey({ header: "X-Token" }), { "X-Token": "abc" })).toBe(`apikey:${ABC}`);
+    expect(await read(byBearer(), { Authorization: "Bearer abc" })).toBe(`bearer:${ABC}`);
+    expect(await read(byBearer(), { Authorization: "bearer  abc " })).toBe(`bearer:${ABC}`);
+  });
+
+  it.each(["", "Bearer", "Bearer ", "Basic abc", "abc", "Bearer a b", "Bearer a,b", "Bearer ä", "Bearer ="])(
+    "is not in the Authorization header %j",
+    async (authorization) => {
+      expect(await read(byBearer(), { Authorization: authorization })).toBeUndefined();
+    },
+  );
+
+  it("that was never issued is a miss", async () => {
+    const known = async (_ctx: HttpCtx, digest: string) => await Promise.resolve(digest === ABC);
+    expect(await read(byApiKey({ known }), { "X-Api-Key": "abc" })).toBe(`apikey:${ABC}`);
+    expect(await read(byApiKey({ known }), { "X-Api-Key": "abd" })).toBeUndefined();
+    expect(await read(byApiKey({ known }), {})).toBeUndefined();
+    expect(await read(byBearer({ known }), { Authorization: "Bearer abd" })).toBeUndefined();
+  });
+});
+
+describe("the caller's address", () => {
+  const forwarded = (value: string, trustedProxies = 1) =>
+    read(byAddress({ trustedProxies }), { "X-Forwarded-For": value });
+
+  it("is as many places from the right as there are trusted proxies", async () => {
+    expect(await forwarded("198.51.100.1")).toBe("address:198.51.100.1");
+    expect(await forwarded("203.0.113.7, 198.51.100.1")).toBe("address:198.51.100.1");
+    expect(await forwarded("203.0.113.7, 198.51.100.1", 2)).toBe("address:203.0.113.7");
+  });
+
+  it("does not change with what the caller writes further left", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: "grapheme-ascii", maxLength: 200 }), async (spoofed) => {
+        expect(await forwarded(`${spoofed}, 198.51.100.1`)).toBe("address:198.51.100.1");
+        expect(await forwarded(`${spoofed}, 203.0.113.7, 198.51.100.1`, 2)).toBe("address:203.0.113.7");
+      }),
+    );
+  });
+
+  it("is a miss when there are fewer hops than proxies, or the hop is no address", async () => {
+    expect(await read(byAddress({ trustedProxies: 1 }), {})).toBeUndefined();
+    expect(await forwarded("198.51.100.1", 2)).toBeUndefined();
+    expect(await forwarded("203.0.113.7, unknown")).toBeUndefined();
+    expect(await forwarded("203.0.113.7,")).toBeUndefined();
+  });
+
+  it("is a /64 in IPv6 and IPv4 where that is mapped", async () => {
+    expect(await forwarded("[2001:db8::1]:443")).toBe("address:2001:db8:0:0::/64");
+    expect(await forwarded("::ffff:198.51.100.1")).toBe("address:198.51.100.1");
+  });
+
+  it("is what the platform says, if that is trusted", async () => {
+    const platform = byAddress({ trustedProxies: "platform" });
+    const headers = { "X-Forwarded-For": "203.0.113.7" };
+    expect(await read(platform, headers, ctxWith({ ip: "198.51.100.1" }))).toBe("address:198.51.100.1");
+    expect(await read(platform, headers, ctxWith({ ip: null }))).toBeUndefined();
+  });
+
+  it("needs a number of proxies that says something", () => {
+    for (const trustedProxies of [0, -1, 1.5, NaN]) {
+      expect(() => byAddress({ trustedProxies })).toThrow("trustedProxies must be a whole number of at least 1");
+    }
+  });
+});
+
+describe("an identity", () => {
+  const ada = { tokenIdentifier: "https://auth.example|ada", subject: "ada", issuer: "https://auth.example" };
+
+  it("is its token identifier", async () => {
+    expect(await read(byIdentity(), {}, ctxWith({ identity: () => ada }))).toBe("identity:https://auth.example|ada");
+  });
+
+  it("is a miss when nobody is signed in, or the token cannot be read", async () => {
+    const unreadable = () => {
+      throw new Error("Could not parse the token");
+    };
+    expect(await read(byIdentity(), {})).toBeUndefined();
+    expect(await read(byIdentity(), {}, ctxWith({ identity: unreadable }))).toBeUndefined();
+  });
+});
+
+it("a source of one's own has its own prefix", async () => {
+  const byRoute = byValue("route", (_ctx, request) => new URL(request.url).pathname);
+  expect(await read(byRoute, {})).toBe("own.route:/");
+  expect(() => byValue("a:b", () => "c")).toThrow("letters, digits");
+  expect(() => byValue("", () => "c")).toThrow("letters, digits");
+});
+
+it("no value can name a bucket of another source", async () => {
+  const sources: [string, KeySource][] = [
+    ["X-Tenant", byHeader("X-Tenant")],
+    ["X-Other", byHeader("X-Other")],
+    ["X-Api-Key", byApiKey()],
+    ["X-Own", byValue("header", (_ctx, request) => request.headers.get("X-Own") ?? undefined)],
+    ["X-Forwarded-For", byAddress({ trustedProxies: 1 })],
+  ];
+  const value = fc.oneof(
+    fc.string({ unit: "grapheme-ascii", minLength: 1 }),
+    fc.ipV4(),
+    fc.constantFrom("header.x-tenant:a", "shared:anonymous", `apikey:${ABC}`, "address:203.0.113.7", `#${ABC}`),
+  );
+  const anySource = fc.constantFrom(...sources);
+  await fc.assert(
+    fc.asyncProperty(anySource, anySource, value, value, async ([name, source], [name2, source2], sent, sent2) => {
+      fc.pre(name !== name2);
+      const key = await read(source, { [name]: sent });
+      const key2 = await read(source2, { [name2]: sent2 });
+      if (key !== undefined && key2 !== undefined) expect(key).not.toBe(key2);
+      expect(key ?? "").not.toMatch(/^shared:/);
+      // The longest prefix here is "header.x-tenant:", the longest value a marked digest.
+      expect((key ?? "").length).toBeLessThanOrEqual(16 + 65);
+    }),
+  );
+});
+
+describe("the first of several keys", () => {
+  const byBoth = (end: Parameters<typeof denyWith> | "shared") =>
+    firstOf(byApiKey(), byHeader("X-Tenant"), end === "shared" ? sharedBucket("anonymous") : denyWith(...end));
+
+  it("is that of the first source that has one", async () => {
+    const choose = async (headers: Record<string, string>) =>
+      await byBoth("shared").choose(ctxWith(), requestWith(headers));
+    expect(await choose({ "X-Api-Key": "abc", "X-Tenant": "acme" })).toEqual({ kind: "key", key: `apikey:${ABC}` });
+    expect(await choose({ "X-Tenant": "acme" })).toEqual({ kind: "key", key: "header.x-tenant:acme" });
+    expect(await choose({})).toEqual({ kind: "key", key: "shared:anonymous" });
+  });
+
+  it("is a refusal when the end says so", async () => {
+    const challenge = { "WWW-Authenticate": "Bearer" };
+    expect(await byBoth([401, challenge]).choose(ctxWith(), requestWith({}))).toEqual({
+      kind: "deny",
+      status: 401,
+      headers: challenge,
+    });
+    expect(await firstOf(byApiKey(), deny).choose(ctxWith(), requestWith({}))).toMatchObject({
+      kind: "deny",
+      status: 403,
+    });
+  });
+
+  it("must end in a decision, or it does not compile", () => {
+    // @ts-expect-error: what if there is no API key?
+    const open = () => firstOf(byApiKey());
+    // @ts-expect-error: a source is no decision.
+    const open2 = () => firstOf(byApiKey(), byHeader("X-Tenant"));
+    expect([open, open2]).toHaveLength(2);
+  });
+
+  it("is left out when one bucket is meant for everyone", async () => {
+    expect(await everyone.choose(ctxWith(), requestWith({ "X-Api-Key": "abc" }))).toEqual({
+      kind: "key",
+      key: undefined,
+    });
+  });
+
+  it("shares no bucket without a name", () => {
+    expect(() => sharedBucket("")).toThrow("needs a name");
+  });
+});

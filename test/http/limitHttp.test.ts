@@ -1,0 +1,382 @@
+import { httpActionGeneric, httpRouter } from "convex/server";
+import { type RateLimitConfig, SECOND } from "convex-rate-limits";
+import {
+  byHeader,
+  type Consume,
+  deny,
+  denyWith,
+  everyone,
+  firstOf,
+  fromQuery,
+  type HttpCtx,
+  type HttpLimit,
+  inComponent,
+  limitHttp,
+  type LimitHttpOptions,
+  sharedBucket,
+} from "convex-rate-limits/http";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { component, homeNames } from "../homes.js";
+import { consumeIn, openHttpBackend, pass, TEN_THEN_FIVE, useClock } from "./backend.js";
+
+useClock();
+
+const byUser = firstOf(byHeader("X-User"), deny);
+const perUser: HttpLimit = { name: "user", key: byUser, config: TEN_THEN_FIVE };
+const twice: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
+
+const handler = vi.fn<(ctx: HttpCtx, request: Request) => Promise<Response>>();
+beforeEach(() => {
+  handler.mockReset();
+  handler.mockImplementation(async () => await Promise.resolve(new Response("served")));
+});
+
+/** Serves everything with these options. */
+function serve(options: Partial<LimitHttpOptions> & { limits: LimitHttpOptions["limits"] }) {
+  const router = httpRouter();
+  const all = { consume: consumeIn("tables"), ...options } as LimitHttpOptions;
+  const action = httpActionGeneric(limitHttp(all, handler));
+  for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
+  const t = openHttpBackend(router);
+  return async (user: string | undefined, path = "/", init: RequestInit = {}) =>
+    await t.fetch(path, { ...init, headers: user === undefined ? {} : { "X-User": user } });
+}
+
+async function statuses(count: number, send: () => Promise<Response>): Promise<number[]> {
+  const answers: number[] = [];
+  for (let i = 0; i < count; i++) answers.push((await send()).status);
+  return answers;
+}
+
+const ok = (count: number) => new Array<number>(count).fill(200);
+
+/** Through a mutation of the app's own in either home, and straight to the component. */
+const everyWay = [
+  ...homeNames.map((home) => [`the ${home}`, consumeIn(home)] as const),
+  ["the component, called directly", inComponent(component)] as const,
+];
+
+describe.each(everyWay)("with the limits in %s", (_, consume) => {
+  it("ten pass at once, the eleventh is told to wait, and a second later five pass", async () => {
+    const send = serve({ limits: perUser, consume });
+    const ada = () => send("ada");
+    expect(await statuses(10, ada)).toEqual(ok(10));
+    const eleventh = await ada();
+    expect(eleventh.status).toBe(429);
+    expect(eleventh.headers.get("Retry-After")).toBe("1");
+    pass(SECOND);
+    expect(await statuses(6, ada)).toEqual([...ok(5), 429]);
+    expect(await statuses(1, () => send("grace"))).toEqual([200]);
+    expect(handler).toHaveBeenCalledTimes(16);
+  });
+});
+
+describe("every answer", () => {
+  it("says what is left", async () => {
+    const send = serve({ limits: perUser, formats: ["draft-11", "x"] });
+    const { headers } = await send("ada");
+    expect(headers.get("RateLimit-Policy")).toBe('"user";q=10;w=2');
+    expect(headers.get("RateLimit")).toBe('"user";r=9;t=1');
+    expect(headers.get("X-RateLimit-Remaining")).toBe("9");
+    expect(headers.has("Retry-After")).toBe(false);
+  });
+
+  it("keeps what the handler made of it", async () => {
+    handler.mockResolvedValue(
+      new Response("made", {
+        status: 201,
+        statusText: "Made",
+        headers: [
+          ["X-Own", "1"],
+          ["RateLimit-Policy", '"own";q=1'],
+          ["Set-Cookie", "a=1"],
+          ["Set-Cookie", "b=2"],
+          ["Access-Control-Expose-Headers", "X-Own, ratelimit"],
+        ],
+      }),
+    );
+    const response = await serve({ limits: perUser })("ada");
+    expect([response.status, response.statusText, await response.text()]).toEqual([201, "Made", "made"]);
+    expect(response.headers.get("X-Own")).toBe("1");
+    expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+    expect(response.headers.get("RateLimit-Policy")).toBe('"own";q=1');
+    expect(response.headers.get("RateLimit")).toBe('"user";r=9;t=1');
+    expect(response.headers.get("Access-Control-Expose-Headers")).toBe("X-Own, ratelimit, ratelimit-policy");
+  });
+
+  it("may be one whose headers cannot be changed, or that has no body", async () => {
+    handler.mockResolvedValue(Response.redirect("https://api.example/elsewhere", 302));
+    const send = serve({ limits: perUser });
+    const redirect = await send("ada");
+    expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "https://api.example/elsewhere"]);
+    expect(redirect.headers.get("RateLimit")).toBe('"user";r=9;t=1');
+    handler.mockResolvedValue(new Response(null, { status: 204 }));
+    expect((await send("ada")).status).toBe(204);
+  });
+
+  it("can be read by scripts of other origins, the refusals too", async () => {
+    const cors = (request: Request) => ({ "Access-Control-Allow-Origin": new URL(request.url).origin, Vary: "Origin" });
+    const send = serve({ limits: { ...perUser, config: twice }, cors, formats: ["draft-6"] });
+    const allowed = await send("ada");
+    expect(allowed.headers.get("Access-Control-Expose-Headers")).toBe(
+      "ratelimit-limit, ratelimit-remaining, ratelimit-reset",
+    );
+    await send("ada");
+    const denied = await send("ada");
+    expect(denied.status).toBe(429);
+    expect(denied.headers.get("Access-Control-Allow-Origin")).toBe("https://some.convex.site");
+    expect(denied.headers.get("Access-Control-Expose-Headers")).toBe(
+      "ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after",
+    );
+    const unknown = await send(undefined);
+    expect([unknown.status, unknown.headers.get("Vary")]).toEqual([403, "Origin"]);
+  });
+});
+
+describe("a request without a key", () => {
+  it("is refused where the end is deny, and nothing is charged", async () => {
+    const all: HttpLimit = { name: "all", key: everyone, config: twice };
+    const send = serve({
+      limits: [all, { ...perUser, key: firstOf(byHeader("X-User"), denyWith(401, { "WWW-Authenticate": "Basic" })) }],
+    });
+    const refused = await send(undefined);
+    expect([refused.status, refused.headers.get("WWW-Authenticate")]).toEqual([401, "Basic"]);
+    expect(refused.headers.get("Content-Type")).toBe("application/problem+json");
+    expect(handler).not.toHaveBeenCalled();
+    expect((await send("ada")).headers.get("RateLimit")).toContain('"all";r=1');
+  });
+
+  it("shares the bucket that the end names", async () => {
+    const key = firstOf(byHeader("X-User"), sharedBucket("anonymous"));
+    const send = serve({ limits: { name: "user", key, config: twice } });
+    expect(await statuses(3, () => send(undefined))).toEqual([200, 200, 429]);
+    expect(await statuses(1, () => send("anonymous"))).toEqual([200]);
+    expect(await statuses(1, () => send("shared:anonymous"))).toEqual([200]);
+  });
+});
+
+describe.each(everyWay)("several limits in %s", (_, consume) => {
+  const threeAMinute: RateLimitConfig = { kind: "token bucket", rate: 3, period: 60 * SECOND };
+  const all: HttpLimit = { name: "all", key: everyone, config: threeAMinute };
+  const each: HttpLimit = { name: "each", key: byUser, config: twice };
+
+  it("let a request pass together or charge nothing", async () => {
+    const send = serve({ limits: [all, each], consume });
+    expect(await statuses(3, () => send("ada"))).toEqual([200, 200, 429]);
+    // Were Ada's third request charged to "all", there would be nothing left for Grace.
+    const last = await send("grace");
+    expect(last.status).toBe(200);
+    expect(last.headers.get("RateLimit")).toBe('"all";r=0;t=60, "each";r=1;t=5');
+    const denied = await send("grace");
+    expect(denied.status).toBe(429);
+    expect(denied.headers.get("Retry-After")).toBe("20");
+    expect(denied.headers.get("RateLimit")).toBe('"all";r=0;t=20');
+    expect(await denied.json()).toMatchObject({ "violated-policies": ["all"] });
+    expect(denied.headers.get("RateLimit-Policy")).toBe('"all";q=3;w=60, "each";q=2;w=10');
+  });
+
+  it("name the longest wait when several deny", async () => {
+    const send = serve({
+      limits: [{ ...all, config: { ...threeAMinute, capacity: 2 } }, each],
+      consume,
+    });
+    const [, , denied] = [await send("ada"), await send("ada"), await send("ada")];
+    expect(denied.headers.get("Retry-After")).toBe("20");
+    expect(await denied.json()).toMatchObject({ "violated-policies": ["all", "each"] });
+  });
+});
+
+describe("plans and costs", () => {
+  const reports: HttpLimit = {
+    name: "reports",
+    key: byUser,
+    config: ({ request, key }) => ({
+      kind: "token bucket",
+      rate: key === "header.x-user:pro" ? 100 : 10,
+      period: new URL(request.url).pathname === "/slow" ? 100 * SECOND : 10 * SECOND,
+    }),
+    cost: fromQuery("size", { default: 2, min: 1, max: 50 }),
+  };
+
+  it("come from the request", async () => {
+    const send = serve({ limits: reports });
+    expect((await send("free", "/?size=4")).headers.get("RateLimit")).toBe('"reports";r=6;t=4');
+    expect((await send("pro", "/?size=4")).headers.get("RateLimit")).toBe('"reports";r=96;t=1');
+    expect((await send("free", "/slow?size=0")).headers.get("RateLimit-Policy")).toBe('"reports";q=10;w=100');
+    expect((await send("free", "/?size=junk")).headers.get("RateLimit")).toBe('"reports";r=3;t=7');
+    expect((await send("free", "/?size=9")).headers.get("Retry-After")).toBe("6");
+  });
+
+  it("that the limit can never hold are refused without a Retry-After", async () => {
+    const refused = await serve({ limits: reports })("free", "/?size=11");
+    expect(refused.status).toBe(403);
+    expect(refused.headers.has("Retry-After")).toBe(false);
+    expect(await refused.json()).toMatchObject({
+      detail: "This request takes 11 of a quota of 10.",
+      "violated-policies": ["reports"],
+    });
+  });
+});
+
+describe("methods", () => {
+  it("OPTIONS and HEAD pass uncounted and untouched", async () => {
+    const send = serve({ limits: perUser });
+    const preflight = await send(undefined, "/", { method: "OPTIONS" });
+    expect(preflight.status).toBe(200);
+    expect([...preflight.headers.keys()]).toEqual(["content-type"]);
+    const action = limitHttp({ limits: perUser, consume: noConsume }, handler);
+    expect((await action(noCtx, new Request("https://api.example/", { method: "HEAD" }))).status).toBe(200);
+  });
+
+  it("can be counted one and all", async () => {
+    const send = serve({ limits: perUser, skip: [] });
+    expect((await send("ada", "/", { method: "OPTIONS" })).headers.get("RateLimit")).toBe('"user";r=9;t=1');
+  });
+});
+
+const noCtx = {} as HttpCtx;
+const noConsume: Consume = () => Promise.reject(new Error("This must not be asked."));
+
+describe("when the limiter fails", () => {
+  const failing = vi.fn<Consume>();
+  const report = vi.fn();
+  const request = () => new Request("https://api.example/", { headers: { "X-User": "ada" } });
+  beforeEach(() => {
+    failing.mockReset();
+    failing.mockRejectedValue(new Error("OptimisticConcurrencyControlFailure"));
+    report.mockReset();
+  });
+
+  it("nobody is served, and the error is reported", async () => {
+    const action = limitHttp({ limits: perUser, consume: failing, report, cors: { "X-Cors": "1" } }, handler);
+    const response = await action(noCtx, request());
+    expect(response.status).toBe(503);
+    expect(response.headers.get("Retry-After")).toBe("10");
+    expect(response.headers.get("X-Cors")).toBe("1");
+    expect(await response.json()).toMatchObject({ title: "Service unavailable", status: 503 });
+    expect(handler).not.toHaveBeenCalled();
+    expect(report).toHaveBeenCalledExactlyOnceWith(
+      new Error("OptimisticConcurrencyControlFailure"),
+      expect.any(Request),
+    );
+  });
+
+  it("the error goes to the log when nobody wants it", async () => {
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    await limitHttp({ limits: perUser, consume: failing }, handler)(noCtx, request());
+    expect(log).toHaveBeenCalledExactlyOnceWith("The rate limits could not be asked.", expect.any(Error));
+    log.mockRestore();
+  });
+
+  it("the callers' return is spread by the jitter", async () => {
+    const action = limitHttp({ limits: perUser, consume: failing, report, jitter: 1 }, handler);
+    const waits = new Set<number>();
+    for (let i = 0; i < 100; i++) waits.add(Number((await action(noCtx, request())).headers.get("Retry-After")));
+    // Of 10 equally likely seconds, 100 draws miss six or more with a probability below 1e-35.
+    expect(waits.size).toBeGreaterThanOrEqual(5);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(10);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(20);
+  });
+
+  it("everybody is served where that is the choice, and the error is reported", async () => {
+    const action = limitHttp({ limits: perUser, consume: failing, onError: "open", report }, handler);
+    const response = await action(noCtx, request());
+    expect([response.status, await response.text()]).toEqual([200, "served"]);
+    expect(response.headers.has("RateLimit")).toBe(false);
+    expect(report).toHaveBeenCalledOnce();
+  });
+
+  it("serving everybody does not compile without a report", () => {
+    // @ts-expect-error: who would ever know?
+    const options: LimitHttpOptions = { limits: perUser, consume: failing, onError: "open" };
+    expect(options.onError).toBe("open");
+  });
+
+  it("a report that fails too changes nothing", async () => {
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    report.mockRejectedValue(new Error("no network"));
+    const action = limitHttp({ limits: perUser, consume: failing, onError: "open", report }, handler);
+    expect((await action(noCtx, request())).status).toBe(200);
+    expect(log).toHaveBeenCalledOnce();
+    log.mockRestore();
+  });
+
+  it("a failure to find the key, the plan or the statuses counts as one", async () => {
+    const broken = () => {
+      throw new Error("no plan");
+    };
+    const tooFew: Consume = () => Promise.resolve({ statuses: [] });
+    for (const options of [
+      { limits: { ...perUser, config: broken }, consume: noConsume },
+      { limits: { ...perUser, key: { choose: broken } }, consume: noConsume },
+      { limits: perUser, consume: tooFew },
+    ]) {
+      expect((await limitHttp({ ...options, report }, handler)(noCtx, request())).status).toBe(503);
+    }
+    expect(report).toHaveBeenCalledTimes(3);
+  });
+
+  it("what the handler throws is its own affair", async () => {
+    handler.mockRejectedValue(new Error("bug"));
+    await expect(serve({ limits: perUser, report })("ada")).rejects.toThrow("bug");
+    expect(report).not.toHaveBeenCalled();
+  });
+
+  it("the breaker stops asking after some failures, and tries one request when the time is over", async () => {
+    const breaker = { failures: 3, cooldown: 30 * SECOND };
+    const action = limitHttp({ limits: perUser, consume: failing, report, breaker }, handler);
+    const send = async () => (await action(noCtx, request())).headers.get("Retry-After");
+    expect([await send(), await send(), await send()]).toEqual(["10", "10", "10"]);
+    pass(500);
+    expect([await send(), await send()]).toEqual(["30", "30"]);
+    expect(failing).toHaveBeenCalledTimes(3);
+
+    pass(29_500);
+    // While the probe is under way, the others wait.
+    let fail: (error: Error) => void = () => undefined;
+    failing.mockReturnValueOnce(new Promise((_, reject) => (fail = reject)));
+    const probe = send();
+    expect(await send()).toBe("30");
+    fail(new Error("still broken"));
+    expect(await probe).toBe("10");
+    expect(failing).toHaveBeenCalledTimes(4);
+
+    pass(30 * SECOND);
+    failing.mockResolvedValue({ statuses: [{ ok: true, remaining: 9, resetAt: Date.now() }] });
+    expect([await send(), await send()]).toEqual([null, null]);
+    expect(failing).toHaveBeenCalledTimes(6);
+    expect(report).toHaveBeenCalledTimes(4);
+  });
+
+  it("the breaker opens only after failures in a row", async () => {
+    const action = limitHttp(
+      { limits: perUser, consume: failing, report, breaker: { failures: 2, cooldown: SECOND } },
+      handler,
+    );
+    const status = { ok: true as const, remaining: 9, resetAt: Date.now() };
+    for (let i = 0; i < 3; i++) {
+      failing.mockRejectedValueOnce(new Error("once")).mockResolvedValueOnce({ statuses: [status] });
+      expect((await action(noCtx, request())).status).toBe(503);
+      expect((await action(noCtx, request())).status).toBe(200);
+    }
+  });
+});
+
+describe("options that cannot work fail at once", () => {
+  it.each<[string, Partial<LimitHttpOptions>, string]>([
+    ["a bad config", { limits: { ...perUser, config: { ...twice, rate: -1 } } }, 'Rate limit "user": rate must be'],
+    ["no limit", { limits: [] }, "at least one limit"],
+    ["one name twice", { limits: [perUser, perUser] }, "listed twice"],
+    ["a jitter beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1"],
+  ])("%s", (_, wrong, message) => {
+    expect(() => limitHttp({ limits: perUser, consume: noConsume, ...wrong } as LimitHttpOptions, handler)).toThrow(
+      message,
+    );
+  });
+
+  it("a definition with keyed is a config like any other", () => {
+    expect(() =>
+      limitHttp({ limits: { ...perUser, config: { ...twice, keyed: true } }, consume: noConsume }, handler),
+    ).not.toThrow();
+  });
+});

@@ -1,0 +1,200 @@
+/** What the laws are tried on. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
+import { over, rational } from "../model/rational.js";
+
+const SECOND = 1000;
+const DAY = 86_400_000;
+
+/** An ordinary moment; the clocks of the laws start here. */
+export const T0 = Date.UTC(2026, 0, 1);
+
+/**
+ * A limit of short decimals counts exactly, in thousandths of a token, while its tokens times the denominator of its rate per
+ * millisecond (or window) stay below this: 2^48 units, of which a thousandth takes 1024.
+ */
+const EXACT_TOKENS = 2 ** 48 / 1_024_000;
+const SHORT = 10n ** 9n;
+
+export function isExact({ kind, rate, period, capacity = rate, maxReserved = 0 }: RateLimitConfig): boolean {
+  const [tokens, per] = [rational(rate), rational(kind === "token bucket" ? period : 1)];
+  if (tokens.denominator > SHORT || per.denominator > SHORT) return false;
+  const { numerator, denominator } = over(tokens, per);
+  return (
+    Number(denominator) * Math.max(1, capacity, maxReserved, Number(numerator) / Number(denominator)) <= EXACT_TOKENS
+  );
+}
+
+/** Decimals with at most three places. */
+function decimal(most: number): fc.Arbitrary<number> {
+  return fc.oneof(
+    fc.integer({ min: 1, max: most }),
+    fc.integer({ min: 1, max: most * 1000 }).map((thousandths) => thousandths / 1000),
+  );
+}
+
+const rates = fc.oneof(decimal(100), fc.constantFrom(0.001, 0.1, 0.3, 1, 2.5, 3, 7, 10, 60, 40_000));
+const periods = fc.oneof(
+  fc.integer({ min: 1, max: 2000 }),
+  fc.constantFrom(1, 7, 16, 125, SECOND, 60 * SECOND, 3600 * SECOND, DAY, 30 * DAY),
+);
+const fractionalPeriods = fc.oneof(periods, fc.constantFrom(0.5, 2.5, 333.3, 0.001));
+const capacities = fc.option(fc.oneof(fc.constant(0), decimal(60)), { nil: undefined });
+const reserves = fc.option(fc.oneof(fc.constant(0), decimal(100)), { nil: undefined });
+const starts = fc.oneof(
+  fc.integer({ min: 0, max: 5000 }),
+  fc.constantFrom(0, T0, T0 + 1, T0 - 1, T0 + 40 * DAY, -12_345),
+);
+
+type Shape = { rate: number; period: number; capacity: number | undefined; maxReserved: number | undefined };
+
+function withoutGaps<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}
+
+function tokenBucketOf(shape: fc.Arbitrary<Shape>): fc.Arbitrary<RateLimitConfig> {
+  return shape.map((fields) => withoutGaps({ kind: "token bucket" as const, ...fields }) as RateLimitConfig);
+}
+
+function fixedWindowOf(shape: fc.Arbitrary<Shape>, start: fc.Arbitrary<number | undefined>) {
+  return fc
+    .tuple(shape, start)
+    .map(([fields, start]) => withoutGaps({ kind: "fixed window" as const, ...fields, start }) as RateLimitConfig);
+}
+
+const exactTokenBucket = tokenBucketOf(
+  fc.record({ rate: rates, period: fractionalPeriods, capacity: capacities, maxReserved: reserves }),
+).filter(isExact);
+const exactFixedWindow = fixedWindowOf(
+  fc.record({ rate: rates, period: periods, capacity: capacities, maxReserved: reserves }),
+  starts,
+).filter(isExact);
+
+/** Configs that count exactly in thousandths; windows have a `start`, so that every key has the same ones. */
+export const exactConfig = fc.oneof(exactTokenBucket, exactFixedWindow);
+
+/** Configs whose whole counts are exact, up to 10^9 tokens and months. */
+const largeConfig = fc.oneof(
+  tokenBucketOf(
+    fc.record({
+      rate: fc.constantFrom(1_000_000, 999_999_937, 1_000_000_000),
+      period: fc.constantFrom(SECOND, 3600 * SECOND, DAY),
+      capacity: fc.constantFrom(undefined, 1_000_000_000),
+      maxReserved: fc.constantFrom(undefined, 0, 1_000_000_000),
+    }),
+  ),
+  tokenBucketOf(
+    fc.record({
+      rate: fc.constantFrom(1, 7, 10),
+      period: fc.constantFrom(30 * DAY, 31 * DAY, 365 * DAY),
+      capacity: fc.constantFrom(undefined, 3, 10),
+      maxReserved: fc.constantFrom(undefined, 0, 5),
+    }),
+  ),
+  fixedWindowOf(
+    fc.record({
+      rate: fc.constantFrom(999_999_937, 1_000_000_000),
+      period: fc.constantFrom(SECOND, DAY, 31 * DAY),
+      capacity: fc.constantFrom(undefined, 1_000_000_000),
+      maxReserved: fc.constantFrom(undefined, 0),
+    }),
+    starts,
+  ),
+);
+
+/** Configs that no decimal grid fits: thirds, arbitrary doubles, huge capacities that refill by next to nothing. */
+export const inexactConfig = fc.oneof(
+  tokenBucketOf(
+    fc.record({
+      rate: fc.oneof(fc.constantFrom(1 / 3, Math.PI, 2 / 7), fc.double({ min: 0.01, max: 1e6, noNaN: true })),
+      period: fc.oneof(fractionalPeriods, fc.double({ min: 0.01, max: 1e6, noNaN: true })),
+      // Given, since a double next to a whole number counts as that number (units.ts: SNAP), and twin and limit would differ.
+      capacity: fc.oneof(decimal(60), fc.constant(10 / 3)),
+      maxReserved: fc.constantFrom(0, 7, 1000),
+    }),
+  ),
+  tokenBucketOf(
+    fc.record({
+      rate: fc.constantFrom(0.001, 1, 3),
+      period: fc.constantFrom(DAY, 365 * DAY, 1e14 + 1),
+      capacity: fc.constantFrom(1e9, 1e12),
+      maxReserved: fc.constantFrom(0, 1000, 1e12),
+    }),
+  ),
+  fixedWindowOf(
+    fc.record({
+      rate: fc.constantFrom(1 / 3, Math.PI, 2 / 7, 1000 / 3),
+      period: periods,
+      capacity: fc.option(fc.oneof(decimal(60), fc.constant(10 / 3)), { nil: undefined }),
+      maxReserved: fc.constantFrom(0, 7),
+    }),
+    starts,
+  ),
+);
+
+/** Any limit. */
+export const anyConfig = fc.oneof(
+  { arbitrary: exactConfig, weight: 3 },
+  { arbitrary: largeConfig, weight: 1 },
+  { arbitrary: inexactConfig, weight: 1 },
+);
+
+/** A fixed window whose start is a hash of its name and key. */
+export const phaselessWindow = fixedWindowOf(
+  fc.record({ rate: rates, period: periods, capacity: capacities, maxReserved: reserves }),
+  fc.constant(undefined),
+).filter(isExact);
+
+/** How a request's count relates to its limit; `countIn` makes the number. */
+export type Portion = { tokens: number } | { share: number };
+
+export const portion: fc.Arbitrary<Portion> = fc.oneof(
+  fc.constantFrom({ tokens: 1 }, { tokens: 0.001 }, { tokens: 0 }),
+  decimal(20).map((tokens) => ({ tokens })),
+  fc.constantFrom({ share: 1 }, { share: 0.5 }, { share: 0.25 }),
+);
+
+/** A count that can be served: whole thousandths of small limits, whole tokens of others. */
+export function countIn(config: RateLimitConfig, reserve: boolean, portion: Portion): number {
+  const { rate, capacity = rate, maxReserved = 1e6 * capacity } = config;
+  // Well below what the coarsest limit can owe: 2^50 of its units.
+  const most = capacity + (reserve ? Math.min(maxReserved, 3 * rate, 3 * capacity + 3) : 0);
+  const wanted = "tokens" in portion ? portion.tokens : portion.share * most;
+  const places = isExact(config) ? 1000 : 1;
+  return Math.floor(Math.min(wanted, most) * places) / places;
+}
+
+/** How the clock goes on before an operation. */
+export type Wait = { ms: number } | { toRetry: number } | { periods: number };
+
+export const wait: fc.Arbitrary<Wait> = fc.oneof(
+  fc.constant({ ms: 0 }),
+  fc.integer({ min: 0, max: 3000 }).map((ms) => ({ ms })),
+  // To just before, at, or just after the last promise.
+  fc.constantFrom({ toRetry: -1 }, { toRetry: 0 }, { toRetry: 1 }),
+  fc.constantFrom({ periods: 0.5 }, { periods: 1 }, { periods: 3 }, { periods: 1 / 3 }),
+);
+
+/** The last moment that a Date can name; a promise beyond is cut off there. */
+const LAST_MOMENT = 8.64e15;
+
+/** The next moment, never before `now`. */
+export function after(wait: Wait, { period }: RateLimitConfig, now: number, retryAt: number | undefined): number {
+  const next =
+    "ms" in wait
+      ? now + wait.ms
+      : "periods" in wait
+        ? now + Math.ceil(wait.periods * period)
+        : (retryAt ?? now) + wait.toRetry;
+  return Math.min(LAST_MOMENT, Math.max(now, next));
+}
+
+/** One request of a scenario. */
+export const step = fc.record({ wait, portion, reserve: fc.boolean() });
+export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+export function stepsUpTo(most: number): fc.Arbitrary<Step[]> {
+  return fc.array(step, { minLength: 1, maxLength: most, size: "max" });
+}
+
+export const keys = fc.constantFrom(undefined, "alice", "bob");

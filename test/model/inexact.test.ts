@@ -1,0 +1,91 @@
+/**
+ * Limits whose rate is no short decimal (a third of a token), or too small beside their capacity, cannot be counted exactly.
+ * They err to the safe side only, and by next to nothing. Judged by the twin, for which a double is the fraction it is.
+ */
+import { defineRateLimits } from "convex-rate-limits";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parseLimit } from "../../src/engine/limit.js";
+import type { AnyRateLimits } from "../homes.js";
+import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
+import { FakeDb } from "./fakeDb.js";
+import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
+import { LAST_MOMENT, Twin } from "./twin.js";
+
+const seed = process.env["MODEL_SEED"] === undefined ? {} : { seed: Number(process.env["MODEL_SEED"]) };
+
+// Four hundred operations a run, on a machine that does other things as well.
+vi.setConfig({ testTimeout: 60_000 });
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The slope is rounded down by four units in the last place, and twice more in products: less than 2^-48 of what arrives. */
+const SLOPE_LOSS = fraction(1n, 2n ** 48n);
+
+/** A capacity this close to the next unit counts as that unit: two units in the last
+ * place and the rounding of their sum. It happens once and never adds up. */
+const SNAPPED = fraction(5n, 2n ** 53n);
+
+describe("a limit that cannot be counted exactly", () => {
+  it("never grants more than the exact one, and lags behind it by at most a unit per write", async () => {
+    const { rateLimit, checkRateLimit, getRateLimit } = defineRateLimits({}) as AnyRateLimits;
+    let granted = 0;
+    await fc.assert(
+      fc.asyncProperty(inexactConfig, stepsUpTo(40), async (config, steps) => {
+        const { ctx } = new FakeDb();
+        const twin = new Twin(exactly);
+        const { unitsPerToken } = parseLimit("limit", config);
+        // Where the engine does count in fractions of decimals, the model test judges it.
+        fc.pre(Number.isInteger(Math.log2(unitsPerToken)));
+        const unit = over(rational(1), exactly(unitsPerToken));
+        const snapped = times(exactly(config.capacity ?? config.rate), SNAPPED);
+        let now = T0;
+        let retryAt: number | undefined;
+        // The capacity itself is rounded down to whole units.
+        let mostBehind: Rational = unit;
+        for (const { wait, portion, reserve } of steps) {
+          now = after(wait, config, now, retryAt);
+          if (now >= Number(LAST_MOMENT)) return;
+          vi.setSystemTime(now);
+          const demand = { count: countIn(config, reserve, portion), reserve };
+          const bucket = { name: "limit", config };
+          const status = await rateLimit(ctx as never, { ...bucket, ...demand });
+          retryAt = status.retryAt;
+          const arrived = twin.gainedSinceWrite(config, "", now);
+          const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
+          const lost = plus(
+            times(arrived, SLOPE_LOSS),
+            // A window's refill is a whole number of units too.
+            times(unit, plus(rational(1), windows)),
+          );
+          const allowedBehind = plus(mostBehind, lost);
+          const left = minus(twin.level(config, "", now), exactly(demand.count));
+          if (status.ok) {
+            expect(twin.consume(config, "", now, demand)).toMatchObject({ ok: true });
+            granted++;
+            if (demand.count === 0) continue;
+            mostBehind = allowedBehind;
+            // Units are powers of two here, so the stored double is the very number of them.
+            const { value } = await getRateLimit(ctx as never, bucket);
+            expect(isLess(plus(left, snapped), exactly(value))).toBe(false);
+            expect(isLess(exactly(value), minus(left, mostBehind))).toBe(false);
+          } else {
+            // Denied although the exact bucket has more than it can be behind by: that would be a loss.
+            const floor = reserve ? minus(ZERO, exactly(config.maxReserved ?? 0)) : ZERO;
+            expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
+            if (status.retryAt === Number(LAST_MOMENT)) return;
+            vi.setSystemTime(status.retryAt);
+            expect(await checkRateLimit(ctx as never, { ...bucket, ...demand })).toMatchObject({ ok: true });
+          }
+        }
+      }),
+      { numRuns: 400, ...seed },
+    );
+    expect(granted).toBeGreaterThan(1000);
+  });
+});

@@ -1,0 +1,268 @@
+// @vitest-environment node
+import { describe, expect, it } from "vitest";
+import { Database } from "../../bench/simulator/database.js";
+import { Store } from "../../bench/simulator/store.js";
+import { Transaction } from "../../bench/simulator/transaction.js";
+
+function openStore() {
+  const store = new Store();
+  store.defineTable("/rows", { by_name_key_shard: ["name", "key", "shard"] });
+  const begin = () => {
+    const transaction = new Transaction(store, 1000);
+    return { transaction, db: new Database(transaction, "", "mutation") };
+  };
+  /** A transaction that begins and commits at once. */
+  const write = async <Result>(body: (db: Database) => Promise<Result>): Promise<Result> => {
+    const { transaction, db } = begin();
+    const result = await body(db);
+    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+    transaction.commit();
+    return result;
+  };
+  const insert = async (shard: number, key?: string) =>
+    await write(async (db) => await db.insert("rows", { name: "hot", key, shard, value: 5 }));
+  return { store, begin, write, insert };
+}
+
+function shardOf(db: Database, shard: number, key?: string) {
+  return db.query("rows").withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", key).eq("shard", shard));
+}
+
+function allShards(db: Database) {
+  return db.query("rows").withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", undefined));
+}
+
+/** What a transaction reads, what another one commits meanwhile, and whether the first must then run again. */
+const cases: {
+  title: string;
+  read: (db: Database, id: string) => Promise<unknown>;
+  meanwhile: (db: Database, id: string) => Promise<unknown>;
+  conflicts: boolean;
+}[] = [
+  {
+    title: "a document in a read range changes, though its key stays",
+    read: (db) => shardOf(db, 2).unique(),
+    meanwhile: (db, id) => db.patch("rows", id, { value: 1 }),
+    conflicts: true,
+  },
+  {
+    title: "a document read by id changes",
+    read: (db, id) => db.get(id),
+    meanwhile: (db, id) => db.patch(id, { value: 1 }),
+    conflicts: true,
+  },
+  {
+    title: "a document is inserted into a read range that was empty",
+    read: (db) => shardOf(db, 3).unique(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 3, value: 5 }),
+    conflicts: true,
+  },
+  {
+    title: "a document is inserted beside the range of a unique() on the whole key",
+    read: (db) => shardOf(db, 2).unique(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 3, value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "the same shard of another key is inserted",
+    read: (db) => shardOf(db, 2).unique(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", key: "a", shard: 2, value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "a row is inserted under a prefix that was collected",
+    read: (db) => allShards(db).collect(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 99, value: 5 }),
+    conflicts: true,
+  },
+  {
+    title: "a document in a read range is deleted",
+    read: (db) => shardOf(db, 2).unique(),
+    meanwhile: (db, id) => db.delete("rows", id),
+    conflicts: true,
+  },
+  {
+    title: "a document leaves a read range",
+    read: (db) => shardOf(db, 2).unique(),
+    meanwhile: (db, id) => db.patch(id, { shard: 7 }),
+    conflicts: true,
+  },
+  {
+    title: "a document enters a read range",
+    read: (db) => shardOf(db, 7).unique(),
+    meanwhile: (db, id) => db.patch(id, { shard: 7 }),
+    conflicts: true,
+  },
+  {
+    title: "a document enters a range and leaves it again",
+    read: (db) => shardOf(db, 7).unique(),
+    meanwhile: async (db) => {
+      await db.delete(await db.insert("rows", { name: "hot", shard: 7, value: 5 }));
+    },
+    conflicts: false,
+  },
+  {
+    title: "a row is written behind the last one that take() needed",
+    read: (db) => allShards(db).take(1),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 99, value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "a row is written before the last one that take() needed",
+    read: (db) => allShards(db).take(1),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 1, value: 5 }),
+    conflicts: true,
+  },
+  {
+    title: "a row is written behind the first one of a descending read",
+    read: (db) => allShards(db).order("desc").first(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 1, value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "a row is written outside bounds that exclude it",
+    read: (db) =>
+      db
+        .query("rows")
+        .withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", undefined).gt("shard", 2).lt("shard", 4))
+        .collect(),
+    meanwhile: (db, id) => db.patch(id, { value: 1 }),
+    conflicts: false,
+  },
+  {
+    title: "a row is patched with the values it has",
+    read: (db) => shardOf(db, 2).unique(),
+    meanwhile: (db, id) => db.patch(id, { value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "the same document is patched by both, which reads it",
+    read: (db, id) => db.patch(id, { value: 2 }),
+    meanwhile: (db, id) => db.patch(id, { value: 1 }),
+    conflicts: true,
+  },
+  {
+    title: "both insert without reading",
+    read: (db) => db.insert("rows", { name: "hot", shard: 3, value: 5 }),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 3, value: 5 }),
+    conflicts: false,
+  },
+];
+
+describe("a transaction conflicts or not when, after its snapshot,", () => {
+  it.each(cases)("$title: $conflicts", async ({ read, meanwhile, conflicts }) => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    const first = begin();
+    await read(first.db, id);
+    await write((db) => meanwhile(db, id));
+    expect(first.transaction.hasConflict({ writesAnyway: true })).toBe(conflicts);
+  });
+
+  it("nothing conflicts with what was committed before the snapshot", async () => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    await write((db) => db.patch(id, { value: 1 }));
+    const { transaction, db } = begin();
+    expect(await shardOf(db, 2).unique()).toMatchObject({ value: 1 });
+    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+  });
+
+  it("a transaction that wrote nothing is not validated, unless a session writes for it", async () => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    const { transaction, db } = begin();
+    await shardOf(db, 2).unique();
+    await write((db) => db.patch(id, { value: 1 }));
+    expect(transaction.hasConflict({ writesAnyway: false })).toBe(false);
+    expect(transaction.hasConflict({ writesAnyway: true })).toBe(true);
+  });
+
+  it("a read of the stale snapshot depends on nothing and sees no own write", async () => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    const { transaction, db } = begin();
+    await db.patch(id, { value: 4 });
+    const before = transaction.cost.rangesRead;
+    const stale = new Database(transaction, "", "stale query");
+    await write((other) => other.insert("rows", { name: "hot", shard: 9, value: 5 }));
+    expect((await allShards(stale).collect()).map(({ value }) => value)).toEqual([5]);
+    expect(transaction.cost.rangesRead).toBe(before + 1);
+    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+    await expect(stale.patch(id, { value: 3 })).rejects.toThrow("cannot write");
+  });
+});
+
+describe("a snapshot", () => {
+  it("shows what was there at its start, whatever others commit", async () => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    const readers = [];
+    for (let value = 4; value >= 0; value--) {
+      readers.push({ reader: begin(), value: value + 1 });
+      await write((db) => db.patch(id, { value }));
+    }
+    await write((db) => db.delete(id));
+    for (const { reader, value } of readers) {
+      expect(await shardOf(reader.db, 2).unique()).toMatchObject({ value });
+      expect(await reader.db.get("rows", id)).toMatchObject({ value });
+      reader.transaction.close();
+    }
+    expect(await begin().db.get(id)).toBeNull();
+  });
+
+  it("is overlaid with the transaction's own writes, in the index's order", async () => {
+    const { begin, insert } = openStore();
+    const id = await insert(2);
+    await insert(4);
+    const { db } = begin();
+    await db.insert("rows", { name: "hot", shard: 3, value: 5 });
+    await db.patch(id, { shard: 5 });
+    expect((await allShards(db).collect()).map(({ shard }) => shard)).toEqual([3, 4, 5]);
+    expect((await allShards(db).order("desc").collect()).map(({ shard }) => shard)).toEqual([5, 4, 3]);
+    expect(await shardOf(db, 2).unique()).toBeNull();
+    await db.insert("rows", { name: "hot", shard: 3, value: 5 });
+    await expect(shardOf(db, 3).unique()).rejects.toThrow("more than one");
+  });
+
+  it("keeps its history only for as long as somebody reads it", async () => {
+    const { store, begin, write, insert } = openStore();
+    await insert(1);
+    for (let i = 0; i < 100; i++) {
+      const id = await insert(2);
+      await write((db) => db.delete(id));
+    }
+    await insert(3);
+    const { db } = begin();
+    expect((await allShards(db).collect()).map(({ shard }) => shard)).toEqual([1, 3]);
+    expect(store.table("/rows").index("by_name_key_shard").size).toBeLessThanOrEqual(3);
+  });
+
+  it("a fork begins with the same documents and then goes its own way", async () => {
+    const { store, write, insert } = openStore();
+    const id = await insert(2);
+    const alone = new Transaction(store.fork(), 2000);
+    const db = new Database(alone, "", "mutation");
+    await db.patch(id, { value: 0 });
+    alone.commit();
+    expect(await write((db) => db.get(id))).toMatchObject({ value: 5 });
+  });
+});
+
+describe("a sub-transaction", () => {
+  it("that throws takes its writes back, but its reads still conflict", async () => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    const { transaction, db } = begin();
+    await db.insert("rows", { name: "kept", shard: 1, value: 5 });
+    const attempt = transaction.nested(async () => {
+      await shardOf(db, 2).unique();
+      await db.patch(id, { value: 0 });
+      throw new Error("stop");
+    });
+    await expect(attempt).rejects.toThrow("stop");
+    expect([...transaction.writes.values()].map(({ document }) => document?.["name"])).toEqual(["kept"]);
+    await write((db) => db.patch(id, { value: 1 }));
+    expect(transaction.hasConflict({ writesAnyway: false })).toBe(true);
+  });
+});

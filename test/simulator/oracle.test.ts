@@ -1,0 +1,95 @@
+// @vitest-environment node
+import { describe, expect, it } from "vitest";
+import { type BucketConfig, ExactBucket, meanWait, overGrant, possible } from "../../bench/simulator/oracle.js";
+
+/** One token a second, five at most. */
+const bucket: BucketConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 5 };
+/** Three tokens at each whole ten seconds, five at most. */
+const windows: BucketConfig = { kind: "fixed window", rate: 3, period: 10_000, capacity: 5, start: 0 };
+
+const at = (atMs: number, count = 1) => ({ atMs, count });
+const burst = (atMs: number, calls: number) => Array.from({ length: calls }, () => at(atMs));
+
+describe("the oracle's bucket", () => {
+  it("is full at first, empties, and refills by the millisecond", () => {
+    const exact = new ExactBucket(bucket);
+    expect(burst(7000, 6).map((grant) => exact.take(grant))).toEqual([true, true, true, true, true, false]);
+    expect(exact.take(at(7999))).toBe(false);
+    expect(exact.take(at(8000))).toBe(true);
+    expect(exact.take(at(100_000, 5))).toBe(true);
+    expect(exact.take(at(100_000, 0.001))).toBe(false);
+    expect(exact.take(at(100_001, 0.001))).toBe(true);
+  });
+
+  it("accrues thirds without losing any", () => {
+    const exact = new ExactBucket({ ...bucket, rate: 1, period: 3, capacity: 1 });
+    expect(exact.take(at(0))).toBe(true);
+    expect([1, 2].map((ms) => exact.take(at(ms)))).toEqual([false, false]);
+    for (let ms = 3; ms < 3000; ms += 3) expect(exact.take(at(ms))).toBe(true);
+  });
+
+  it("accrues a fixed window's tokens at its start, also for windows before `start`", () => {
+    for (const start of [0, 70_000]) {
+      const exact = new ExactBucket({ ...windows, start });
+      expect(exact.take(at(12_000, 5))).toBe(true);
+      expect(exact.take(at(19_999))).toBe(false);
+      expect(exact.take(at(20_000, 3))).toBe(true);
+      expect(exact.take(at(49_999, 5))).toBe(true);
+    }
+  });
+
+  it("stands still while the clock runs backwards", () => {
+    const exact = new ExactBucket(bucket);
+    expect(exact.take(at(10_000, 5))).toBe(true);
+    expect(exact.take(at(5_000))).toBe(false);
+    expect(exact.take(at(10_999))).toBe(false);
+    expect(exact.take(at(11_000))).toBe(true);
+  });
+
+  it("says how long a debt takes to be paid", () => {
+    const exact = new ExactBucket({ ...bucket, rate: 3, period: 1000, capacity: 1 });
+    expect([at(0), at(0), at(0)].map((grant) => exact.charge(grant))).toEqual([0, 334, 667]);
+    const whole = new ExactBucket(windows);
+    expect([5, 1, 2, 1].map((count) => whole.charge(at(4000, count)))).toEqual([0, 6000, 6000, 16_000]);
+  });
+
+  it("refuses what it could not count exactly", () => {
+    expect(() => new ExactBucket({ ...bucket, capacity: 1 / 3 })).toThrow("decimals");
+    expect(() => new ExactBucket({ ...bucket, period: 0.5 })).toThrow();
+  });
+});
+
+describe("the oracle's verdict", () => {
+  it("is zero for what an exact bucket admits, to the last token", () => {
+    expect(overGrant(bucket, [...burst(0, 5), at(1000), at(2000), ...burst(20_000, 5)])).toBe(0);
+    expect(overGrant(windows, [...burst(9999, 5), ...burst(10_000, 3)])).toBe(0);
+    expect(overGrant(bucket, [])).toBe(0);
+  });
+
+  it("is the excess of the worst interval", () => {
+    expect(overGrant(bucket, burst(0, 6))).toBe(1);
+    expect(overGrant(bucket, [...burst(0, 5), at(999)])).toBeCloseTo(0.001, 12);
+    expect(overGrant(bucket, [...burst(0, 7), ...burst(60_000, 6)])).toBe(2);
+    expect(overGrant(windows, burst(9999, 6))).toBe(1);
+  });
+
+  it("orders grants by the moment they count at, not by their commits", () => {
+    expect(overGrant(bucket, [at(1000), ...burst(0, 5)])).toBe(0);
+  });
+
+  it("allows for clocks that differ no more than they may", () => {
+    const grants = [...burst(0, 5), at(940)];
+    expect(overGrant(bucket, grants)).toBeCloseTo(0.06, 12);
+    expect(overGrant(bucket, grants, 60)).toBe(0);
+    expect(overGrant(bucket, grants, 59)).toBeGreaterThan(0);
+  });
+
+  it("compares with what one bucket would have admitted, first come, first served", () => {
+    expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)])).toBe(7);
+    expect(possible(bucket, [at(0, 4), at(0, 2), at(0, 1)])).toBe(5);
+  });
+
+  it("knows the mean wait of reservations", () => {
+    expect(meanWait({ ...bucket, capacity: 1 }, burst(0, 4))).toBe(1500);
+  });
+});
