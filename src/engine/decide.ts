@@ -38,7 +38,7 @@ function whenPaid(parts: readonly Part[], now: number, demand: Demand): number |
   const { count } = demand;
   if (!canServe(parts, now, demand)) return undefined;
   // Taking nothing writes nothing, so it waits until the parts as they are would let nothing go without reserving.
-  if (count === 0) return canServe(parts, now, NOTHING) ? now : whenServed(parts, now, NOTHING);
+  if (count === 0) return whenServed(parts, now, NOTHING);
   const [only] = parts;
   if (!only || parts.length > 1) return firstMoment(now, (moment) => pooled(parts, now, moment) >= count);
   const { value, ts } = project(only.limit, only.bucket, now);
