@@ -3,7 +3,6 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 import { embeddedConvex } from "./embedded/vitePlugin.js";
 
-const source = (path: string) => new URL(`../src/${path}`, import.meta.url).pathname;
 const PORT = Number(process.env["PORT"] ?? 5173);
 
 export default defineConfig({
@@ -14,14 +13,8 @@ export default defineConfig({
     // With a real deployment's address there is nothing to embed.
     ...(process.env["VITE_CONVEX_URL"] ? [] : [embeddedConvex()]),
   ],
-  resolve: {
-    // The package's own name, as its users import it, without a build.
-    alias: [
-      { find: /^convex-rate-limits$/, replacement: source("index.ts") },
-      { find: /^convex-rate-limits\/react$/, replacement: source("react.ts") },
-      { find: /^convex-rate-limits\/test$/, replacement: source("testing.ts") },
-    ],
-  },
+  // The package's own name, as its users import it, without a build.
+  resolve: { tsconfigPaths: true },
   // The embedded backend is for this machine only.
   server: { host: "127.0.0.1", port: PORT },
   preview: { host: "127.0.0.1", port: PORT },

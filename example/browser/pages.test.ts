@@ -100,6 +100,13 @@ describe.each([
   });
 });
 
+it("the app's HTTP API is served beside the page, under its limits", async () => {
+  const get = () => fetch(`${site.url}/http/api/hello`);
+  const answers = [await get(), await get(), await get(), await get()];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  expect(answers[3]?.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+});
+
 it("works at 380 pixels, without scrolling sideways", async () => {
   const page = await visit(site.room("small"), { viewport: { width: 380, height: 800 } });
   await live(page);

@@ -101,6 +101,8 @@ async function answerHttpAction(
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(", ") : value);
   }
+  // As any proxy does, and so the one in front of a deployment.
+  if (request.socket.remoteAddress) headers.append("x-forwarded-for", request.socket.remoteAddress);
   const method = request.method ?? "GET";
   const hasBody = method !== "GET" && method !== "HEAD" && body.length > 0;
   const answered = await backend.fetchHttp(path, { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });

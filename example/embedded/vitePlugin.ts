@@ -20,7 +20,7 @@ export function embeddedConvex(): Plugin {
       const loader = await createServer({
         root: preview.config.root,
         configFile: false,
-        resolve: { alias: preview.config.resolve.alias },
+        resolve: { tsconfigPaths: preview.config.resolve.tsconfigPaths },
         server: { middlewareMode: true, ws: false, watch: null },
         appType: "custom",
         optimizeDeps: { noDiscovery: true },

@@ -139,7 +139,12 @@ http.route({
     if (text === "") return new Response("empty", { status: 422 });
     await ctx.runMutation(refs.add, { text });
     return Response.json(
-      { text, by: request.headers.get("x-user"), query: new URL(request.url).search },
+      {
+        text,
+        by: request.headers.get("x-user"),
+        from: request.headers.get("x-forwarded-for"),
+        query: new URL(request.url).search,
+      },
       { status: 201, headers: { "x-limit": "3" } },
     );
   }),

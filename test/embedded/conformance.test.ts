@@ -184,11 +184,11 @@ describe("HTTP actions", () => {
     const response = await fetch(`${server.url}/http/notes?a=1`, {
       method: "POST",
       body: "hello",
-      headers: { "x-user": "ann" },
+      headers: { "x-user": "ann", "x-forwarded-for": "192.0.2.7" },
     });
     expect(response.status).toBe(201);
     expect(response.headers.get("x-limit")).toBe("3");
-    expect(await response.json()).toEqual({ text: "hello", by: "ann", query: "?a=1" });
+    expect(await response.json()).toEqual({ text: "hello", by: "ann", from: "192.0.2.7, 127.0.0.1", query: "?a=1" });
     expect(await overHttp().query(refs.list, {})).toEqual(["hello"]);
   });
 
