@@ -20,7 +20,7 @@ export function SharedPanel() {
     <Panel
       number={3}
       title="Two windows, one limit"
-      explanation="Ann and Ben share a bucket of five tokens, each over a connection of their own. What one takes the other sees at once; each wait ends in both windows in the same millisecond, without asking the server."
+      explanation="Ann and Ben share a bucket of five tokens, each over a connection of their own. What one takes the other sees at once; each wait ends in both windows at the server's moment, without asking it again."
     >
       <div className="grid gap-3 sm:grid-cols-2">
         {windows.map(({ name, client }) => (
