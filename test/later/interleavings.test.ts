@@ -36,8 +36,10 @@ describe.each(homeNames)("in the %s home", (home) => {
       fc.record({ do: fc.constant("wait" as const), forMs: fc.nat(1500) }),
     );
     const bound = { rate: 10, period: 1000, capacity: 10 };
+    // Found by a run: debts of 5.341 and 5.343 tokens are paid after 534.1 and 534.3 ms, both jobs start in the 535th.
+    const withinOneMillisecond = [5.342, 9.999, 0.002].map((count) => ({ do: "schedule" as const, count }));
     await fc.assert(
-      fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 30 }), async (operations) => {
+      fc.asyncProperty(fc.array(operation, { minLength: 3, maxLength: 30 }), async (operations) => {
         vi.clearAllTimers();
         vi.setSystemTime(NOW);
         const { t, starts } = openQueue();
@@ -64,10 +66,12 @@ describe.each(homeNames)("in the %s home", (home) => {
         }
         await runAll(t);
         const moments = starts.map(({ at, tokens }) => ({ earliest: at, latest: at, tokens }));
+        // A job's last token may come in at any time during the millisecond in which it starts, so that one's tokens are extra.
         // Thousandths: sums of them in floating point are off by far less than half of one.
-        expect(overdraft(moments, { ...bound, capacity: bound.capacity + givenBack + 0.0005 })).toBeUndefined();
+        const extra = bound.rate / bound.period + givenBack + 0.0005;
+        expect(overdraft(moments, { ...bound, capacity: bound.capacity + extra })).toBeUndefined();
       }),
-      { numRuns: 100 },
+      { numRuns: 100, examples: [[withinOneMillisecond]] },
     );
   });
 

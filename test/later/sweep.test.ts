@@ -265,7 +265,7 @@ describe.each(homeNames)("in the %s home", (home) => {
           expect(await ask(swept.t)).toEqual(await ask(unswept));
         }
       }),
-      { numRuns: 80 },
+      { numRuns: 300 },
     );
     expect(deleted).toBeGreaterThan(50);
   });
