@@ -31,7 +31,8 @@ export const vRateLimitConfig = v.union(vTokenBucket, vFixedWindow);
  * - `start` (fixed window only): any moment at which a window starts, in whole milliseconds since the epoch; the
  *   default comes from a hash of name and key, so that different keys reset at different times.
  *
- * Quantities are exact decimals down to a thousandth of a token; a `count` finer than that is rounded up, never down.
+ * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
+ * never down.
  */
 export type RateLimitConfig = Infer<typeof vRateLimitConfig>;
 export type TokenBucketConfig = Infer<typeof vTokenBucket>;

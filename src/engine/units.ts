@@ -14,10 +14,10 @@ export const MAX_TOKENS = 1e12;
 const EXACT_UNITS = 2 ** 48;
 
 /**
- * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 keeps the grain the same for every number
- * of shards (at most 256), so that resharding neither makes nor loses a unit.
+ * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides keeps the grain the same for every
+ * number of shards (at most 256), so that resharding neither makes nor loses a unit. Without it less than a unit is lost.
  */
-const REFINEMENTS = [1000 * 1024, 100 * 1024, 10 * 1024, 1024, 1];
+const REFINEMENTS = [1000 * 1024, 1000, 100, 10, 1];
 
 /** Two units in the last place: what a decimal such as 0.29 can be off by after one multiplication. */
 const SNAP = 2 ** -51;

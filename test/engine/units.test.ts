@@ -27,9 +27,10 @@ describe("chooseGrain", () => {
 
   it("is as fine as the quantities leave room for", () => {
     expect(chooseGrain(1, 1, 10)).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
-    expect(chooseGrain(1, 1, 1e9).unitsPerToken).toBe(102_400);
-    expect(chooseGrain(1, 1, 1e11).unitsPerToken).toBe(1024);
-    expect(chooseGrain(1, 1, 1e12).unitsPerToken).toBe(1);
+    expect(chooseGrain(1, 1, 1e9).unitsPerToken).toBe(1000);
+    expect(chooseGrain(1, 1, 1e12).unitsPerToken).toBe(100);
+    expect(chooseGrain(1, 1e3, 1e11).unitsPerToken).toBe(1000);
+    expect(chooseGrain(7, 2_592_000, 1e7).unitsPerToken).toBe(2_592_000 * 10);
   });
 
   it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
