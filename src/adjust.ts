@@ -1,6 +1,6 @@
 /** Settling after the fact: charging what was really used, giving back what was not. */
 import { ask } from "./ask.js";
-import { decide } from "./engine/decide.js";
+import { decide, replace } from "./engine/decide.js";
 import { giveBack } from "./engine/giveBack.js";
 import { misuse } from "./engine/misuse.js";
 import type { Decision, Part } from "./engine/types.js";
@@ -31,8 +31,7 @@ async function returnTo(ctx: Writer, known: Parts, units: number, random: number
   const { limit } = place;
   const { shards } = limit;
   const answer = (parts: Part[], taken: Part[]) => {
-    const after = parts.map((part) => taken.find(({ node }) => node === part.node) ?? part);
-    const { status } = decide(limit, after, now, { count: 0, reserve: true });
+    const { status } = decide(limit, replace(parts, taken), now, { count: 0, reserve: true });
     return { status, taken, asked: parts };
   };
   if (shards > 1) {

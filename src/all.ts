@@ -1,5 +1,5 @@
 /** Several demands at once, all or nothing: each row is read once, and nothing is written unless every limit lets its part go. */
-import { ask } from "./ask.js";
+import { ask, askAbout } from "./ask.js";
 import type { Bundle, Claim } from "./bundle.js";
 import { outlook } from "./engine/decide.js";
 import { decideOnAll } from "./engine/probe.js";
@@ -21,10 +21,7 @@ export async function consumeAll(ctx: Writer, requested: Bundle): Promise<RateLi
 
 /** The same decision with a look at everything, taking nothing. */
 export async function checkAll(ctx: Reader, requested: Bundle): Promise<RateLimitAllStatus> {
-  const answers = await askAll(ctx, requested, async (known, demand) =>
-    decideOnAll(known.place.limit, await loadAll(ctx, known), known.now, demand),
-  );
-  return combine(answers);
+  return combine(await askAll(ctx, requested, (known, demand) => askAbout(ctx, known, demand)));
 }
 
 /** How one demand is put to one bucket. */

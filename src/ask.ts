@@ -17,6 +17,11 @@ export async function ask(ctx: Reader, known: Parts, demand: Demand, random: num
     : await askShards(ctx, known, demand, random);
 }
 
+/** The decision of a look at everything, for whoever takes nothing. */
+export async function askAbout(ctx: Reader, known: Parts, demand: Demand): Promise<Decision> {
+  return decideOnAll(known.place.limit, await loadAll(ctx, known), known.now, demand);
+}
+
 /** An unsharded limit: one range holds its row, and whatever a larger number of shards has left behind to be folded. */
 async function askWhole(ctx: Reader, known: Parts, demand: Demand): Promise<Decision> {
   const { limit } = known.place;

@@ -2,9 +2,8 @@
  * What a limit does, for both homes: read the clock and the dice once, read as few rows as will do, decide, write. Home A calls
  * these with the app's ctx.db, the component's registered functions with its own.
  */
-import { ask } from "./ask.js";
+import { ask, askAbout } from "./ask.js";
 import { checkKey, checkName } from "./engine/demand.js";
-import { decideOnAll } from "./engine/probe.js";
 import { loadAll, openParts, saveParts } from "./parts.js";
 import type { Place, Request } from "./request.js";
 import { snapshotOf } from "./snapshot.js";
@@ -21,9 +20,7 @@ export async function consume(ctx: Writer, request: Request): Promise<RateLimitS
 
 /** The same decision, taking nothing; of a sharded limit, with a look at everything. */
 export async function check(ctx: Reader, request: Request): Promise<RateLimitStatus> {
-  const known = openParts(request, Date.now());
-  const parts = await loadAll(ctx, known);
-  return decideOnAll(request.limit, parts, known.now, request.demand).status;
+  return (await askAbout(ctx, openParts(request, Date.now()), request.demand)).status;
 }
 
 /** The stored state, without a look at the clock. */

@@ -28,9 +28,14 @@ export function serve(limit: Limit, parts: readonly Part[], now: number, demand:
   const moment = alone ? now : whenPaid(parts, now, demand);
   if (moment === undefined) return undefined;
   const taken = demand.count === 0 ? [] : takeAt(moment, served, now, demand.count);
-  const left = parts.map((part) => taken.find(({ node }) => node === part.node) ?? part);
+  const left = replace(parts, taken);
   const wait = moment > now ? { retryAt: moment } : {};
   return { status: { ok: true, ...wait, ...outlook(limit, left, now) }, taken, asked: parts };
+}
+
+/** The parts, with those that have changed in the place of what they were. */
+export function replace(parts: readonly Part[], changed: readonly Part[]): Part[] {
+  return parts.map((part) => changed.find(({ node }) => node === part.node) ?? part);
 }
 
 /** The first moment at which the parts will have paid for the demand; undefined when it may not be taken now. */
