@@ -23,5 +23,5 @@ export default defineConfig([
     },
   },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
-  { files: ["src/react.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },
+  { files: ["src/react/index.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },
 ]);

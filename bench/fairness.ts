@@ -5,9 +5,9 @@
  */
 import { decide } from "../src/engine/decide.js";
 import { parseDemand } from "../src/engine/demand.js";
-import { ROOT } from "../src/engine/heap.js";
+import { ROOT } from "../src/engine/sharding/heap.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { fullPart } from "../src/engine/reshard.js";
+import { fullPart } from "../src/engine/sharding/reshard.js";
 
 export const FAIRNESS = {
   /** Tokens a second, the burst, and so the largest request that can be served at once. */

@@ -1,12 +1,12 @@
 /** Home B: the operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. */
 import { v } from "convex/values";
-import { adjust as adjustBucket } from "../src/adjust.js";
-import * as all from "../src/all.js";
-import { bundle } from "../src/bundle.js";
+import { adjust as adjustBucket } from "../src/operations/adjust.js";
+import * as all from "../src/operations/all.js";
+import { bundle } from "../src/engine/bundle.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { list as listKeys, parseList } from "../src/list.js";
-import * as operations from "../src/operations.js";
-import { parsePlace, parseRequest, withUnits } from "../src/request.js";
+import { list as listKeys, parseList } from "../src/operations/list.js";
+import * as operations from "../src/operations/consume.js";
+import { parsePlace, parseRequest, withUnits } from "../src/engine/request.js";
 import {
   adjustArgs,
   allArgs,

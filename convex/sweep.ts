@@ -1,6 +1,6 @@
 /** Home B: sweeping, in batches that schedule the next. */
 import type { FunctionReturnType } from "convex/server";
-import { deleteFull, findFull, idOf } from "../src/sweep.js";
+import { deleteFull, findFull, idOf } from "../src/operations/sweep.js";
 import { sweepArgs, type SweepResult, vFullRows, vSweepResult } from "../src/validators.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";

@@ -8,12 +8,12 @@ export type {
   RateLimitDefinition,
   RateLimitDefinitions,
   ScheduleArgs,
-} from "./args.js";
-export { defineRateLimits } from "./client.js";
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
-export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
-export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./expose.js";
-export type { ComponentHome, TablesHome } from "./home.js";
+} from "./client/args.js";
+export { defineRateLimits } from "./client/defineRateLimits.js";
+export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
+export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";
+export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./client/expose.js";
+export type { ComponentHome, TablesHome } from "./client/places.js";
 export {
   adjustRateLimit,
   cancelRateLimited,
@@ -26,11 +26,11 @@ export {
   rateLimitAll,
   resetRateLimit,
   scheduleRateLimited,
-} from "./inline.js";
-export type { RateLimits, SweepOptions } from "./rateLimits.js";
-export type { CancelResult, ScheduleResult } from "./schedule.js";
-export { projectRateLimit } from "./snapshot.js";
-export { type RateLimitsDataModel, rateLimitTables } from "./tables.js";
+} from "./client/inline.js";
+export type { RateLimits, SweepOptions } from "./client/rateLimits.js";
+export type { CancelResult, ScheduleResult } from "./client/schedule.js";
+export { projectRateLimit } from "./engine/snapshot.js";
+export { type RateLimitsDataModel, rateLimitTables } from "./storage/tables.js";
 export {
   type FixedWindowConfig,
   type RateLimitAllStatus,

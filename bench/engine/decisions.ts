@@ -1,8 +1,8 @@
 /** The pure decision: state and request in, answer and state out, no database. */
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
-import { fullBucket } from "../../src/engine/bucket.js";
+import { fullBucket } from "../../src/engine/kinds/bucket.js";
 import { decide } from "../../src/engine/decide.js";
-import { ROOT } from "../../src/engine/heap.js";
+import { ROOT } from "../../src/engine/sharding/heap.js";
 import { parseDemand } from "../../src/engine/demand.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { projectRateLimit } from "../../src/index.js";

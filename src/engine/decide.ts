@@ -4,7 +4,7 @@
  * shards of another. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter) and of fixed windows
  * with carry-over: consuming subtracts, never below zero; reserving may owe up to maxReserved.
  */
-import { accrued, project, whenHolding, whenReset } from "./bucket.js";
+import { accrued, project, whenHolding, whenReset } from "./kinds/bucket.js";
 import { END_OF_TIME, firstMoment } from "./time.js";
 import type { Decision, Demand, Limit, Part } from "./types.js";
 

@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "../validators.js";
 import { checkName } from "./demand.js";
 import { badField, misuse, show } from "./misuse.js";
 import { hashedStart } from "./phase.js";
-import { MAX_SHARDS, shardCount } from "./shardCount.js";
+import { MAX_SHARDS, shardCount } from "./sharding/shardCount.js";
 import type { Limit } from "./types.js";
 import { chooseGrain, floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
 

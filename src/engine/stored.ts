@@ -1,7 +1,7 @@
 /** Tokens as they are stored ↔ units as the engine counts them. */
-import { partOf, ROOT } from "./heap.js";
+import { partOf, ROOT } from "./sharding/heap.js";
 import { misuse, REMEDY, show } from "./misuse.js";
-import { MAX_SHARDS } from "./shardCount.js";
+import { MAX_SHARDS } from "./sharding/shardCount.js";
 import { END_OF_TIME } from "./time.js";
 import type { Bucket, Limit, Part } from "./types.js";
 import { floorUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";

@@ -1,7 +1,7 @@
 /** The seam between the wrapper and the limits: who takes the tokens, and where. */
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { type Infer, v } from "convex/values";
-import { rateLimitAll } from "../inline.js";
+import { rateLimitAll } from "../client/inline.js";
 import { type RateLimitStatus, vRateLimitConfig } from "../validators.js";
 import type { HttpCtx } from "./ctx.js";
 

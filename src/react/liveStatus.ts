@@ -1,5 +1,5 @@
 /** A snapshot's status as time passes: a store for React, which changes only when the answer does. */
-import { projectRateLimit } from "../snapshot.js";
+import { projectRateLimit } from "../engine/snapshot.js";
 import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
 import type { ServerClock } from "./serverClock.js";
 

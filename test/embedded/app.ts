@@ -15,7 +15,7 @@ import {
 } from "convex/server";
 import { ConvexError, v } from "convex/values";
 import type { App } from "../../example/embedded/backend.js";
-import { component } from "../homes.js";
+import { component } from "../support/places.js";
 
 const schema = defineSchema({
   notes: defineTable({ text: v.string() }),

@@ -1,8 +1,8 @@
 /** Limits and rows of any number of shards. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { fullBucket, project } from "../../src/engine/bucket.js";
-import { partOf, ROOT } from "../../src/engine/heap.js";
+import { fullBucket, project } from "../../src/engine/kinds/bucket.js";
+import { partOf, ROOT } from "../../src/engine/sharding/heap.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import type { Limit, Part } from "../../src/engine/types.js";
 

@@ -1,7 +1,7 @@
 /** The engine's decision as an unsharded limit meets it: one bucket in, at most one bucket out. */
-import { fullBucket } from "../../src/engine/bucket.js";
+import { fullBucket } from "../../src/engine/kinds/bucket.js";
 import { decide } from "../../src/engine/decide.js";
-import { ROOT } from "../../src/engine/heap.js";
+import { ROOT } from "../../src/engine/sharding/heap.js";
 import { partFromStored, type Stored } from "../../src/engine/stored.js";
 import type { Bucket, Demand, Limit } from "../../src/engine/types.js";
 

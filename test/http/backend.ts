@@ -6,7 +6,7 @@ import { type RateLimitAllStatus, type RateLimitConfig, vRateLimitAllStatus } fr
 import { type Consume, type LimitRequest, vLimitRequest } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
-import { component, defineIn, type HomeName, type MutationCtx, schema } from "../homes.js";
+import { component, defineIn, type HomeName, type MutationCtx, schema } from "../support/places.js";
 
 export { component };
 

@@ -2,7 +2,7 @@
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
 import { expect, it } from "vitest";
-import { schema } from "../homes.js";
+import { schema } from "../support/places.js";
 import { pass, useClock } from "./backend.js";
 
 useClock();

@@ -16,7 +16,7 @@ import {
   sharedBucket,
 } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { component, homeNames } from "../homes.js";
+import { component, homeNames } from "../support/places.js";
 import { consumeIn, openHttpBackend, pass, TEN_THEN_FIVE, useClock } from "./backend.js";
 
 useClock();

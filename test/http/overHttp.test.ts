@@ -5,7 +5,7 @@ import { httpActionGeneric, httpRouter } from "convex/server";
 import ky from "ky";
 import { byApiKey, byHeader, type Consume, deny, firstOf, inComponent, limitHttp } from "convex-rate-limits/http";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { component } from "../homes.js";
+import { component } from "../support/places.js";
 import { consumeIn, openHttpBackend, pass, START, TEN_THEN_FIVE, useClock } from "./backend.js";
 import { listen, type Observer, type Server } from "./server.js";
 

@@ -9,7 +9,7 @@
 import fc from "fast-check";
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
-import { MAX_SHARDS, shardCount } from "../../src/engine/shardCount.js";
+import { MAX_SHARDS, shardCount } from "../../src/engine/sharding/shardCount.js";
 import { fraction, greatest, isLess, plus, type Rational, rational, times, ZERO } from "../model/rational.js";
 import { capacityOf, perStep, stepAt } from "./accrual.js";
 import { after, countIn, exactConfig, type Step, stepsUpTo, T0, wait } from "./arbitraries.js";

@@ -12,7 +12,7 @@ import {
   plantIn,
   rowsIn,
   type StoredRow,
-} from "../homes.js";
+} from "../support/places.js";
 import { T0 } from "./arbitraries.js";
 
 /** How many shards a limit has. */

@@ -1,5 +1,5 @@
-/** The least database that src/store.ts can run on, for many operations a second: one table, one index, transactions. */
-import type { Writer } from "../../src/store.js";
+/** The least database that src/storage/rows.ts can run on, for many operations a second: one table, one index, transactions. */
+import type { Writer } from "../../src/storage/rows.js";
 
 interface Doc {
   _id: string;

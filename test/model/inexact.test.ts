@@ -6,7 +6,7 @@ import { defineRateLimits } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
-import type { AnyRateLimits } from "../homes.js";
+import type { AnyRateLimits } from "../support/places.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
 import { FakeDb } from "./fakeDb.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";

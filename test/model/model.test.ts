@@ -5,7 +5,7 @@
 import { defineRateLimits } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { defineIn, homeNames, openBackend } from "../homes.js";
+import { defineIn, homeNames, openBackend } from "../support/places.js";
 import { FakeDb } from "./fakeDb.js";
 import { play, scenario, type Stage } from "./play.js";
 

@@ -2,7 +2,7 @@
 import { projectRateLimit, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import type { AnyRateLimits } from "../homes.js";
+import type { AnyRateLimits } from "../support/places.js";
 import { after, countIn, exactConfig, keys, phaselessWindow, portion, T0, wait } from "../laws/arbitraries.js";
 import { over, rational } from "./rational.js";
 import { Twin, type TwinConfig } from "./twin.js";

@@ -43,7 +43,7 @@ function expected(root: string): string[] {
   );
   const modules = sources.filter((file) => /\.tsx?$/.test(file));
   const compiled = modules
-    .filter((file) => file !== "src/testing.ts") // It needs Vite's import.meta.glob, so it is shipped as source.
+    .filter((file) => file !== "src/test.ts") // It needs Vite's import.meta.glob, so it is shipped as source.
     .flatMap((file) => [".js", ".d.ts"].map((suffix) => `dist/${file.replace(/\.tsx?$/, suffix)}`));
   const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Manifest;
   const targets = Object.values(manifest.exports).flatMap((target) =>

@@ -33,7 +33,7 @@ interface Manifest {
 
 export const manifest = JSON.parse(read("package.json")) as Manifest;
 
-/** The source file behind each entry point of the package: `{ "./test": "src/testing.ts" }`. */
+/** The source file behind each entry point of the package: `{ "./test": "src/test.ts" }`. */
 export const entryPoints: ReadonlyMap<string, string> = new Map(
   Object.entries(manifest.exports).map(([name, target]) => {
     const file = typeof target === "string" ? target : target.types;

@@ -1,0 +1,108 @@
+/** A limit as public functions, for the React hook. The client may ask, and wish for a key; the server decides everything. */
+import {
+  type GenericDataModel,
+  type GenericQueryCtx,
+  mutationGeneric,
+  queryGeneric,
+  type RegisteredMutation,
+  type RegisteredQuery,
+} from "convex/server";
+import { v } from "convex/values";
+import { badField } from "../engine/misuse.js";
+import { type RateLimitConfig, type RateLimitSnapshot, vRateLimitSnapshot } from "../validators.js";
+
+/** What the client has no say in: the server works it out, from a query's ctx. */
+type Decided<DataModel extends GenericDataModel, Input, Value> = (
+  ctx: GenericQueryCtx<DataModel>,
+  input: Input,
+) => Value | Promise<Value>;
+
+/**
+ * The server's function from the caller (and the key that the client wishes for, if any) to the key it gets. Ignore the wish,
+ * or check it: the bucket of whatever is returned is shown. Throw to refuse.
+ */
+export type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided<
+  DataModel,
+  string | undefined,
+  string
+>;
+
+/** The config, where it is not the defined one: the same for all, or chosen by the server for a key (plans, tiers). */
+export type ExposedConfig<DataModel extends GenericDataModel = GenericDataModel> =
+  RateLimitConfig | Decided<DataModel, string | undefined, RateLimitConfig>;
+
+/** The arguments of `exposeRateLimit`: a key function wherever a call of the limit needs a key. */
+export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
+  ? KeyOption<Limits[Name], DataModel> & { config?: ExposedConfig<DataModel> }
+  : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
+
+type KeyOption<Definition, DataModel extends GenericDataModel> = Definition extends { keyed: true }
+  ? { key: ExposedKey<DataModel> }
+  : Definition extends { keyed: false }
+    ? { key?: undefined }
+    : { key?: ExposedKey<DataModel> | undefined };
+
+// The data model of whichever app registers the functions: its own functions were typed with it.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type AnyDataModel = any;
+
+/** The same, whatever the types promised. */
+export interface AnyExposeArgs {
+  key?: ExposedKey<AnyDataModel> | undefined;
+  config?: ExposedConfig<AnyDataModel>;
+}
+
+/** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
+export interface ExposedRateLimit {
+  getRateLimit: RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
+  /** The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached. */
+  getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+}
+
+/** One bucket as the server has decided it. */
+interface ExposedBucket {
+  name: string;
+  key?: string | undefined;
+  config?: RateLimitConfig;
+}
+
+/**
+ * @param get - reads a bucket; throws when name, key and config do not fit together.
+ * @throws at once when it is already certain that they will not.
+ */
+export function expose(
+  name: string,
+  { key: keyFor, config }: AnyExposeArgs,
+  {
+    check,
+    get,
+  }: {
+    check: (bucket: ExposedBucket) => unknown;
+    get: (ctx: GenericQueryCtx<AnyDataModel>, bucket: ExposedBucket) => Promise<RateLimitSnapshot>;
+  },
+): ExposedRateLimit {
+  if (typeof config !== "function") check({ name, ...(keyFor && { key: "any" }), ...(config && { config }) });
+  return {
+    getRateLimit: queryGeneric({
+      // All that a client can say: no name, no config, no shards, and a key only where the server looks at it.
+      args: keyFor ? { key: v.optional(v.string()) } : {},
+      returns: vRateLimitSnapshot,
+      handler: async (ctx: GenericQueryCtx<AnyDataModel>, { key: wish }: { key?: string }) => {
+        const key = keyFor && someKey(name, await keyFor(ctx, wish));
+        const chosen = typeof config === "function" ? await config(ctx, key) : config;
+        return await get(ctx, { name, ...(keyFor && { key }), ...(chosen && { config: chosen }) });
+      },
+    }),
+    getServerTime: mutationGeneric({
+      args: {},
+      returns: v.number(),
+      handler: async () => await Promise.resolve(Date.now()),
+    }),
+  };
+}
+
+/** A key function that finds nobody must not show the bucket that belongs to everybody. */
+function someKey(name: string, key: unknown): string {
+  if (typeof key === "string" && key !== "") return key;
+  throw badField(name, "the key that exposeRateLimit's key function returns", "a non-empty string", key);
+}

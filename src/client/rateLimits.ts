@@ -1,0 +1,146 @@
+/** The functions that `defineRateLimits` returns, as their users see them. */
+import type {
+  FunctionReference,
+  GenericDataModel,
+  OptionalRestArgs,
+  SchedulableFunctionReference,
+  Scheduler,
+} from "convex/server";
+import type {
+  AdjustArgs,
+  BucketArgs,
+  DemandList,
+  ListArgs,
+  NameIn,
+  RateLimitArgs,
+  ScheduleArgs,
+  ThrowsArg,
+} from "./args.js";
+import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
+import type { ComponentHome, TablesHome } from "./places.js";
+import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
+import type {
+  RateLimitAllStatus,
+  RateLimitConfig,
+  RateLimitedJob,
+  RateLimitPage,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  SweepResult,
+} from "../validators.js";
+
+/**
+ * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
+ * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
+ */
+export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome> {
+  /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
+  rateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["mutation"],
+    args: RateLimitArgs<Limits, Name>,
+  ) => Promise<RateLimitStatus>;
+
+  /** The same decision as `rateLimit` would make now, taking nothing; for queries too. */
+  checkRateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["query"],
+    args: RateLimitArgs<Limits, Name>,
+  ) => Promise<RateLimitStatus>;
+
+  /**
+   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add
+   * up; their order does not matter. With `throws`, the denial that takes longest is thrown.
+   */
+  rateLimitAll: <const Names extends readonly NameIn<Limits>[]>(
+    ctx: Contexts["mutation"],
+    requests: DemandList<Limits, Names>,
+    options?: ThrowsArg,
+  ) => Promise<RateLimitAllStatus>;
+
+  /** The same decision as `rateLimitAll` would make now, taking nothing; for queries too. */
+  checkRateLimitAll: <const Names extends readonly NameIn<Limits>[]>(
+    ctx: Contexts["query"],
+    requests: DemandList<Limits, Names>,
+    options?: ThrowsArg,
+  ) => Promise<RateLimitAllStatus>;
+
+  /**
+   * Settles after the fact, when the true count is known only later (LLM tokens): charges `count` without asking, below zero if
+   * need be, or gives back when it is negative, never above capacity. The status is always `ok`; its `retryAt`, if any, is
+   * when the debt will be paid.
+   */
+  adjustRateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["mutation"],
+    args: AdjustArgs<Limits, Name>,
+  ) => Promise<RateLimitStatus>;
+
+  /** Forgets the bucket: it is full again. For failed logins, on success. */
+  resetRateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["mutation"],
+    args: BucketArgs<Limits, Name>,
+  ) => Promise<null>;
+
+  /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
+  getRateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["query"],
+    args: BucketArgs<Limits, Name>,
+  ) => Promise<RateLimitSnapshot>;
+
+  /**
+   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
+   * the client's wish) to the key; a client can choose neither name nor config nor shards.
+   */
+  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
+    name: Name,
+    args: ExposeArgs<Limits, Name, DataModel>,
+  ) => ExposedRateLimit;
+
+  /**
+   * Reserves tokens and schedules `fn` with `args` for the moment at which they exist: now, or at the reserved moment, plus a
+   * uniform random delay of up to `spread` ms. It is the caller's own scheduler that runs it, in the caller's transaction:
+   * a mutation that throws leaves neither the job nor the reservation.
+   */
+  scheduleRateLimited: <Name extends NameIn<Limits>, Fn extends SchedulableFunctionReference>(
+    ctx: Contexts["mutation"] & SchedulingCtx,
+    args: ScheduleArgs<Limits, Name>,
+    fn: Fn,
+    ...fnArgs: OptionalRestArgs<Fn>
+  ) => Promise<ScheduleResult>;
+
+  /**
+   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later moment keep it. A job
+   * that runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
+   */
+  cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
+
+  /**
+   * A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. It looks at the
+   * clock, so a live query that returns it shows the moment at which it last ran.
+   */
+  listRateLimits: <Name extends keyof Limits & string>(
+    ctx: Contexts["query"],
+    args: ListArgs<Name>,
+  ) => Promise<RateLimitPage>;
+
+  /**
+   * Deletes the rows that have been full for a minute, since they mean the same as no row: a batch of up to 512 rows now, and
+   * the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
+   */
+  sweepRateLimits: (
+    ctx: Contexts["mutation"] & { scheduler: Scheduler },
+    args: SweepOptions & Contexts["sweep"],
+  ) => Promise<SweepResult>;
+}
+
+export interface SweepOptions {
+  /**
+   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A row is swept
+   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
+   */
+  configs?: Readonly<Record<string, readonly RateLimitConfig[]>>;
+}
+
+/** In home A the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
+export interface SweepContinuation {
+  cursor?: string | undefined;
+  next: FunctionReference<"mutation", "internal" | "public", { cursor?: string | undefined }>;
+}

@@ -1,0 +1,277 @@
+/** `throws: true`: one error in both homes, for denials only, recognised wherever it is caught. */
+import {
+  actionGeneric,
+  type GenericActionCtx,
+  type GenericDataModel,
+  httpRouter,
+  makeFunctionReference,
+  httpActionGeneric,
+  mutationGeneric,
+} from "convex/server";
+import { ConvexError } from "convex/values";
+import { convexTest } from "convex-test";
+import { isRateLimitError, rateLimit } from "convex-rate-limits";
+import { register } from "convex-rate-limits/test";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { component, defineIn, type HomeName, homeNames, type MutationCtx, openBackend, schema } from "../support/places.js";
+
+const NOW = 1_700_000_000_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const definitions = {
+  send: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 3 },
+  mine: { kind: "fixed window", rate: 2, period: 1000, start: 0, keyed: true },
+} as const;
+const denied = { kind: "RateLimited", name: "send", retryAt: NOW + 500 };
+const deniedMine = { kind: "RateLimited", name: "mine", key: "a", retryAt: NOW + 1000 };
+
+describe.each(homeNames)("in the %s home", (home) => {
+  const { rateLimit, checkRateLimit } = defineIn(home, definitions);
+
+  /** A backend in which the two tokens of both limits are gone. */
+  async function used() {
+    const t = openBackend();
+    await t.mutation(async (ctx) => {
+      await rateLimit(ctx, { name: "send", count: 2 });
+      await rateLimit(ctx, { name: "mine", key: "a", count: 2 });
+    });
+    return t;
+  }
+
+  it("a denial is thrown as a ConvexError whose data says what and when", async () => {
+    const t = await used();
+    for (const call of [rateLimit, checkRateLimit]) {
+      const send = await caught(t.mutation(async (ctx) => await call(ctx, { name: "send", throws: true })));
+      expect(send).toBeInstanceOf(ConvexError);
+      expect(isRateLimitError(send) && send.data).toEqual(denied);
+      const mine = await caught(t.mutation(async (ctx) => await call(ctx, { name: "mine", key: "a", throws: true })));
+      expect(isRateLimitError(mine) && mine.data).toEqual(deniedMine);
+    }
+  });
+
+  it("without throws, or with throws: false, a denial is returned", async () => {
+    const t = await used();
+    for (const throws of [undefined, false]) {
+      const status = await t.mutation(
+        async (ctx) => await rateLimit(ctx, { name: "send", ...(throws === undefined ? {} : { throws }) }),
+      );
+      expect(status).toMatchObject({ ok: false, retryAt: NOW + 500 });
+    }
+  });
+
+  it("what is allowed or reserved is returned", async () => {
+    const t = openBackend();
+    const call = (args: object) =>
+      t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", throws: true, ...args }));
+    expect(await call({ count: 2 })).toMatchObject({ ok: true });
+    expect(await call({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 500 });
+    expect(await call({ count: 0, reserve: true })).toMatchObject({ ok: true });
+  });
+
+  it("misuse is another error, with throws and without", async () => {
+    const t = openBackend();
+    const misuses = [{ name: "send", count: 3 }, { name: "mine" }, { name: "none" }, { name: "send", count: -1 }];
+    for (const args of misuses) {
+      for (const throws of [true, false]) {
+        const error = await caught(t.mutation(async (ctx) => await rateLimit(ctx, { ...args, throws })));
+        expect(error).toBeInstanceOf(Error);
+        expect(error).not.toBeInstanceOf(ConvexError);
+        expect(isRateLimitError(error)).toBe(false);
+      }
+    }
+  });
+
+  it("it is recognised in the mutation that was denied, which may go on", async () => {
+    const t = await used();
+    const outcome = await t.mutation(async (ctx) => {
+      try {
+        await rateLimit(ctx, { name: "send", throws: true });
+        return "sent";
+      } catch (error) {
+        return isRateLimitError(error) ? error.data : "another error";
+      }
+    });
+    expect(outcome).toEqual(denied);
+  });
+});
+
+describe.each(homeNames)("thrown by a registered function over the %s home, it is recognised by", (home) => {
+  const t = () => openApp(home);
+  const expected = { kind: "RateLimited", name: "app", key: "user", retryAt: NOW + 1000 };
+
+  it("the client that called the mutation", async () => {
+    const app = t();
+    await app.mutation(send, {});
+    const error = await caught(app.mutation(send, {}));
+    expect(isRateLimitError(error) && error.data).toEqual(expected);
+  });
+
+  it("a mutation that called it as a sub-transaction", async () => {
+    const app = t();
+    const data = await app.mutation(async (ctx) => {
+      await ctx.runMutation(send, {});
+      const error = await caught(ctx.runMutation(send, {}));
+      return isRateLimitError(error) ? error.data : String(error);
+    });
+    expect(data).toEqual(expected);
+  });
+
+  it("an action that called the mutation", async () => {
+    const app = t();
+    expect(await app.action(sendTwice, {})).toEqual(expected);
+  });
+
+  it("an HTTP action that called the mutation", async () => {
+    const response = await t().fetch("/sendTwice");
+    expect(await response.json()).toEqual(expected);
+  });
+});
+
+describe("with the component, it is recognised in", () => {
+  it("an action that was denied itself", async () => {
+    const { rateLimit: limit } = defineIn("component", definitions);
+    const data = await openBackend().action(async (ctx) => {
+      const mutationCtx = ctx as unknown as MutationCtx;
+      await limit(mutationCtx, { name: "send", count: 2 });
+      const error = await caught(limit(mutationCtx, { name: "send", throws: true }));
+      return isRateLimitError(error) ? error.data : String(error);
+    });
+    expect(data).toEqual(denied);
+  });
+
+  it("the free form", async () => {
+    const config = definitions.send;
+    const data = await openBackend().action(async (ctx) => {
+      await rateLimit(ctx, { name: "send", count: 2, config, component });
+      const error = await caught(rateLimit(ctx, { name: "send", throws: true, config, component }));
+      return isRateLimitError(error) ? error.data : String(error);
+    });
+    expect(data).toEqual(denied);
+  });
+});
+
+describe("isRateLimitError", () => {
+  const data = { kind: "RateLimited", name: "a", retryAt: 1 };
+  const throwing = () => {
+    throw new Error("hands off");
+  };
+
+  it("knows the data whatever carries it: a second copy of convex, another realm, a plain object", () => {
+    expect(isRateLimitError(new ConvexError(data))).toBe(true);
+    expect(isRateLimitError(new ConvexError({ ...data, key: "k" }))).toBe(true);
+    expect(isRateLimitError(Object.assign(new Error("another copy"), { data }))).toBe(true);
+    expect(isRateLimitError({ data })).toBe(true);
+  });
+
+  it.each([
+    ["undefined", undefined],
+    ["null", null],
+    ["a number", 7],
+    ["a string", JSON.stringify(data)],
+    ["a symbol", Symbol("RateLimited")],
+    ["a bigint", 7n],
+    ["a function with the data", Object.assign(() => 1, { data })],
+    ["an error", new Error("RateLimited")],
+    ["the data alone", data],
+    ["another ConvexError", new ConvexError("RateLimited")],
+    ["a ConvexError of another kind", new ConvexError({ ...data, kind: "NotFound" })],
+    ["no data", { data: undefined }],
+    ["null as data", { data: null }],
+    ["a string as data", { data: JSON.stringify(data) }],
+    ["an array as data", { data: ["RateLimited"] }],
+    ["data without a name", { data: { kind: "RateLimited", retryAt: 1 } }],
+    ["a name of another type", { data: { ...data, name: 7 } }],
+    ["data without a time", { data: { kind: "RateLimited", name: "a" } }],
+    ["a time of another type", { data: { ...data, retryAt: "1" } }],
+    ["a key of another type", { data: { ...data, key: null } }],
+  ])("is false for %s", (_what, value) => {
+    expect(isRateLimitError(value)).toBe(false);
+  });
+
+  it("is false, and does not throw, for proxies and getters that do", () => {
+    expect(isRateLimitError(new Proxy({}, { has: throwing }))).toBe(false);
+    expect(isRateLimitError(new Proxy({ data }, { get: throwing }))).toBe(false);
+    const { proxy, revoke } = Proxy.revocable({ data }, {});
+    revoke();
+    expect(isRateLimitError(proxy)).toBe(false);
+    expect(isRateLimitError(Object.defineProperty({}, "data", { get: throwing }))).toBe(false);
+    expect(isRateLimitError({ data: Object.defineProperty({}, "kind", { get: throwing }) })).toBe(false);
+    expect(isRateLimitError({ data: new Proxy({}, { get: throwing }) })).toBe(false);
+  });
+
+  it("never throws, and is true only for what carries the data", () => {
+    const oddData = fc.record(
+      {
+        kind: fc.oneof(fc.constant("RateLimited"), fc.anything()),
+        name: fc.anything(),
+        key: fc.anything(),
+        retryAt: fc.anything(),
+      },
+      { requiredKeys: [] },
+    );
+    const anyValue = fc.anything({ withBigInt: true, withNullPrototype: true, withMap: true, withDate: true });
+    fc.assert(
+      fc.property(fc.oneof(anyValue, fc.record({ data: fc.oneof(anyValue, oddData) })), (value) => {
+        if (!isRateLimitError(value)) return;
+        const { kind, name, retryAt } = value.data;
+        expect([kind, typeof name, typeof retryAt]).toEqual(["RateLimited", "string", "number"]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+const send = makeFunctionReference<"mutation", Record<string, never>>("app:send");
+const sendTwice = makeFunctionReference<"action", Record<string, never>>("app:sendTwice");
+
+/** An app with registered functions: a mutation that may be denied, an action and an HTTP action that call it twice. */
+function openApp(home: HomeName) {
+  const limits = defineIn(home, { app: { kind: "token bucket", rate: 1, period: 1000 } });
+  const denialOfTwo = async (ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation">): Promise<unknown> => {
+    await ctx.runMutation(send, {});
+    const error = await caught(ctx.runMutation(send, {}));
+    return isRateLimitError(error) ? error.data : String(error);
+  };
+  const functions = {
+    send: mutationGeneric({
+      args: {},
+      handler: async (ctx) => {
+        await limits.rateLimit(ctx, { name: "app", key: "user", throws: true });
+      },
+    }),
+    sendTwice: actionGeneric({ args: {}, handler: async (ctx) => await denialOfTwo(ctx) }),
+  };
+  const http = httpRouter();
+  http.route({
+    path: "/sendTwice",
+    method: "GET",
+    handler: httpActionGeneric(async (ctx) => Response.json(await denialOfTwo(ctx))),
+  });
+  const t = convexTest({
+    schema,
+    modules: {
+      "./_generated/api.ts": () => Promise.resolve({}),
+      "./app.ts": () => Promise.resolve(functions),
+      "./http.ts": () => Promise.resolve({ default: http }),
+    },
+  });
+  register(t);
+  return t;
+}
+
+/** What a call throws; that it throws nothing fails the test. */
+async function caught(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}

@@ -1,0 +1,120 @@
+/** A query is not run again because time passes: what a live query returns must not depend on the clock. */
+import { projectRateLimit } from "convex-rate-limits";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { defineIn, homeNames, openBackend } from "../support/places.js";
+
+const NOW = 1_700_000_000_000;
+const DAY = 86_400_000;
+/** Moments before and after NOW, near and far, on the boundaries of 100 ms and of windows and beside them. */
+const moments = [-DAY, -1, 0, 1, 99, 100, 101, 250, 300, 333, 999, 1000, 1001, 1337, 5000, DAY, 400 * DAY].map(
+  (offset) => NOW + offset,
+);
+const demands = [{}, { count: 0 }, { count: 3 }, { count: 2.5 }, { count: 10 }, { count: 14, reserve: true }];
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe.each(homeNames)("in the %s home", (home) => {
+  const limits = defineIn(home, {
+    bucket: { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 },
+    aligned: { kind: "fixed window", rate: 10, period: 1000, start: 0, maxReserved: 5 },
+    hashed: { kind: "fixed window", rate: 4, period: 1337, capacity: 10, maxReserved: 5 },
+  });
+  const names = ["bucket", "aligned", "hashed"];
+
+  /** A backend in which each limit has a fresh bucket, one in use, and one in debt. */
+  async function inUse() {
+    const t = openBackend();
+    await t.mutation(async (ctx) => {
+      for (const name of names) {
+        await limits.rateLimit(ctx, { name, key: "used", count: 9 });
+        await limits.rateLimit(ctx, { name, key: "owing", count: 12, reserve: true });
+      }
+    });
+    return t;
+  }
+  const buckets = names.flatMap((name) => [undefined, "fresh", "used", "owing"].map((key) => ({ name, key })));
+
+  it("a query may check and get", async () => {
+    const t = await inUse();
+    for (const bucket of buckets) {
+      const status = await t.query(async (ctx) => await limits.checkRateLimit(ctx, bucket));
+      expect(status.ok).toBe(bucket.key !== "owing");
+      const { name, ts } = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
+      expect({ name, ts }).toEqual({ name: bucket.name, ts: bucket.key === "used" || !status.ok ? NOW : 0 });
+    }
+  });
+
+  it("what get returns is the same at every moment", async () => {
+    const t = await inUse();
+    for (const bucket of buckets) {
+      const get = () => t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
+      vi.setSystemTime(NOW);
+      const snapshot = await get();
+      for (const now of moments) {
+        vi.setSystemTime(now);
+        expect(await get()).toEqual(snapshot);
+      }
+    }
+  });
+
+  it("get never looks at the clock, check does once", async () => {
+    const t = await inUse();
+    const clock = vi.spyOn(Date, "now");
+    const looks = async (call: () => Promise<unknown>) => {
+      const before = clock.mock.calls.length;
+      await call();
+      return clock.mock.calls.length - before;
+    };
+    await t.query(async (ctx) => {
+      for (const bucket of buckets) {
+        expect(await looks(() => limits.getRateLimit(ctx, bucket))).toBe(0);
+        expect(await looks(() => limits.checkRateLimit(ctx, bucket))).toBe(1);
+      }
+    });
+    clock.mockRestore();
+  });
+
+  it("a projected snapshot says what check says, at every moment and for every demand", async () => {
+    const t = await inUse();
+    const answers = new Set<string>();
+    for (const bucket of buckets) {
+      const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
+      for (const now of moments) {
+        vi.setSystemTime(now);
+        for (const demand of demands) {
+          const checked = await t.query(async (ctx) => await limits.checkRateLimit(ctx, { ...bucket, ...demand }));
+          expect(projectRateLimit(snapshot, { now, ...demand })).toEqual(checked);
+          answers.add(checked.ok ? (checked.retryAt === undefined ? "go" : "reserved") : "denied");
+        }
+      }
+    }
+    expect([...answers].sort()).toEqual(["denied", "go", "reserved"]);
+  });
+
+  it("a projected snapshot says what the next call says", async () => {
+    const t = await inUse();
+    for (const bucket of buckets) {
+      const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
+      vi.setSystemTime(NOW + 333);
+      const projected = projectRateLimit(snapshot, { now: NOW + 333, count: 2 });
+      const consumed = await t.mutation(async (ctx) => await limits.rateLimit(ctx, { ...bucket, count: 2 }));
+      expect(consumed).toEqual(projected);
+    }
+  });
+
+  it("a fraction of a millisecond, as performance clocks give, counts as the millisecond it lies in", async () => {
+    const t = await inUse();
+    const bucket = { name: "bucket", key: "owing" };
+    const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
+    const status = projectRateLimit(snapshot, { now: NOW });
+    expect(status).toMatchObject({ ok: false, retryAt: NOW + 300 });
+    expect(projectRateLimit(snapshot, { now: NOW + 0.9 })).toEqual(status);
+    expect(projectRateLimit(snapshot, { now: NOW + 299.9 }).ok).toBe(false);
+    expect(projectRateLimit(snapshot, { now: NOW + 300 }).ok).toBe(true);
+  });
+});

@@ -1,0 +1,742 @@
+/**
+ * Bad input: every field, in both homes and over the component's wire. Each gets an error that names the limit, the field, the
+ * value and what is permitted; nothing is read or written; the gate does not open.
+ */
+import { makeFunctionReference } from "convex/server";
+import { projectRateLimit, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type AnyRateLimits,
+  type Backend,
+  component,
+  defineIn,
+  type HomeName,
+  homeNames,
+  type MutationCtx,
+} from "../support/places.js";
+import { insertRow, openBackendWithRows, readRows } from "../support/rows.js";
+
+const NOW = 1_700_000_000_000;
+const bucket = { kind: "token bucket", rate: 5, period: 1000 };
+const fixed = { kind: "fixed window", rate: 5, period: 1000 };
+
+const circle: Record<string, unknown> = {};
+circle["self"] = circle;
+const hostile = {
+  toJSON: () => {
+    throw new Error("hands off");
+  },
+};
+/** Values that are no numbers, and how a message shows them. */
+const noNumbers: [unknown, string][] = [
+  [NaN, "NaN"],
+  [Infinity, "Infinity"],
+  [-Infinity, "-Infinity"],
+  ["5", '"5"'],
+  [5n, "5n"],
+  [null, "null"],
+  [true, "true"],
+  [[5], "[5]"],
+  [{ valueOf: 5 }, '{"valueOf":5}'],
+  [circle, "an object"],
+  [hostile, "an object"],
+  [{ toJSON: () => undefined }, "an object"],
+  [() => 5, "a function"],
+  [Symbol("5"), "a symbol"],
+];
+const RATE = "a number above 0 and at most 1e12";
+const PERIOD = "a number above 0 and at most 1e15";
+const QUANTITY = "a number at least 0 and at most 1e12";
+const SHARDS = 'a whole number from 1 to 256, or "auto"';
+const START = "a whole number of milliseconds from -1e15 to 1e15";
+const WHOLE_PERIOD = "a whole number of milliseconds (for a fixed window)";
+
+interface BadConfig {
+  config: unknown;
+  problem: string;
+}
+
+const must = (field: string, permitted: string, shown: string) => `${field} must be ${permitted}, got ${shown}.`;
+const badNumbers = (base: object, field: string, permitted: string, more: [unknown, string][]): BadConfig[] =>
+  [...noNumbers, ...more].map(([value, shown]) => ({
+    config: { ...base, [field]: value },
+    problem: must(field, permitted, shown),
+  }));
+
+/** What the wire's validators refuse or the types forbid is here too: JavaScript and the wire may bring anything. */
+const badConfigs: BadConfig[] = [
+  ...[bucket, fixed].flatMap((base) => [
+    ...badNumbers(base, "rate", RATE, [
+      [0, "0"],
+      [-1, "-1"],
+      [1.001e12, "1001000000000"],
+      [undefined, "undefined"],
+    ]),
+    ...badNumbers(base, "period", PERIOD, [
+      [0, "0"],
+      [-1000, "-1000"],
+      [1.001e15, "1001000000000000"],
+      [undefined, "undefined"],
+    ]),
+    ...badNumbers(base, "capacity", QUANTITY, [
+      [-1, "-1"],
+      [-Number.MIN_VALUE, "-5e-324"],
+      [1.001e12, "1001000000000"],
+    ]),
+    ...badNumbers(base, "maxReserved", QUANTITY, [
+      [-0.5, "-0.5"],
+      [1.001e12, "1001000000000"],
+    ]),
+    ...badNumbers(base, "shards", SHARDS, [
+      [0, "0"],
+      [-1, "-1"],
+      [1.5, "1.5"],
+      [257, "257"],
+      ["many", '"many"'],
+    ]),
+  ]),
+  ...badNumbers(fixed, "start", START, [
+    [0.5, "0.5"],
+    [1e15 + 1, "1000000000000001"],
+    [-1e15 - 1, "-1000000000000001"],
+  ]),
+  { config: { ...fixed, period: 1000.5 }, problem: must("period", WHOLE_PERIOD, "1000.5") },
+  { config: { ...fixed, period: 0.5 }, problem: must("period", WHOLE_PERIOD, "0.5") },
+  ...[undefined, null, 5, "leaky bucket", "toString", "__proto__", ["token bucket"], ["fixed window"]].map((kind) => ({
+    config: { ...bucket, kind },
+    problem: must("kind", '"token bucket" or "fixed window"', kind === undefined ? "undefined" : JSON.stringify(kind)),
+  })),
+  { config: {}, problem: "kind must be" },
+  { config: [], problem: "kind must be" },
+  { config: { ...bucket, start: 0 }, problem: '"start" is no field of a token bucket, which has kind, rate, period,' },
+  { config: { ...bucket, burst: 3 }, problem: '"burst" is no field of a token bucket' },
+  { config: { ...fixed, burst: undefined }, problem: '"burst" is no field of a fixed window' },
+  { config: { ...fixed, ["__proto__"]: 3 }, problem: '"__proto__" is no field of a fixed window' },
+];
+/** As a definition a config may be left out of nothing; inline, `undefined` means that there is none. */
+const noConfigs: [unknown, string][] = [
+  [null, "null"],
+  [5, "5"],
+  ["token bucket", '"token bucket"'],
+  [true, "true"],
+];
+
+describe("a bad definition fails at module load", () => {
+  it.each(badConfigs)("$problem", ({ config, problem }) => {
+    for (const home of homeNames) {
+      expect(() => defineLoosely(home, { send: config })).toThrow(`Rate limit "send": ${problem}`);
+    }
+  });
+
+  it.each([...noConfigs, [undefined, "undefined"] as const])("a definition that is %s", (config, shown) => {
+    for (const home of homeNames) {
+      const problem = `Rate limit "send": the definition must be an object, got ${shown}.`;
+      expect(() => defineLoosely(home, { send: config })).toThrow(problem);
+    }
+  });
+
+  it.each([null, 1, "yes", {}])("keyed: %j", (keyed) => {
+    const problem = `Rate limit "send": keyed must be true or false, got ${JSON.stringify(keyed)}.`;
+    expect(() => defineLoosely("tables", { send: { ...bucket, keyed } })).toThrow(problem);
+  });
+
+  it("a limit without a name", () => {
+    const problem = `A rate limit's name must be a non-empty string, got "".`;
+    expect(() => defineLoosely("tables", { "": bucket })).toThrow(problem);
+  });
+
+  it("one bad limit among good ones is named", () => {
+    const definitions = { good: bucket, better: fixed, bad: { ...bucket, rate: 0 } };
+    expect(() => defineLoosely("component", definitions)).toThrow('Rate limit "bad": rate');
+  });
+
+  it("a long value is cut short in the message", () => {
+    const define = () => defineLoosely("tables", { send: { ...bucket, kind: "x".repeat(1e6) } });
+    expect(define).toThrow(/^.{1,200}…\.$/);
+  });
+});
+
+interface BadCall {
+  /** What the call says of its bucket, over a limit that would be fine. */
+  args: Record<string, unknown>;
+  problem: string;
+}
+
+const NAME = "A rate limit's name must be a non-empty string, got";
+const badNames: BadCall[] = [
+  { args: { name: "" }, problem: `${NAME} "".` },
+  { args: { name: undefined }, problem: `${NAME} undefined.` },
+  { args: { name: null }, problem: `${NAME} null.` },
+  { args: { name: 5 }, problem: `${NAME} 5.` },
+  { args: { name: ["open"] }, problem: `${NAME} ["open"].` },
+  { args: { name: Symbol("open") }, problem: `${NAME} a symbol.` },
+  { args: { name: Object.create(null) as unknown }, problem: `${NAME} {}.` },
+  { args: { name: hostile }, problem: `${NAME} an object.` },
+  { args: {}, problem: `${NAME} undefined.` },
+];
+const unknownNames: BadCall[] = ["opne", "constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"].map(
+  (name) => ({
+    args: { name },
+    problem: `Rate limit "${name}": config must be given, since no limit of that name is defined ("open", "mine",`,
+  }),
+);
+const KEY = "key must be a non-empty string, got";
+const badKeys: BadCall[] = [
+  ...["open", "mine"].flatMap((name) => [
+    { args: { name, key: "" }, problem: `Rate limit "${name}": ${KEY} "".` },
+    { args: { name, key: null }, problem: `Rate limit "${name}": ${KEY} null.` },
+    { args: { name, key: 7 }, problem: `Rate limit "${name}": ${KEY} 7.` },
+    { args: { name, key: NaN }, problem: `Rate limit "${name}": ${KEY} NaN.` },
+    { args: { name, key: ["a"] }, problem: `Rate limit "${name}": ${KEY} ["a"].` },
+    { args: { name, key: { id: 7 } }, problem: `Rate limit "${name}": ${KEY} {"id":7}.` },
+  ]),
+  { args: { name: "mine" }, problem: `Rate limit "mine": ${KEY} undefined (the limit is keyed: true).` },
+  {
+    args: { name: "mine", key: undefined },
+    problem: `Rate limit "mine": ${KEY} undefined (the limit is keyed: true).`,
+  },
+  {
+    args: { name: "mine", config: bucket },
+    problem: `Rate limit "mine": ${KEY} undefined (the limit is keyed: true).`,
+  },
+  ...["a", "", null].map((key) => ({
+    args: { name: "shared", key },
+    problem: `Rate limit "shared": key must be left out, got ${JSON.stringify(key)} (the limit is keyed: false, one bucket for all).`,
+  })),
+  {
+    args: { name: "shared", key: "a", config: bucket },
+    problem: `Rate limit "shared": key must be left out, got "a" (the limit is keyed: false`,
+  },
+];
+const COUNT = "a finite number of at least 0";
+const badDemands: BadCall[] = [
+  ...[...noNumbers, [-1, "-1"] as const, [-Number.MIN_VALUE, "-5e-324"] as const].map(([count, shown]) => ({
+    args: { name: "open", count },
+    problem: `Rate limit "open": ${must("count", COUNT, shown)}`,
+  })),
+  ...[null, 1, "yes", {}].map((reserve) => ({
+    args: { name: "open", reserve },
+    problem: `Rate limit "open": ${must("reserve", "true or false", JSON.stringify(reserve))}`,
+  })),
+  ...[null, 1, "yes", {}].map((throws) => ({
+    args: { name: "open", throws },
+    problem: `Rate limit "open": ${must("throws", "true or false", JSON.stringify(throws))}`,
+  })),
+];
+const neverServed: BadCall[] = [
+  ...[6, 5.0001, 1e12, 1e16, 1e300, Number.MAX_VALUE].flatMap((count) => [
+    {
+      args: { name: "open", count },
+      problem: `Rate limit "open": count ${count} can never be served: without reserve: true it must fit into capacity, at most 5.`,
+    },
+    {
+      args: { name: "strict", count, reserve: false },
+      problem: `Rate limit "strict": count ${count} can never be served: it must fit into capacity, at most 5.`,
+    },
+    {
+      args: { name: "strict", count, reserve: true },
+      problem: `Rate limit "strict": count ${count} can never be served: capacity and maxReserved together hold at most 5.`,
+    },
+  ]),
+  ...[8.5, 1e300, Number.MAX_VALUE].map((count) => ({
+    args: { name: "patient", count, reserve: true },
+    problem: `Rate limit "patient": count ${count} can never be served: capacity and maxReserved together hold at most 8.`,
+  })),
+  ...[1e300, Number.MAX_VALUE].map((count) => ({
+    args: { name: "open", count, reserve: true },
+    problem: `Rate limit "open": count ${count} can never be served: capacity and maxReserved together hold at most `,
+  })),
+  {
+    args: { name: "spaced", count: 1 },
+    problem:
+      'Rate limit "spaced": count 1 can never be served: without reserve: true it must fit into capacity, at most 0.',
+  },
+];
+
+const ADJUSTMENT = "a number from -1e12 to 1e12";
+const badAdjustments: BadCall[] = [
+  ...[
+    ...noNumbers,
+    [undefined, "undefined"] as const,
+    [1.001e12, "1001000000000"] as const,
+    [-1.001e12, "-1001000000000"] as const,
+  ].map(([count, shown]) => ({
+    args: { name: "open", count },
+    problem: `Rate limit "open": ${must("count", ADJUSTMENT, shown)}`,
+  })),
+  {
+    args: { name: "open", count: 1e12 },
+    problem: 'Rate limit "open": count 1000000000000 can never be paid: a limit like this',
+  },
+];
+/** Whoever could make up a handle could make up tokens: no count of it opens the gate. */
+const badHandles: BadCall[] = [
+  ...[...noNumbers, [undefined, "undefined"] as const].map(([count, shown]) => ({
+    args: { name: "open", count },
+    problem: `Rate limit "open": ${must("count", ADJUSTMENT, shown)}`,
+  })),
+  { args: { name: "open", count: -1 }, problem: `Rate limit "open": ${must("count", "a number of at least 0", "-1")}` },
+];
+const badSpreads: BadCall[] = [...noNumbers, [-1, "-1"] as const].map(([spread, shown]) => ({
+  args: { name: "open", spread },
+  problem: `Rate limit "open": ${must("spread", "a finite number of milliseconds of at least 0", shown)}`,
+}));
+const badLists: BadCall[] = [
+  ...["opne", "constructor", "__proto__"].map((name) => ({
+    args: { name },
+    problem: `Rate limit "${name}": is not defined, so its keys cannot be listed.`,
+  })),
+  ...[...noNumbers, [0, "0"] as const, [1001, "1001"] as const, [1.5, "1.5"] as const].map(([limit, shown]) => ({
+    args: { name: "open", limit },
+    problem: `Rate limit "open": ${must("limit", "a whole number from 1 to 1000", shown)}`,
+  })),
+  ...[null, 1, "yes"].map((onlyLimited) => ({
+    args: { name: "open", onlyLimited },
+    problem: `Rate limit "open": ${must("onlyLimited", "true or false", JSON.stringify(onlyLimited))}`,
+  })),
+  ...[null, 5, "", "open", '["mine","a"]', '["open","a","b"]', { name: "open" }].map((cursor) => ({
+    args: { name: "open", cursor },
+    problem: `Rate limit "open": ${must("cursor", "one that the page before returned", JSON.stringify(cursor))}`,
+  })),
+];
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe.each(homeNames)("in the %s home, a call with", (home) => {
+  const limits = defineLoosely(home, {
+    open: bucket,
+    mine: { ...bucket, keyed: true },
+    shared: { ...fixed, keyed: false },
+    strict: { ...fixed, maxReserved: 0 },
+    patient: { ...bucket, maxReserved: 3 },
+    spaced: { ...bucket, capacity: 0 },
+  });
+
+  /** Every function that takes the arguments refuses them with the same error, having touched nothing. */
+  async function refuses(functions: readonly Caller[], args: object, problem: string) {
+    const t = openBackendWithRows();
+    for (const name of ["open", "shared", "strict", "patient"]) await insertRow(t, home, row({ name }));
+    await insertRow(t, home, row({ name: "mine", key: "a" }));
+    const before = await readRows(t, home);
+    for (const name of functions) {
+      await expect(
+        t.mutation(async (ctx) => await callers(limits)[name](ctx, args)),
+        name,
+      ).rejects.toThrow(problem);
+    }
+    expect(await readRows(t, home)).toEqual(before);
+  }
+  const asking = ["rateLimit", "checkRateLimit"] as const;
+  const several = ["rateLimitAll", "checkRateLimitAll", "rateLimitAllTwice"] as const;
+  const later = ["scheduleRateLimited", "cancelRateLimited", "adjustRateLimit"] as const;
+  const all = [...asking, ...several, ...later, "getRateLimit", "resetRateLimit"] as const;
+
+  it.each(badNames)("a bad name: $problem", async ({ args, problem }) => {
+    await refuses(all, args, problem);
+  });
+
+  it.each(unknownNames)("an unknown name: $args.name", async ({ args, problem }) => {
+    await refuses(all, args, problem);
+  });
+
+  it.each(badKeys)("a bad key: $problem", async ({ args, problem }) => {
+    await refuses(all, args, problem);
+  });
+
+  it.each(badDemands)("a bad demand: $problem", async ({ args, problem }) => {
+    // Several requests are thrown together, and a job always reserves.
+    await refuses("throws" in args ? asking : [...asking, ...several], args, problem);
+    if ("count" in args) await refuses(["scheduleRateLimited"], args, problem);
+  });
+
+  it.each(neverServed)("a count that no wait is long enough for: $problem", async ({ args, problem }) => {
+    await refuses([...asking, "rateLimitAll", "checkRateLimitAll"], args, problem);
+    if (args["reserve"] === true) await refuses(["scheduleRateLimited"], args, problem);
+  });
+
+  it.each(badAdjustments)("a bad adjustment: $problem", async ({ args, problem }) => {
+    await refuses(["adjustRateLimit"], args, problem);
+  });
+
+  it.each(badHandles)("a bad handle of a job: $problem", async ({ args, problem }) => {
+    await refuses(["cancelRateLimited"], args, problem);
+  });
+
+  it.each(badSpreads)("a bad spread: $problem", async ({ args, problem }) => {
+    await refuses(["scheduleRateLimited"], args, problem);
+  });
+
+  it.each([...badNames, ...badLists])("a bad list: $problem", async ({ args, problem }) => {
+    await refuses(["listRateLimits"], args, problem);
+  });
+
+  it.each([undefined, null, {}, "open", 5])("several requests that are %j", async (list) => {
+    const t = openBackendWithRows();
+    for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
+      const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, list as object));
+      await expect(call).rejects.toThrow(
+        `Several rate limits must be an array of requests, got ${list === undefined ? "undefined" : JSON.stringify(list)}.`,
+      );
+    }
+  });
+
+  it.each([null, 1, "yes", {}])("several requests with throws: %j", async (throws) => {
+    const t = openBackendWithRows();
+    for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
+      const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, [{ name: "open" }], { throws }));
+      await expect(call).rejects.toThrow(
+        `Rate limit "${name}": throws must be true or false, got ${JSON.stringify(throws)}.`,
+      );
+    }
+    expect(await readRows(t, home)).toEqual([]);
+  });
+
+  it("a bad config, inline or instead of the defined one", async () => {
+    const t = openBackendWithRows();
+    const bad = [
+      ...badConfigs,
+      ...noConfigs.map(([config, shown]) => ({ config, problem: must("config", "an object", shown) })),
+    ];
+    for (const { config, problem } of bad) {
+      for (const name of ["open", "inline"]) {
+        const call = t.mutation(async (ctx) => await untyped(limits.rateLimit)(ctx, { name, config }));
+        await expect(call).rejects.toThrow(`Rate limit "${name}": ${problem}`);
+      }
+    }
+    expect(await readRows(t, home)).toEqual([]);
+  });
+
+  it("names that every object has, defined as limits, works", async () => {
+    const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
+    const definitions = Object.fromEntries(names.map((name, i) => [name, { ...bucket, rate: i + 1 }]));
+    expect(Object.keys(definitions)).toEqual(names);
+    const { rateLimit, getRateLimit } = defineLoosely(home, definitions);
+    const t = openBackendWithRows();
+    for (const [i, name] of names.entries()) {
+      const statuses = await t.mutation(async (ctx) => {
+        const answers = [];
+        for (let call = 0; call < i + 2; call++) answers.push(await rateLimit(ctx, { name, key: name }));
+        return answers;
+      });
+      expect(statuses.map(({ ok }) => ok)).toEqual([...Array<boolean>(i + 1).fill(true), false]);
+      const snapshot = await t.query(async (ctx) => await getRateLimit(ctx, { name, key: name }));
+      expect(snapshot).toMatchObject({ name, value: 0, config: { rate: i + 1 } });
+    }
+  });
+
+  it("the most that can be served is served", async () => {
+    const t = openBackendWithRows();
+    const ask = (args: object) => t.mutation(async (ctx) => await untyped(limits.rateLimit)(ctx, args));
+    expect(await ask({ name: "open", count: 5 })).toMatchObject({ ok: true, remaining: 0 });
+    expect(await ask({ name: "strict", count: 5, reserve: true })).toMatchObject({ ok: true, remaining: 0 });
+    expect(await ask({ name: "patient", count: 8, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 600 });
+    expect(await ask({ name: "spaced", count: 1, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 200 });
+  });
+});
+
+describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
+  const five: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
+  const limits = defineIn(home, { bucket: five, window: { kind: "fixed window", rate: 5, period: 1000 } });
+  const garbage: [string, { value: number; ts: number }][] = [
+    ["a value that is no number", { value: NaN, ts: NOW }],
+    ["an infinite value", { value: Infinity, ts: NOW }],
+    ["a value of minus infinity", { value: -Infinity, ts: NOW }],
+    ["a value beyond all limits", { value: 1e300, ts: NOW }],
+    ["a value whose units overflow", { value: Number.MAX_VALUE, ts: NOW }],
+    ["a debt beyond all limits", { value: -1e300, ts: NOW }],
+    ["a time that is no number", { value: 5, ts: NaN }],
+    ["an infinite time", { value: 5, ts: Infinity }],
+    ["a time of minus infinity", { value: 5, ts: -Infinity }],
+    ["a negative time", { value: 5, ts: -1 }],
+    ["a fraction of a millisecond", { value: 5, ts: NOW + 0.5 }],
+    ["a time after the last date", { value: 5, ts: 8.64e15 + 1 }],
+    ["a time beyond all times", { value: 5, ts: 1e300 }],
+  ];
+
+  it.each(garbage)("%s is refused until it is reset", async (_what, state) => {
+    for (const name of ["bucket", "window"]) {
+      const t = openBackendWithRows();
+      await insertRow(t, home, row({ name, ...state }));
+      const before = await readRows(t, home);
+      const problem =
+        `Rate limit "${name}": the stored state is unusable (value ${state.value}, ts ${state.ts}), so nothing is let ` +
+        "through. resetRateLimit makes it full again.";
+      for (const call of ["rateLimit", "checkRateLimit", "getRateLimit"] as const) {
+        await expect(t.mutation(async (ctx) => await limits[call](ctx, { name }))).rejects.toThrow(problem);
+      }
+      const later: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+        (ctx) => limits.rateLimitAll(ctx, [{ name: "other", config: five }, { name }]),
+        (ctx) => limits.checkRateLimitAll(ctx, [{ name }, { name, reserve: true }]),
+        (ctx) => limits.adjustRateLimit(ctx, { name, count: 1 }),
+        (ctx) => limits.adjustRateLimit(ctx, { name, count: -1 }),
+        (ctx) => limits.listRateLimits(ctx, { name }),
+      ];
+      for (const call of later) await expect(t.mutation(call)).rejects.toThrow(problem);
+      const reserving = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name, reserve: true, throws: true }));
+      await expect(reserving).rejects.toThrow(problem);
+      expect(await readRows(t, home)).toEqual(before);
+      await t.mutation(async (ctx) => await limits.resetRateLimit(ctx, { name }));
+      const status = await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name }));
+      expect(status).toMatchObject({ ok: true, remaining: 4 });
+    }
+  });
+
+  it("two rows for one bucket are refused until they are reset", async () => {
+    const t = openBackendWithRows();
+    await insertRow(t, home, row({ name: "bucket", value: 5, ts: NOW }));
+    await insertRow(t, home, row({ name: "bucket", value: 5, ts: NOW }));
+    const ask = () => t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket" }));
+    await expect(ask()).rejects.toThrow("the stored shards overlap at 1, so nothing is let through");
+    expect(await readRows(t, home)).toHaveLength(2);
+    await t.mutation(async (ctx) => await limits.resetRateLimit(ctx, { name: "bucket" }));
+    expect(await ask()).toMatchObject({ ok: true, remaining: 4 });
+  });
+
+  it("more than the capacity counts as full, not as more", async () => {
+    for (const name of ["bucket", "window"]) {
+      const t = openBackendWithRows();
+      await insertRow(t, home, row({ name, value: 1e12, ts: NOW }));
+      const statuses = await t.mutation(async (ctx) => {
+        const answers = [];
+        for (let i = 0; i < 6; i++) answers.push(await limits.rateLimit(ctx, { name }));
+        return answers;
+      });
+      expect(statuses.map(({ ok }) => ok)).toEqual([true, true, true, true, true, false]);
+    }
+  });
+
+  it("a lowered capacity applies at once, however much finer the new limit counts", async () => {
+    const t = openBackendWithRows();
+    const daily: RateLimitConfig = { kind: "token bucket", rate: 7, period: 86_400_000 };
+    const fast: RateLimitConfig = { kind: "token bucket", rate: 1000, period: 1, capacity: 1e9 };
+    const ask = (config: RateLimitConfig) =>
+      t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket", config }));
+    expect(await ask(fast)).toMatchObject({ ok: true, remaining: 1e9 - 1 });
+    expect(await ask(daily)).toMatchObject({ ok: true, remaining: 6 });
+  });
+
+  it("a debt stays a debt, however much finer the new limit counts", async () => {
+    const t = openBackendWithRows();
+    await insertRow(t, home, row({ name: "bucket", value: -1e9, ts: NOW }));
+    const config: RateLimitConfig = { kind: "token bucket", rate: 7, period: 86_400_000 };
+    const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket", config }));
+    expect(await ask).toMatchObject({ ok: false, remaining: 0 });
+  });
+
+  it("a moment in the future gives nothing before it comes", async () => {
+    for (const name of ["bucket", "window"]) {
+      const t = openBackendWithRows();
+      await insertRow(t, home, row({ name, value: 0, ts: 8.64e15 }));
+      const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name }));
+      expect(await ask).toMatchObject({ ok: false, retryAt: 8.64e15 });
+    }
+  });
+});
+
+describe("the component does not trust the wire:", () => {
+  const api = component.public;
+  const good = { name: "wire", config: bucket };
+  const functions = {
+    consume: (t: Backend, args: never) => t.mutation(async (ctx) => await ctx.runMutation(api.consume, args)),
+    check: (t: Backend, args: never) => t.query(async (ctx) => await ctx.runQuery(api.check, args)),
+    get: (t: Backend, args: never) => t.query(async (ctx) => await ctx.runQuery(api.get, args)),
+    reset: (t: Backend, args: never) => t.mutation(async (ctx) => await ctx.runMutation(api.reset, args)),
+    adjust: (t: Backend, args: object) =>
+      t.mutation(async (ctx) => await ctx.runMutation(api.adjust, { count: 1, ...args } as never)),
+    consumeAll: (t: Backend, args: object) =>
+      t.mutation(async (ctx) => await ctx.runMutation(api.consumeAll, { requests: [args] } as never)),
+    checkAll: (t: Backend, args: object) =>
+      t.query(async (ctx) => await ctx.runQuery(api.checkAll, { requests: [args] } as never)),
+  };
+  const calls = Object.keys(functions) as (keyof typeof functions)[];
+
+  async function refused(call: keyof typeof functions, args: object, problem: string | RegExp) {
+    const t = openBackendWithRows();
+    await insertRow(t, "component", row({ name: "wire", value: 5 }));
+    const before = await readRows(t, "component");
+    await expect(functions[call](t, args as never), call).rejects.toThrow(problem);
+    expect(await readRows(t, "component")).toEqual(before);
+  }
+
+  it("every bad config is refused by every function that takes one", async () => {
+    // What is no value at all on the wire cannot arrive.
+    const sendable = badConfigs.filter(({ config }) => isValue(config));
+    expect(sendable.length).toBeGreaterThan(60);
+    for (const { config } of sendable) {
+      for (const call of ["consume", "check", "get", "adjust", "consumeAll", "checkAll"] as const)
+        await refused(call, { ...good, config }, /^Rate limit "wire"|alidator/);
+    }
+  });
+
+  it("numbers that the validators let through are refused with the field's name", async () => {
+    for (const [field, value] of Object.entries({
+      rate: NaN,
+      period: 0,
+      capacity: -1,
+      maxReserved: Infinity,
+      shards: 0.5,
+    })) {
+      const problem = `Rate limit "wire": ${field} must be`;
+      await refused("consume", { ...good, config: { ...bucket, [field]: value } }, problem);
+    }
+    for (const count of [NaN, Infinity, -Infinity, -1]) {
+      for (const call of ["consume", "check", "consumeAll", "checkAll"] as const)
+        await refused(call, { ...good, count }, 'Rate limit "wire": count must be');
+    }
+    for (const count of [6, 1e300, Number.MAX_VALUE]) {
+      for (const call of ["consume", "check"] as const) await refused(call, { ...good, count }, "can never be served");
+    }
+  });
+
+  it("empty names and keys are refused", async () => {
+    for (const call of calls) {
+      const config = call === "reset" ? {} : { config: bucket };
+      await refused(call, { name: "", ...config }, NAME);
+      await refused(call, { name: "wire", key: "", ...config }, `Rate limit "wire": ${KEY} "".`);
+    }
+  });
+
+  it("numbers that no adjustment may have are refused with the field's name", async () => {
+    for (const count of [NaN, Infinity, -Infinity, 1.1e12, -1.1e12]) {
+      await refused("adjust", { ...good, count }, 'Rate limit "wire": count must be a number from -1e12 to 1e12');
+    }
+    await refused("adjust", { ...good, count: 1e12 }, "can never be paid");
+  });
+
+  it("bad pages and bad sweeps are refused", async () => {
+    const t = openBackendWithRows();
+    const list = (args: object) => t.query(async (ctx) => await ctx.runQuery(api.list, { ...good, ...args } as never));
+    await expect(list({ limit: 0 })).rejects.toThrow('Rate limit "wire": limit must be');
+    await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow('Rate limit "wire": rate must be');
+    await expect(list({ cursor: '["other"]' })).rejects.toThrow('Rate limit "wire": cursor must be');
+    await expect(list({ cursor: 5 })).rejects.toThrow("alidator");
+    const sweep = (args: object) =>
+      t.mutation(async (ctx) => await ctx.runMutation(component.sweep.sweep, args as never));
+    const targets = [{ name: "wire", configs: [{ ...bucket, period: -1 }] }];
+    await expect(sweep({ targets })).rejects.toThrow('Rate limit "wire": period must be');
+    await expect(sweep({ targets: [], cursor: "?" })).rejects.toThrow("cursor must be");
+    await expect(sweep({ targets: [{ name: "wire" }] })).rejects.toThrow("alidator");
+    const twice = [
+      { name: "wire", configs: [bucket] },
+      { name: "wire", configs: [] },
+    ];
+    expect(await sweep({ targets: twice })).toEqual({ deleted: 0, isDone: true });
+  });
+
+  it("what is missing, unknown or of the wrong type is refused by the validators", async () => {
+    for (const call of calls) {
+      const args = call === "reset" ? { name: "wire" } : good;
+      for (const wrong of [{ name: 5 }, { name: null }, { key: 5 }, { key: null }, { shard: 1 }, { now: 0 }]) {
+        await refused(call, { ...args, ...wrong }, "alidator");
+      }
+      await refused(call, {}, "alidator");
+    }
+    for (const call of ["consume", "check"] as const) {
+      for (const wrong of [{ count: "5" }, { count: null }, { count: 5n }, { reserve: "yes" }, { throws: true }]) {
+        await refused(call, { ...good, ...wrong }, "alidator");
+      }
+    }
+  });
+});
+
+describe("projectRateLimit refuses", () => {
+  const snapshot: RateLimitSnapshot = { name: "send", value: 3, ts: NOW, config: { ...bucket, kind: "token bucket" } };
+  const project = (spoilt: object, options: object = {}) =>
+    projectRateLimit({ ...snapshot, ...spoilt }, { now: NOW, ...options });
+
+  it("nothing that getRateLimit returns", () => {
+    expect(project({})).toEqual({ ok: true, remaining: 2, resetAt: NOW + 600 });
+  });
+
+  it.each([...noNumbers, [undefined, "undefined"] as const, [1e300, "1e+300"] as const])(
+    "%s as a value",
+    (value, shown) => {
+      expect(() => project({ value })).toThrow(`Rate limit "send": the stored state is unusable (value ${shown},`);
+    },
+  );
+
+  it.each([...noNumbers, [undefined, "undefined"] as const, [-1, "-1"] as const, [0.5, "0.5"] as const])(
+    "%s as a time",
+    (ts, shown) => {
+      expect(() => project({ ts })).toThrow(`the stored state is unusable (value 3, ts ${shown})`);
+    },
+  );
+
+  it.each([...noNumbers, [undefined, "undefined"] as const, [1e300, "1e+300"] as const])(
+    "%s as the present",
+    (now, shown) => {
+      expect(() => project({}, { now })).toThrow(
+        `Rate limit "send": now must be a number of milliseconds from -8.64e15 to 8.64e15, got ${shown}.`,
+      );
+    },
+  );
+
+  it("bad configs, names and demands, as the limits themselves do", () => {
+    for (const { config, problem } of badConfigs) {
+      expect(() => project({ config })).toThrow(`Rate limit "send": ${problem}`);
+    }
+    expect(() => project({ name: "" })).toThrow(NAME);
+    expect(() => project({ name: undefined })).toThrow(NAME);
+    for (const { args, problem } of badDemands) {
+      if ("throws" in args) continue;
+      expect(() => project({ name: args["name"] }, args)).toThrow(problem);
+    }
+    expect(() => project({}, { count: 6 })).toThrow("can never be served");
+    expect(() => project({}, { count: Number.MAX_VALUE, reserve: true })).toThrow("can never be served");
+  });
+});
+
+/** The types forbid what is tried here. */
+function defineLoosely(home: HomeName, limits: Record<string, unknown>): AnyRateLimits {
+  return defineIn(home, limits as Parameters<typeof defineIn>[1]);
+}
+
+type Caller = keyof ReturnType<typeof callers>;
+
+/** Every function, called with what a call says of its bucket. */
+function callers(limits: AnyRateLimits) {
+  const job = makeFunctionReference<"mutation">("jobs:run");
+  const handle = { count: 1, runAt: NOW, id: "none" };
+  type Call = (ctx: MutationCtx, args: object) => Promise<unknown>;
+  return {
+    rateLimit: untyped(limits.rateLimit),
+    checkRateLimit: untyped(limits.checkRateLimit),
+    getRateLimit: untyped(limits.getRateLimit),
+    resetRateLimit: untyped(limits.resetRateLimit),
+    listRateLimits: untyped(limits.listRateLimits),
+    adjustRateLimit: (ctx, args) => untyped(limits.adjustRateLimit)(ctx, { count: 1, ...args }),
+    rateLimitAll: (ctx, args) => untyped(limits.rateLimitAll)(ctx, [{ name: "open", key: "another" }, args]),
+    rateLimitAllTwice: (ctx, args) => untyped(limits.rateLimitAll)(ctx, [args, args]),
+    checkRateLimitAll: (ctx, args) => untyped(limits.checkRateLimitAll)(ctx, [args, { name: "open", key: "another" }]),
+    scheduleRateLimited: (ctx, args) => untyped(limits.scheduleRateLimited)(ctx, args, job),
+    cancelRateLimited: (ctx, args) => untyped(limits.cancelRateLimited)(ctx, { ...handle, ...args }),
+  } satisfies Record<string, Call>;
+}
+
+function untyped(call: AnyRateLimits[keyof AnyRateLimits]) {
+  return call as (ctx: MutationCtx, ...args: unknown[]) => Promise<unknown>;
+}
+
+function row(fields: { name: string; key?: string; value?: number; ts?: number }) {
+  return { shard: 1, value: 2, ts: NOW, ...fields };
+}
+
+/** Whether something could be sent as an argument: no functions, symbols, undefined fields, circles. */
+function isValue(config: unknown): boolean {
+  return (
+    typeof config === "object" &&
+    config !== null &&
+    Object.entries(config).every(
+      ([field, value]) =>
+        !field.startsWith("_") &&
+        !["undefined", "function", "symbol"].includes(typeof value) &&
+        value !== circle &&
+        !(typeof value === "object" && value !== null && "toJSON" in value),
+    )
+  );
+}

@@ -1,0 +1,544 @@
+/** What must not compile does not compile. `tsc -p .` is the judge; at run time only the shapes of the answers are looked at. */
+import {
+  type AnyDataModel,
+  type DataModelFromSchemaDefinition,
+  defineSchema,
+  defineTable,
+  type GenericActionCtx,
+  type GenericMutationCtx,
+  type GenericQueryCtx,
+  makeFunctionReference,
+} from "convex/server";
+import { type GenericId, type Infer, v } from "convex/values";
+import {
+  adjustRateLimit,
+  cancelRateLimited,
+  checkRateLimit,
+  checkRateLimitAll,
+  type ComponentHome,
+  defineRateLimits,
+  getRateLimit,
+  isRateLimitError,
+  listRateLimits,
+  MINUTE,
+  rateLimit,
+  rateLimitAll,
+  type RateLimitConfig,
+  type RateLimitedJob,
+  type RateLimitPage,
+  type RateLimits,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+  rateLimitTables,
+  resetRateLimit,
+  scheduleRateLimited,
+  type SweepResult,
+  type TablesHome,
+  type vRateLimitedJob,
+  type vRateLimitPage,
+  type vSweepResult,
+} from "convex-rate-limits";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { component } from "../support/places.js";
+
+/* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
+const users = defineTable({ name: v.string(), tags: v.array(v.string()) }).index("by_name", ["name"]);
+const messages = defineTable({ author: v.id("users"), body: v.string() })
+  .index("by_author", ["author"])
+  .searchIndex("by_body", { searchField: "body" });
+const appSchema = defineSchema({ ...rateLimitTables, users, messages });
+const bareSchema = defineSchema({ users, messages });
+/** A table of that name that is not ours. */
+const strangeSchema = defineSchema({ users, rateLimits: defineTable({ used: v.number() }) });
+/** Our fields, but an index that is not ours. */
+const unindexedSchema = defineSchema({
+  rateLimits: defineTable({
+    name: v.string(),
+    key: v.optional(v.string()),
+    shard: v.number(),
+    value: v.number(),
+    ts: v.number(),
+  }),
+});
+/* eslint-enable @typescript-eslint/no-unused-vars */
+
+type App = DataModelFromSchemaDefinition<typeof appSchema>;
+type Bare = DataModelFromSchemaDefinition<typeof bareSchema>;
+type Strange = DataModelFromSchemaDefinition<typeof strangeSchema>;
+type Unindexed = DataModelFromSchemaDefinition<typeof unindexedSchema>;
+
+const definitions = {
+  send: { kind: "token bucket", rate: 10, period: MINUTE, keyed: true },
+  signUp: { kind: "fixed window", rate: 100, period: MINUTE, keyed: false },
+  either: { kind: "fixed window", rate: 100, period: MINUTE, start: 0 },
+} as const;
+const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
+
+const inTables = defineRateLimits(definitions);
+const inComponent = defineRateLimits(definitions, { component });
+
+/** Compiled, never called: a context exists only inside Convex. */
+function compiled(_calls: () => unknown): void {
+  expectTypeOf(_calls).toBeFunction();
+}
+
+declare const anyName: string;
+declare const query: GenericQueryCtx<App>;
+declare const mutation: GenericMutationCtx<App>;
+declare const action: GenericActionCtx<App>;
+declare const untypedMutation: GenericMutationCtx<AnyDataModel>;
+declare const bareQuery: GenericQueryCtx<Bare>;
+declare const bareMutation: GenericMutationCtx<Bare>;
+declare const bareAction: GenericActionCtx<Bare>;
+declare const strangeQuery: GenericQueryCtx<Strange>;
+declare const strangeMutation: GenericMutationCtx<Strange>;
+declare const unindexedQuery: GenericQueryCtx<Unindexed>;
+declare const unindexedMutation: GenericMutationCtx<Unindexed>;
+
+describe("the types know the home", () => {
+  it("tables: a mutation's ctx whose larger schema has the table does everything", () => {
+    compiled(() => [
+      inTables.rateLimit(mutation, { name: "send", key: "a" }),
+      inTables.checkRateLimit(mutation, { name: "send", key: "a" }),
+      inTables.getRateLimit(mutation, { name: "send", key: "a" }),
+      inTables.resetRateLimit(mutation, { name: "send", key: "a" }),
+    ]);
+  });
+
+  it("tables: an app without a schema has no index", () => {
+    compiled(() => [
+      // @ts-expect-error: no such index.
+      inTables.rateLimit(untypedMutation, { name: "send", key: "a" }),
+      inComponent.rateLimit(untypedMutation, { name: "send", key: "a" }),
+    ]);
+  });
+
+  it("tables: a query's ctx checks and gets, but neither consumes nor resets", () => {
+    compiled(() => [
+      inTables.checkRateLimit(query, { name: "signUp" }),
+      inTables.getRateLimit(query, { name: "signUp" }),
+      // @ts-expect-error: a query cannot write.
+      inTables.rateLimit(query, { name: "signUp" }),
+      // @ts-expect-error: a query cannot write.
+      inTables.resetRateLimit(query, { name: "signUp" }),
+    ]);
+  });
+
+  it("tables: a forgotten table does not compile", () => {
+    compiled(() => [
+      // @ts-expect-error: the schema has no such table.
+      inTables.rateLimit(bareMutation, { name: "signUp" }),
+      // @ts-expect-error: the schema has no such table.
+      inTables.checkRateLimit(bareQuery, { name: "signUp" }),
+      // @ts-expect-error: the schema has no such table.
+      inTables.checkRateLimit(bareMutation, { name: "signUp" }),
+      // @ts-expect-error: the schema has no such table.
+      inTables.getRateLimit(bareQuery, { name: "signUp" }),
+      // @ts-expect-error: the schema has no such table.
+      inTables.resetRateLimit(bareMutation, { name: "signUp" }),
+    ]);
+  });
+
+  it("tables: another table of that name, or one without the index, does not compile", () => {
+    compiled(() => [
+      // @ts-expect-error: other fields.
+      inTables.rateLimit(strangeMutation, { name: "signUp" }),
+      // @ts-expect-error: other fields.
+      inTables.checkRateLimit(strangeQuery, { name: "signUp" }),
+      // @ts-expect-error: no such index.
+      inTables.rateLimit(unindexedMutation, { name: "signUp" }),
+      // @ts-expect-error: no such index.
+      inTables.checkRateLimit(unindexedQuery, { name: "signUp" }),
+    ]);
+  });
+
+  it("tables: an action has no db", () => {
+    compiled(() => [
+      // @ts-expect-error: an action has no db.
+      inTables.rateLimit(action, { name: "signUp" }),
+      // @ts-expect-error: an action has no db.
+      inTables.checkRateLimit(action, { name: "signUp" }),
+      // @ts-expect-error: an action has no db.
+      inTables.getRateLimit(action, { name: "signUp" }),
+      // @ts-expect-error: an action has no db.
+      inTables.resetRateLimit(action, { name: "signUp" }),
+    ]);
+  });
+
+  it("component: mutations and actions of any schema do everything", () => {
+    compiled(() => [
+      inComponent.rateLimit(bareMutation, { name: "signUp" }),
+      inComponent.checkRateLimit(bareMutation, { name: "signUp" }),
+      inComponent.getRateLimit(bareMutation, { name: "signUp" }),
+      inComponent.resetRateLimit(bareMutation, { name: "signUp" }),
+      inComponent.rateLimit(bareAction, { name: "signUp" }),
+      inComponent.checkRateLimit(bareAction, { name: "signUp" }),
+      inComponent.getRateLimit(bareAction, { name: "signUp" }),
+      inComponent.resetRateLimit(bareAction, { name: "signUp" }),
+      inComponent.rateLimit(mutation, { name: "signUp" }),
+      inComponent.rateLimit(action, { name: "signUp" }),
+    ]);
+  });
+
+  it("component: a query's ctx checks and gets, but neither consumes nor resets", () => {
+    compiled(() => [
+      inComponent.checkRateLimit(bareQuery, { name: "signUp" }),
+      inComponent.getRateLimit(bareQuery, { name: "signUp" }),
+      // @ts-expect-error: a query has no runMutation.
+      inComponent.rateLimit(bareQuery, { name: "signUp" }),
+      // @ts-expect-error: a query has no runMutation.
+      inComponent.resetRateLimit(bareQuery, { name: "signUp" }),
+    ]);
+  });
+
+  it("the home follows from the options, also when the component's type is unknown before codegen", () => {
+    expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, TablesHome>>();
+    expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, ComponentHome>>();
+    expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(inTables);
+    expectTypeOf(defineRateLimits(definitions, { component: undefined })).toEqualTypeOf(inTables);
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-explicit-any -- `components` is any until codegen has run.
+    expectTypeOf(defineRateLimits(definitions, { component: component as any })).toEqualTypeOf(inComponent);
+    compiled(() => [
+      // @ts-expect-error: not the component's API.
+      defineRateLimits(definitions, { component: {} }),
+      // @ts-expect-error: no such option.
+      defineRateLimits(definitions, { componnet: component }),
+    ]);
+  });
+});
+
+declare const job: RateLimitedJob;
+const send = makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+const now = makeFunctionReference<"action", Record<string, never>, null>("mail:now");
+const lookAt = makeFunctionReference<"query", { to: string }, null>("mail:lookAt");
+const next = makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
+
+describe("the functions for later work", () => {
+  it("tables: a mutation of a schema with the table does everything", () => {
+    compiled(() => [
+      inTables.rateLimitAll(
+        mutation,
+        [
+          { name: "send", key: "a" },
+          { name: "signUp", count: 2 },
+        ],
+        { throws: true },
+      ),
+      inTables.checkRateLimitAll(query, [{ name: "send", key: "a" }]),
+      inTables.adjustRateLimit(mutation, { name: "signUp", count: -2 }),
+      inTables.scheduleRateLimited(mutation, { name: "send", key: "a", spread: 10 }, send, { to: "b" }),
+      inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
+      inTables.cancelRateLimited(mutation, job),
+      inTables.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
+      inTables.sweepRateLimits(mutation, { next, configs: { send: [config] } }),
+      // @ts-expect-error: a query cannot write.
+      inTables.rateLimitAll(query, [{ name: "signUp" }]),
+      // @ts-expect-error: a query cannot write.
+      inTables.adjustRateLimit(query, { name: "signUp", count: 1 }),
+      // @ts-expect-error: a query cannot schedule.
+      inTables.scheduleRateLimited(query, { name: "signUp" }, now),
+      // @ts-expect-error: a query cannot cancel.
+      inTables.cancelRateLimited(query, job),
+      // @ts-expect-error: the schema has no such table.
+      inTables.rateLimitAll(bareMutation, [{ name: "signUp" }]),
+      // @ts-expect-error: the schema has no such table.
+      inTables.scheduleRateLimited(bareMutation, { name: "signUp" }, now),
+      // @ts-expect-error: the schema has no such table.
+      inTables.cancelRateLimited(bareMutation, job),
+      // @ts-expect-error: the schema has no such table.
+      inTables.listRateLimits(bareQuery, { name: "send" }),
+      // @ts-expect-error: the schema has no such table.
+      inTables.sweepRateLimits(bareMutation, { next }),
+      // @ts-expect-error: an action has no db.
+      inTables.adjustRateLimit(action, { name: "signUp", count: 1 }),
+      // @ts-expect-error: who continues the sweep?
+      inTables.sweepRateLimits(mutation, {}),
+      // @ts-expect-error: a function that takes no cursor cannot continue it.
+      inTables.sweepRateLimits(mutation, { next: send }),
+    ]);
+  });
+
+  it("component: mutations and actions do everything, but a job is cancelled in a mutation", () => {
+    compiled(() => [
+      inComponent.rateLimitAll(bareAction, [{ name: "send", key: "a" }, { name: "signUp" }]),
+      inComponent.checkRateLimitAll(bareQuery, [{ name: "signUp" }]),
+      inComponent.adjustRateLimit(bareAction, { name: "signUp", count: 1 }),
+      inComponent.scheduleRateLimited(bareMutation, { name: "signUp" }, send, { to: "b" }),
+      inComponent.scheduleRateLimited(bareAction, { name: "signUp" }, now, {}),
+      inComponent.cancelRateLimited(bareMutation, job),
+      inComponent.listRateLimits(bareQuery, { name: "send" }),
+      inComponent.sweepRateLimits(bareMutation, {}),
+      // @ts-expect-error: an action cannot see a job's state in the transaction that cancels it.
+      inComponent.cancelRateLimited(bareAction, job),
+      // @ts-expect-error: a query has no runMutation.
+      inComponent.rateLimitAll(bareQuery, [{ name: "signUp" }]),
+      // @ts-expect-error: no such option.
+      inComponent.sweepRateLimits(bareMutation, { nxet: next }),
+    ]);
+  });
+
+  it("know names and keys, in each request of several", () => {
+    const list: { name: "send"; key: string }[] = [];
+    compiled(() => [
+      inTables.rateLimitAll(mutation, list),
+      inTables.rateLimitAll(mutation, []),
+      inTables.rateLimitAll(mutation, [{ name: "either" }, { name: "either", key: "a", reserve: true }]),
+      inTables.rateLimitAll(mutation, [{ name: "inline", config }]),
+      // @ts-expect-error: no such limit.
+      inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sendd", key: "a" }]),
+      // @ts-expect-error: the key is missing.
+      inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "send" }]),
+      // @ts-expect-error: one bucket for all.
+      inTables.checkRateLimitAll(query, [{ name: "signUp", key: "a" }]),
+      // @ts-expect-error: it is said once, for all of them.
+      inTables.rateLimitAll(mutation, [{ name: "signUp", throws: true }]),
+      // @ts-expect-error: no such option.
+      inTables.rateLimitAll(mutation, [{ name: "signUp" }], { throw: true }),
+      // @ts-expect-error: the key is missing.
+      inTables.adjustRateLimit(mutation, { name: "send", count: 1 }),
+      // @ts-expect-error: the count is missing.
+      inTables.adjustRateLimit(mutation, { name: "signUp" }),
+      // @ts-expect-error: the key is missing.
+      inTables.scheduleRateLimited(mutation, { name: "send" }, now),
+      // @ts-expect-error: a job always reserves.
+      inTables.scheduleRateLimited(mutation, { name: "signUp", reserve: true }, now),
+      // @ts-expect-error: no such limit.
+      inTables.listRateLimits(query, { name: "sendd" }),
+      // @ts-expect-error: a cursor is a string; null is the end.
+      inTables.listRateLimits(query, { name: "send", cursor: null }),
+    ]);
+  });
+
+  it("know the scheduled function's arguments", () => {
+    compiled(() => [
+      // @ts-expect-error: the arguments are missing.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, send),
+      // @ts-expect-error: another type.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, send, { to: 5 }),
+      // @ts-expect-error: another name.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, send, { too: "b" }),
+      // @ts-expect-error: a query cannot be scheduled.
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, lookAt, { to: "b" }),
+    ]);
+  });
+
+  it("a handle is what its validator says, and fits into a document", () => {
+    expectTypeOf<Infer<typeof vRateLimitedJob>>().toEqualTypeOf<RateLimitedJob>();
+    expectTypeOf<RateLimitedJob["id"]>().toEqualTypeOf<GenericId<"_scheduled_functions">>();
+    expectTypeOf(inTables.listRateLimits).returns.resolves.toEqualTypeOf<RateLimitPage>();
+    expectTypeOf(inTables.sweepRateLimits).returns.resolves.toEqualTypeOf<SweepResult>();
+    expectTypeOf<Infer<typeof vRateLimitPage>>().toEqualTypeOf<RateLimitPage>();
+    expectTypeOf<Infer<typeof vSweepResult>>().toEqualTypeOf<SweepResult>();
+  });
+
+  it("their free forms need a config in each call", () => {
+    compiled(() => [
+      rateLimitAll(mutation, [{ name: "a", config }]),
+      rateLimitAll(bareAction, [{ name: "a", config }], { component, throws: true }),
+      checkRateLimitAll(query, [{ name: "a", config }]),
+      checkRateLimitAll(bareQuery, [{ name: "a", config }], { component }),
+      adjustRateLimit(mutation, { name: "a", config, count: 1 }),
+      adjustRateLimit(bareAction, { name: "a", config, count: 1, component }),
+      scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
+      scheduleRateLimited(bareMutation, { name: "a", config, component }, now),
+      cancelRateLimited(mutation, job),
+      cancelRateLimited(bareMutation, job, { component }),
+      listRateLimits(query, { name: "a", config }),
+      listRateLimits(bareQuery, { name: "a", config, component }),
+      // @ts-expect-error: the config is missing.
+      rateLimitAll(mutation, [{ name: "a" }]),
+      // @ts-expect-error: the schema has no such table.
+      rateLimitAll(bareMutation, [{ name: "a", config }]),
+      // @ts-expect-error: the config is missing.
+      scheduleRateLimited(mutation, { name: "a" }, now),
+      // @ts-expect-error: the schema has no such table.
+      cancelRateLimited(bareMutation, job),
+      // @ts-expect-error: the config is missing.
+      listRateLimits(query, { name: "a" }),
+    ]);
+  });
+});
+
+describe("the types know the limits", () => {
+  it("a misspelt name does not compile: it would need a config", () => {
+    compiled(() => [
+      // @ts-expect-error: no such limit.
+      inTables.rateLimit(mutation, { name: "sendd", key: "a" }),
+      // @ts-expect-error: no such limit.
+      inComponent.checkRateLimit(mutation, { name: "signup" }),
+      // @ts-expect-error: no such limit.
+      inTables.getRateLimit(mutation, { name: "toString" }),
+      // @ts-expect-error: no such limit.
+      inTables.resetRateLimit(mutation, { name: "sendd", key: "a" }),
+      // @ts-expect-error: any string may be none of them.
+      inTables.rateLimit(mutation, { name: anyName, key: "a" }),
+      // @ts-expect-error: the name is missing.
+      inTables.rateLimit(mutation, { key: "a" }),
+    ]);
+  });
+
+  it("an inline limit has any name and a config; a defined one may have another config", () => {
+    compiled(() => [
+      inTables.rateLimit(mutation, { name: "inline", config }),
+      inTables.rateLimit(mutation, { name: "inline", key: "a", config }),
+      inTables.rateLimit(mutation, { name: anyName, key: "a", config }),
+      inComponent.checkRateLimit(query, { name: "inline", key: "a", config }),
+      inTables.rateLimit(mutation, { name: "send", key: "a", config }),
+      inTables.resetRateLimit(mutation, { name: "inline", key: "a", config }),
+      // @ts-expect-error: another config changes nothing about the key.
+      inTables.rateLimit(mutation, { name: "send", config }),
+    ]);
+  });
+
+  it("keyed: true requires a key, false forbids one, absent allows both", () => {
+    const maybe = undefined as string | undefined;
+    compiled(() => [
+      inTables.rateLimit(mutation, { name: "send", key: "a" }),
+      // @ts-expect-error: the key is missing.
+      inTables.rateLimit(mutation, { name: "send" }),
+      // @ts-expect-error: a missing user id must not become one bucket for everybody.
+      inTables.rateLimit(mutation, { name: "send", key: undefined }),
+      // @ts-expect-error: nor a user id that may be missing.
+      inComponent.rateLimit(mutation, { name: "send", key: maybe }),
+      // @ts-expect-error: the key is missing.
+      inTables.resetRateLimit(mutation, { name: "send" }),
+      // @ts-expect-error: the key is missing.
+      inTables.getRateLimit(mutation, { name: "send" }),
+      // @ts-expect-error: a number is no key.
+      inTables.rateLimit(mutation, { name: "send", key: 7 }),
+
+      inTables.rateLimit(mutation, { name: "signUp" }),
+      // @ts-expect-error: one bucket for all.
+      inTables.rateLimit(mutation, { name: "signUp", key: "a" }),
+      // @ts-expect-error: one bucket for all.
+      inComponent.checkRateLimit(query, { name: "signUp", key: maybe }),
+
+      inTables.rateLimit(mutation, { name: "either" }),
+      inTables.rateLimit(mutation, { name: "either", key: "a" }),
+      inTables.rateLimit(mutation, { name: "either", key: maybe }),
+      // @ts-expect-error: null is no key.
+      inTables.rateLimit(mutation, { name: "either", key: null }),
+    ]);
+  });
+
+  it("unknown arguments and wrong types do not compile", () => {
+    compiled(() => [
+      inTables.rateLimit(mutation, { name: "signUp", count: 2, reserve: true, throws: true }),
+      // @ts-expect-error: no such argument.
+      inTables.rateLimit(mutation, { name: "signUp", cuont: 2 }),
+      // @ts-expect-error: no such argument.
+      inComponent.rateLimit(mutation, { name: "signUp", cuont: 2 }),
+      // @ts-expect-error: a count is a number.
+      inTables.rateLimit(mutation, { name: "signUp", count: "2" }),
+      // @ts-expect-error: reserve is a boolean.
+      inTables.rateLimit(mutation, { name: "signUp", reserve: "yes" }),
+      // @ts-expect-error: nothing is consumed by a get.
+      inTables.getRateLimit(mutation, { name: "signUp", count: 2 }),
+      // @ts-expect-error: nothing is consumed by a reset.
+      inTables.resetRateLimit(mutation, { name: "signUp", count: 2 }),
+      // @ts-expect-error: a limit defined inline has no `keyed`.
+      inTables.rateLimit(mutation, { name: "inline", key: "a", config: { ...config, keyed: true } }),
+    ]);
+  });
+
+  it("unknown config fields do not compile, nor does a start on a token bucket", () => {
+    compiled(() => [
+      // @ts-expect-error: no such field.
+      defineRateLimits({ a: { kind: "token bucket", rate: 1, period: MINUTE, burst: 3 } }),
+      // @ts-expect-error: no such field.
+      defineRateLimits({ a: { kind: "token bucket", rate: 1, period: MINUTE, burst: 3 } }, { component }),
+      // @ts-expect-error: only windows start somewhere.
+      defineRateLimits({ a: { kind: "token bucket", rate: 1, period: MINUTE, start: 0 } }),
+      // @ts-expect-error: no such kind.
+      defineRateLimits({ a: { kind: "leaky bucket", rate: 1, period: MINUTE } }),
+      // @ts-expect-error: the period is missing.
+      defineRateLimits({ a: { kind: "fixed window", rate: 1 } }),
+      // @ts-expect-error: shards are a number or "auto".
+      defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, shards: "many" } }),
+      // @ts-expect-error: no such field, inline.
+      inTables.rateLimit(mutation, { name: "inline", config: { ...config, burst: 3 } }),
+      // @ts-expect-error: only windows start somewhere, inline.
+      rateLimit(mutation, { name: "inline", config: { kind: "token bucket", rate: 1, period: MINUTE, start: 0 } }),
+      defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, start: 0, shards: "auto", keyed: true } }),
+    ]);
+  });
+
+  it("the name's type keeps the literal union, for autocompletion", () => {
+    type Name = Parameters<typeof inTables.rateLimit>[1]["name"];
+    expectTypeOf<Extract<Name, keyof typeof definitions>>().toEqualTypeOf<"send" | "signUp" | "either">();
+    type ResetName = Parameters<typeof inComponent.resetRateLimit>[1]["name"];
+    expectTypeOf<Extract<ResetName, keyof typeof definitions>>().toEqualTypeOf<"send" | "signUp" | "either">();
+  });
+});
+
+describe("the free forms", () => {
+  it("work on tables with a ctx that has the table", () => {
+    compiled(() => [
+      rateLimit(mutation, { name: "a", config }),
+      checkRateLimit(query, { name: "a", key: "k", count: 2, config }),
+      getRateLimit(query, { name: "a", config }),
+      resetRateLimit(mutation, { name: "a", key: "k" }),
+      // @ts-expect-error: a query cannot write.
+      rateLimit(query, { name: "a", config }),
+      // @ts-expect-error: the schema has no such table.
+      rateLimit(bareMutation, { name: "a", config }),
+      // @ts-expect-error: the schema has no such table.
+      checkRateLimit(bareQuery, { name: "a", config }),
+      // @ts-expect-error: the schema has no such table.
+      getRateLimit(bareQuery, { name: "a", config }),
+      // @ts-expect-error: the schema has no such table.
+      resetRateLimit(bareMutation, { name: "a" }),
+      // @ts-expect-error: an action has no db.
+      rateLimit(action, { name: "a", config }),
+      // @ts-expect-error: the config is missing.
+      rateLimit(mutation, { name: "a" }),
+      // @ts-expect-error: no such argument.
+      rateLimit(mutation, { name: "a", config, cuont: 2 }),
+    ]);
+  });
+
+  it("work in the component with any ctx that can call it", () => {
+    compiled(() => [
+      rateLimit(bareMutation, { name: "a", config, component }),
+      rateLimit(bareAction, { name: "a", config, component }),
+      checkRateLimit(bareQuery, { name: "a", config, component }),
+      checkRateLimit(bareAction, { name: "a", config, component }),
+      getRateLimit(bareQuery, { name: "a", config, component }),
+      resetRateLimit(bareAction, { name: "a", component }),
+      // @ts-expect-error: a query has no runMutation.
+      rateLimit(bareQuery, { name: "a", config, component }),
+      // @ts-expect-error: a query has no runMutation.
+      resetRateLimit(bareQuery, { name: "a", component }),
+      // @ts-expect-error: the config is missing.
+      rateLimit(bareMutation, { name: "a", component }),
+    ]);
+  });
+});
+
+describe("the answers narrow", () => {
+  it("a status has a number to wait for when it is a denial", () => {
+    const status = { ok: false, retryAt: 1, remaining: 0, resetAt: 2 } as RateLimitStatus;
+    expectTypeOf(status.retryAt).toEqualTypeOf<number | undefined>();
+    if (status.ok) {
+      expectTypeOf(status.retryAt).toEqualTypeOf<number | undefined>();
+      expect.unreachable();
+    } else {
+      expectTypeOf(status.retryAt).toEqualTypeOf<number>();
+      expect(status.retryAt).toBe(1);
+    }
+    expectTypeOf(inTables.rateLimit).returns.resolves.toEqualTypeOf<RateLimitStatus>();
+    expectTypeOf(inComponent.getRateLimit).returns.resolves.toEqualTypeOf<RateLimitSnapshot>();
+    expectTypeOf(inComponent.resetRateLimit).returns.resolves.toEqualTypeOf<null>();
+  });
+
+  it("an unknown error becomes one with typed data", () => {
+    const error: unknown = new Error("other");
+    if (isRateLimitError(error)) {
+      expectTypeOf(error.data).toEqualTypeOf<{ kind: "RateLimited"; name: string; key?: string; retryAt: number }>();
+      expectTypeOf(error).toExtend<Error>();
+      expect.unreachable();
+    } else {
+      expectTypeOf(error).toBeUnknown();
+    }
+  });
+});

@@ -1,0 +1,162 @@
+import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { defineIn, homeNames, type MutationCtx, openBackend } from "../support/places.js";
+import { openBackendWithRows, readRows } from "../support/rows.js";
+import { NOW, useClock } from "../support/jobs.js";
+
+useClock();
+
+const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
+
+describe.each(homeNames)("in the %s home", (home) => {
+  const limits = defineIn(home, {
+    llm: config,
+    window: { ...config, kind: "fixed window", start: 0 },
+    small: { ...config, maxReserved: 0 },
+    hot: { kind: "token bucket", rate: 100, period: 1000, shards: 8 },
+  });
+  const { rateLimit, adjustRateLimit, getRateLimit, checkRateLimit } = limits;
+
+  it("a charge takes tokens without asking, and the status says when the debt will be paid", async () => {
+    const t = openBackend();
+    await t.mutation(async (ctx) => {
+      expect(await adjustRateLimit(ctx, { name: "llm", count: 4 })).toEqual({
+        ok: true,
+        remaining: 6,
+        resetAt: NOW + 400,
+      });
+      expect(await adjustRateLimit(ctx, { name: "llm", count: 10 })).toEqual({
+        ok: true,
+        retryAt: NOW + 400,
+        remaining: 0,
+        resetAt: NOW + 1400,
+      });
+    });
+  });
+
+  it("a charge goes beyond maxReserved, and then everything waits", async () => {
+    const t = openBackend();
+    await t.mutation(async (ctx) => {
+      expect(await adjustRateLimit(ctx, { name: "small", count: 100 })).toMatchObject({
+        ok: true,
+        retryAt: NOW + 9000,
+      });
+      expect(await rateLimit(ctx, { name: "small" })).toMatchObject({ ok: false, retryAt: NOW + 9100 });
+    });
+  });
+
+  it("a charge of a fixed window is paid by the windows to come", async () => {
+    const t = openBackend();
+    const status = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "window", count: 25 }));
+    expect(await status).toMatchObject({ ok: true, retryAt: NOW + 2000, resetAt: NOW + 1000 });
+  });
+
+  it("a negative count gives tokens back, never above the capacity", async () => {
+    const t = openBackend();
+    await t.mutation(async (ctx) => {
+      await rateLimit(ctx, { name: "llm", count: 8 });
+      expect(await adjustRateLimit(ctx, { name: "llm", count: -5 })).toEqual({
+        ok: true,
+        remaining: 7,
+        resetAt: NOW + 300,
+      });
+      expect(await adjustRateLimit(ctx, { name: "llm", count: -100 })).toEqual({
+        ok: true,
+        remaining: 10,
+        resetAt: NOW,
+      });
+      expect(await getRateLimit(ctx, { name: "llm" })).toMatchObject({ value: 10 });
+    });
+  });
+
+  it("giving back to a full bucket writes nothing, and so does an adjustment by 0", async () => {
+    const t = openBackendWithRows();
+    await t.mutation(async (ctx) => {
+      for (const name of ["llm", "window", "hot"]) {
+        for (const count of [-1, -0, 0]) {
+          expect(await adjustRateLimit(ctx, { name, count })).toMatchObject({
+            ok: true,
+            remaining: name === "hot" ? 100 : 10,
+          });
+        }
+      }
+    });
+    expect(await readRows(t, home)).toEqual([]);
+  });
+
+  it("an adjustment by 0 says when the debt will be paid", async () => {
+    const t = openBackend();
+    await t.mutation(async (ctx) => {
+      await rateLimit(ctx, { name: "llm", count: 15, reserve: true });
+      expect(await adjustRateLimit(ctx, { name: "llm", count: 0 })).toMatchObject({ ok: true, retryAt: NOW + 500 });
+      expect(await adjustRateLimit(ctx, { name: "llm", count: -2 })).toMatchObject({ ok: true, retryAt: NOW + 300 });
+    });
+  });
+
+  it("an estimate and its settlement come to the same as the true count, a moment later too", async () => {
+    const [settled, exact] = [openBackend(), openBackend()];
+    await settled.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 9 }));
+    await exact.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 3.5 }));
+    vi.setSystemTime(NOW + 30);
+    await settled.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: 3.5 - 9 }));
+    const left = (t: typeof settled) => t.query(async (ctx) => await checkRateLimit(ctx, { name: "llm" }));
+    expect(await left(settled)).toEqual(await left(exact));
+  });
+
+  it("a debt beyond what can be counted is refused, and nothing is written", async () => {
+    const t = openBackendWithRows();
+    const charge = (count: number) => t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count }));
+    await charge(1e7);
+    const before = await readRows(t, home);
+    await expect(charge(1e6)).rejects.toThrow(
+      'Rate limit "llm": count 1000000 cannot be charged: too much is owed already.',
+    );
+    for (const count of [1.1e7, 1e12]) {
+      const problem = `Rate limit "llm": count ${count} can never be paid: a limit like this can owe at most 10995116.`;
+      await expect(charge(count)).rejects.toThrow(problem);
+    }
+    expect(await readRows(t, home)).toEqual(before);
+    const all = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: -1e12 }));
+    expect(await all).toEqual({ ok: true, remaining: 10, resetAt: NOW });
+  });
+
+  it("on shards: what is given back finds room wherever it is", async () => {
+    const t = openBackend();
+    const left = async (ctx: MutationCtx) => (await getRateLimit(ctx, { name: "hot" })).value;
+    await t.mutation(async (ctx) => {
+      await rateLimit(ctx, { name: "hot", count: 100 });
+      expect(await adjustRateLimit(ctx, { name: "hot", count: -100 })).toMatchObject({ ok: true, remaining: 100 });
+      expect(await left(ctx)).toBe(100);
+      for (let i = 0; i < 7; i++) await rateLimit(ctx, { name: "hot" });
+      for (let i = 0; i < 7; i++) await adjustRateLimit(ctx, { name: "hot", count: -1 });
+      expect(await left(ctx)).toBe(100);
+    });
+  });
+
+  it("on shards: charges and returns keep count of every token, whatever the number of shards at the time", async () => {
+    const operation = fc.record({
+      shards: fc.constantFrom(1, 2, 4, 8, 16),
+      count: fc.integer({ min: -40_000, max: 40_000 }).map((thousandths) => thousandths / 1000),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { maxLength: 12 }), async (operations) => {
+        const t = openBackend();
+        await t.mutation(async (ctx) => {
+          // Far from full, so that no shard is ever too small for what comes back to it.
+          let thousandths = 1_000_000 - 500_000;
+          const wide = (shards: number) =>
+            ({ name: "wide", config: { kind: "token bucket", rate: 1000, period: 1000, shards } }) as const;
+          await rateLimit(ctx, { ...wide(1), count: 500 });
+          for (const { shards, count } of operations) {
+            await adjustRateLimit(ctx, { ...wide(shards), count });
+            thousandths -= Math.round(count * 1000);
+            const { value } = await getRateLimit(ctx, wide(shards));
+            expect(value).toBe(thousandths / 1000);
+          }
+        });
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,187 @@
+import { listRateLimits, type RateLimitConfig } from "convex-rate-limits";
+import { describe, expect, it, vi } from "vitest";
+import { type Backend, component, defineIn, homeNames } from "../support/places.js";
+import { insertRow, insertRows, openBackendWithRows, type StoredRow } from "../support/rows.js";
+import { NOW, useClock } from "../support/jobs.js";
+
+useClock();
+
+const send: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
+
+describe.each(homeNames)("in the %s home", (home) => {
+  const {
+    rateLimit,
+    checkRateLimit,
+    listRateLimits: list,
+    getRateLimit,
+  } = defineIn(home, {
+    send,
+    spaced: { ...send, capacity: 0 },
+    window: { kind: "fixed window", rate: 5, period: 60_000 },
+    hot: { kind: "token bucket", rate: 64, period: 60_000, shards: 8 },
+  });
+  type Args = Parameters<typeof list>[1];
+  const page = (t: Backend, args: Args) => t.query(async (ctx) => await list(ctx, args));
+  /** All keys, page by page, and the length of each page. */
+  async function walk(t: Backend, args: Args) {
+    const keys: (string | undefined)[] = [];
+    const lengths: number[] = [];
+    for (let cursor: string | undefined | null; cursor !== null;) {
+      const answer = await page(t, cursor === undefined ? args : { ...args, cursor });
+      keys.push(...answer.page.map(({ key }) => key));
+      lengths.push(answer.page.length);
+      cursor = answer.cursor;
+    }
+    return { keys, lengths };
+  }
+  const use = (t: Backend, name: string, counts: Record<string, number>) =>
+    t.mutation(async (ctx) => {
+      for (const [key, count] of Object.entries(counts)) await rateLimit(ctx, { name, key, count, reserve: true });
+    });
+
+  it("a limit that was never used has an empty page, and it is the last", async () => {
+    const t = openBackendWithRows();
+    expect(await page(t, { name: "send" })).toEqual({ page: [], cursor: null });
+  });
+
+  it("each key has its value and what a check would say now, the bucket without a key first", async () => {
+    const t = openBackendWithRows();
+    await use(t, "send", { b: 5, a: 2, c: 7 });
+    await use(t, "window", { a: 5 });
+    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
+    vi.setSystemTime(NOW + 100);
+    const { page: entries, cursor } = await page(t, { name: "send" });
+    expect(cursor).toBeNull();
+    expect(entries.map(({ key, value }) => [key, value])).toEqual([
+      [undefined, 4.5],
+      ["a", 3.5],
+      ["b", 0.5],
+      ["c", -1.5],
+    ]);
+    for (const entry of entries) {
+      const { key } = entry;
+      expect(entry).toMatchObject(await t.query(async (ctx) => await checkRateLimit(ctx, { name: "send", key })));
+    }
+    expect(entries[3]).toMatchObject({ ok: false, retryAt: NOW + 600, remaining: 0, resetAt: NOW + 1400 });
+  });
+
+  it("pages end where they were asked to, and the next ones go on there", async () => {
+    const t = openBackendWithRows();
+    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
+    await use(t, "send", { a: 1, b: 1, c: 1, d: 1 });
+    for (const limit of [1, 2, 3]) {
+      const { keys } = await walk(t, { name: "send", limit });
+      expect(keys).toEqual([undefined, "a", "b", "c", "d"]);
+    }
+    const first = await page(t, { name: "send", limit: 1 });
+    expect(first.page).toMatchObject([{ value: 4 }]);
+    expect(first.cursor).not.toBeNull();
+  });
+
+  it("onlyLimited leaves out whom one more token would be given", async () => {
+    const t = openBackendWithRows();
+    await use(t, "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 });
+    expect((await walk(t, { name: "send", onlyLimited: true })).keys).toEqual(["b", "c", "e"]);
+    vi.setSystemTime(NOW + 100);
+    expect((await walk(t, { name: "send", onlyLimited: true, limit: 1 })).keys).toEqual(["b", "e"]);
+  });
+
+  it("of a limit without capacity, those are limited who owe", async () => {
+    const t = openBackendWithRows();
+    await use(t, "spaced", { a: 1, b: 2 });
+    vi.setSystemTime(NOW + 200);
+    expect((await walk(t, { name: "spaced", onlyLimited: true })).keys).toEqual(["b"]);
+  });
+
+  it("the windows of each key are its own", async () => {
+    const t = openBackendWithRows();
+    await use(t, "window", { a: 5, b: 5 });
+    const { page: entries } = await page(t, { name: "window" });
+    const starts = entries.map(({ retryAt = 0 }) => retryAt);
+    expect(starts[0]).not.toBe(starts[1]);
+    for (const { key, retryAt } of entries) {
+      const checked = await t.query(async (ctx) => await checkRateLimit(ctx, { name: "window", key }));
+      expect(retryAt).toBe(checked.retryAt);
+    }
+  });
+
+  it("a sharded bucket is one entry, with all its shards in its value", async () => {
+    const t = openBackendWithRows();
+    await use(t, "hot", { a: 50, b: 64 });
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 9; i++) await rateLimit(ctx, { name: "hot", key: "a" });
+    });
+    const { page: entries } = await page(t, { name: "hot" });
+    expect(entries).toMatchObject([
+      { key: "a", value: 5, ok: true, remaining: 4 },
+      { key: "b", value: 0, ok: false },
+    ]);
+    const { value } = await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }));
+    expect(value).toBe(5);
+  });
+
+  it("thousands of rows are walked in pages of bounded work, and no key is cut in two or lost", async () => {
+    const t = openBackendWithRows();
+    const rows: StoredRow[] = [];
+    // Eight shards of one token each, so that 512 rows end in the middle of a key, the first one being short.
+    const key = (i: number) => `user ${String(i).padStart(4, "0")}`;
+    for (let i = 0; i < 300; i++) {
+      for (let shard = i === 0 ? 13 : 8; shard < 16; shard++) {
+        rows.push({ name: "hot", key: key(i), shard, value: i === 299 ? 0 : 1, ts: NOW });
+      }
+    }
+    await insertRows(t, home, rows);
+    const all = await walk(t, { name: "hot", limit: 1000 });
+    expect(all.keys).toEqual(rows.filter(({ shard }) => shard === 15).map((row) => row.key));
+    expect(all.lengths).toHaveLength(2);
+    // 2,048 rows at most are looked at for a page, so that a page may be empty before the last.
+    const limited = await walk(t, { name: "hot", onlyLimited: true });
+    expect(limited).toEqual({ keys: [key(299)], lengths: [0, 1] });
+    const { page: entries } = await page(t, { name: "hot", limit: 100 });
+    expect(new Set(entries.slice(1).map(({ value }) => value))).toEqual(new Set([8]));
+  });
+
+  it("a cursor that is none, or is of another limit, is refused", async () => {
+    const t = openBackendWithRows();
+    await use(t, "send", { a: 1, b: 1 });
+    const { cursor } = await page(t, { name: "send", limit: 1 });
+    const bad = ["", "a", "5", "null", "{}", "[]", "[5]", '["send",5]', '["send","a","b"]', "__proto__", '["sen'];
+    for (const text of bad) {
+      const problem = `Rate limit "send": cursor must be one that the page before returned, got ${JSON.stringify(text)}.`;
+      await expect(page(t, { name: "send", cursor: text }), text).rejects.toThrow(problem);
+    }
+    await expect(page(t, { name: "window", cursor: cursor ?? "" })).rejects.toThrow(
+      'Rate limit "window": cursor must be',
+    );
+  });
+
+  it("a row that makes no sense is an error that says so, not a gap", async () => {
+    const t = openBackendWithRows();
+    await insertRow(t, home, { name: "send", key: "a", shard: 1, value: NaN, ts: NOW });
+    await expect(page(t, { name: "send" })).rejects.toThrow("the stored state is unusable (value NaN");
+  });
+
+  it("two rows for one bucket are an error, as they are for a call", async () => {
+    const t = openBackendWithRows();
+    const row = { name: "send", key: "a", shard: 1, value: 1, ts: NOW };
+    await insertRows(t, home, [row, row]);
+    await expect(page(t, { name: "send" })).rejects.toThrow("the stored shards overlap at 1");
+  });
+
+  it("more rows than a bucket can have do not stop the walk: they are an error", async () => {
+    const t = openBackendWithRows();
+    const rows = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
+    await insertRows(t, home, rows);
+    await expect(page(t, { name: "send" })).rejects.toThrow("the stored shard 1000 is unusable");
+  });
+
+  it("the free form lists by the config in the call", async () => {
+    const t = openBackendWithRows();
+    await use(t, "send", { a: 5, b: 1 });
+    const args = { name: "send", config: { ...send, rate: 10, capacity: 20 }, onlyLimited: true };
+    const listed = await t.query(async (ctx) =>
+      home === "component" ? await listRateLimits(ctx, { ...args, component }) : await listRateLimits(ctx, args),
+    );
+    expect(listed).toMatchObject({ page: [{ key: "a", value: 0, retryAt: NOW + 100 }], cursor: null });
+  });
+});

@@ -1,0 +1,330 @@
+import { internalMutationGeneric, makeFunctionReference } from "convex/server";
+import { v } from "convex/values";
+import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { sweep as componentSweep } from "../../convex/sweep.js";
+import { deleteFull } from "../../src/operations/sweep.js";
+import { type AnyRateLimits, type Backend, defineIn, type HomeName, homeNames, type MutationCtx } from "../support/places.js";
+import { insertRow, insertRows, openBackendWithRows, readRows, type StoredRow } from "../support/rows.js";
+import { NOW, useClock } from "../support/jobs.js";
+
+useClock();
+
+const SETTLED = 60_000;
+const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
+type Options = Partial<Parameters<AnyRateLimits["sweepRateLimits"]>[1]>;
+
+/** A backend in which the sweep continues by itself, as an app's does. */
+function openSwept({ sweepRateLimits }: AnyRateLimits, options: Options = {}) {
+  const sweep = internalMutationGeneric({
+    args: { cursor: v.optional(v.string()) },
+    handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { ...options, cursor, next }),
+  });
+  const t = openBackendWithRows({ "./sweeps.ts": () => Promise.resolve({ sweep }) });
+  return {
+    t,
+    start: () => t.mutation(async (ctx) => await sweepRateLimits(ctx, { ...options, next })),
+    finish: async () => {
+      let batches = 0;
+      while (vi.getTimerCount() > 0) {
+        vi.advanceTimersByTime(0);
+        await t.finishInProgressScheduledFunctions();
+        batches++;
+      }
+      return batches;
+    },
+  };
+}
+
+const keysOf = async (t: Backend, home: HomeName) => (await readRows(t, home)).map(({ key }) => key);
+
+describe.each(homeNames)("in the %s home", (home) => {
+  const send: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 10 };
+  const limits = defineIn(home, {
+    send,
+    window: { kind: "fixed window", rate: 10, period: 1000, start: 0 },
+    spaced: { ...send, capacity: 0 },
+    hot: { kind: "token bucket", rate: 16, period: 16_000, shards: 4 },
+  });
+  const { rateLimit, adjustRateLimit, getRateLimit } = limits;
+  const sending = defineIn(home, { send });
+  const use = (t: Backend, name: string, key: string, count: number) =>
+    t.mutation(async (ctx) => await rateLimit(ctx, { name, key, count, reserve: true }));
+
+  it("there is nothing to do where there are no rows, or no limits", async () => {
+    const { t, start, finish } = openSwept(limits);
+    expect(await start()).toMatchObject({ deleted: 0 });
+    await finish();
+    expect(await openSwept(defineIn(home, {})).start()).toEqual({ deleted: 0, isDone: true });
+    expect(await readRows(t, home)).toEqual([]);
+  });
+
+  it("rows that have been full for a minute go, all others stay", async () => {
+    const { t, start, finish } = openSwept(limits);
+    await use(t, "send", "a", 3);
+    await use(t, "send", "b", 4);
+    await use(t, "send", "c", 40);
+    await use(t, "window", "a", 3);
+    await use(t, "spaced", "a", 2);
+    await use(t, "spaced", "b", 4);
+    vi.setSystemTime(NOW + 3000 + SETTLED - 1);
+    await start();
+    await finish();
+    expect((await readRows(t, home)).map(({ name, key }) => `${name} ${key}`)).toEqual([
+      "send a",
+      "send b",
+      "send c",
+      "spaced b",
+    ]);
+    vi.setSystemTime(NOW + 3000 + SETTLED);
+    await start();
+    await finish();
+    expect(await keysOf(t, home)).toEqual(["b", "c", "b"]);
+  });
+
+  it("a row that a clock ahead of ours has written stays until it is full by ours", async () => {
+    const { t, start, finish } = openSwept(limits);
+    await insertRow(t, home, { name: "send", key: "a", shard: 1, value: 9, ts: NOW + 5000 });
+    vi.setSystemTime(NOW + SETTLED);
+    await start();
+    await finish();
+    expect(await keysOf(t, home)).toEqual(["a"]);
+    vi.setSystemTime(NOW + SETTLED + 6000);
+    await start();
+    await finish();
+    expect(await keysOf(t, home)).toEqual([]);
+  });
+
+  it("servers whose clocks differ by less than a minute agree with a swept bucket and an unswept one", async () => {
+    const { t, start, finish } = openSwept(limits);
+    await use(t, "send", "a", 5);
+    vi.setSystemTime(NOW + 5000 + SETTLED);
+    const checks: RateLimitStatus[] = [];
+    const checkOnSlowServer = async () => {
+      vi.setSystemTime(NOW + 5000 + 1);
+      checks.push(
+        await t.query(async (ctx) => await limits.checkRateLimit(ctx, { name: "send", key: "a", count: 10 })),
+      );
+      vi.setSystemTime(NOW + 5000 + SETTLED);
+    };
+    await checkOnSlowServer();
+    await start();
+    await finish();
+    expect(await keysOf(t, home)).toEqual([]);
+    await checkOnSlowServer();
+    expect(checks[1]).toEqual(checks[0]);
+    expect(checks[0]).toMatchObject({ ok: true });
+  });
+
+  it("of a sharded bucket the full shards go, and it holds what it held", async () => {
+    const { t, start, finish } = openSwept(limits);
+    await use(t, "hot", "a", 16);
+    const before = await readRows(t, home);
+    expect(before).toHaveLength(4);
+    vi.setSystemTime(NOW + 16_000 + SETTLED);
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 6; i++) await rateLimit(ctx, { name: "hot", key: "a", count: 1 });
+    });
+    const held = async () => (await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }))).value;
+    const value = await held();
+    await start();
+    await finish();
+    const kept = await readRows(t, home);
+    expect(kept.length).toBeGreaterThan(0);
+    expect(kept.every((row) => row.value < 4)).toBe(true);
+    expect(await held()).toBe(value);
+    vi.setSystemTime(Date.now() + 16_000 + SETTLED);
+    await start();
+    await finish();
+    expect(await readRows(t, home)).toEqual([]);
+  });
+
+  it("a row must be full under every config that its limit is called with", async () => {
+    const pro: RateLimitConfig = { ...send, capacity: 100 };
+    const inline: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000 };
+    const { t, start, finish } = openSwept(limits, { configs: { send: [pro], inline: [inline], none: [] } });
+    await t.mutation(async (ctx) => {
+      await rateLimit(ctx, { name: "send", key: "free", count: 5 });
+      await rateLimit(ctx, { name: "send", key: "pro", count: 5, config: pro });
+      await rateLimit(ctx, { name: "inline", key: "a", config: inline });
+      await rateLimit(ctx, { name: "unknown", key: "a", config: inline });
+      await rateLimit(ctx, { name: "none", key: "a", config: inline });
+    });
+    vi.setSystemTime(NOW + 5000 + SETTLED);
+    await start();
+    await finish();
+    expect((await readRows(t, home)).map(({ name, key }) => `${name} ${key}`)).toEqual([
+      "send free",
+      "unknown a",
+      "none a",
+    ]);
+    vi.setSystemTime(NOW + 95_000 + SETTLED);
+    await start();
+    await finish();
+    expect(await readRows(t, home)).toHaveLength(2);
+  });
+
+  it("rows that make no sense stay, and go on denying", async () => {
+    const { t, start, finish } = openSwept(limits);
+    const bad = [
+      { value: NaN, ts: NOW, shard: 1 },
+      { value: 10, ts: -1, shard: 1 },
+      { value: 10, ts: NOW, shard: 1000 },
+    ];
+    for (const [i, fields] of bad.entries()) await insertRow(t, home, { name: "send", key: `${i}`, ...fields });
+    vi.setSystemTime(NOW + 1e9);
+    await start();
+    await finish();
+    expect(await keysOf(t, home)).toEqual(["0", "1", "2"]);
+    const ask = t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", key: "0" }));
+    await expect(ask).rejects.toThrow("nothing is let through");
+  });
+
+  it("thousands of rows go in batches of at most 512, each of which schedules the next", async () => {
+    const { t, start, finish } = openSwept(sending);
+    const rows: StoredRow[] = Array.from({ length: 1300 }, (_, i) => ({
+      name: "send",
+      key: `user ${i}`,
+      shard: 1,
+      value: i % 100 === 0 ? -1e6 : 1,
+      ts: NOW,
+    }));
+    await insertRows(t, home, rows);
+    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
+    vi.setSystemTime(NOW + 20_000 + SETTLED);
+    const first = await start();
+    expect(first.isDone).toBe(false);
+    expect(first.deleted).toBeGreaterThan(500);
+    expect(first.deleted).toBeLessThanOrEqual(512);
+    expect(await finish()).toBe(2);
+    expect((await keysOf(t, home)).sort()).toEqual(
+      rows
+        .filter((row) => row.value < 0)
+        .map(({ key }) => key)
+        .sort(),
+    );
+  });
+
+  it("more rows than a bucket can have do not stop the sweep", async () => {
+    const { t, start, finish } = openSwept(limits);
+    const many = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
+    await insertRows(t, home, [...many, { name: "send", key: "b", shard: 1, value: 1, ts: NOW }]);
+    vi.setSystemTime(NOW + 1e6);
+    await start();
+    expect(await finish()).toBeLessThan(10);
+    expect(new Set(await keysOf(t, home))).toEqual(new Set(["a"]));
+  });
+
+  it("writes nothing but the rows that it deletes: a row in use is never in its way", async () => {
+    const { t, start } = openSwept(sending);
+    await use(t, "send", "old", 1);
+    vi.setSystemTime(NOW + 1000 + SETTLED);
+    await use(t, "send", "hot", 1);
+    await t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "send", key: "hot", count: 2 }));
+    const hot = (await readRows(t, home)).filter(({ key }) => key === "hot");
+    const written = async () =>
+      await t.mutation(async (ctx) => {
+        const before = (await ctx.meta.getTransactionMetrics()).documentsWritten.used;
+        await sending.sweepRateLimits(ctx, { next });
+        return (await ctx.meta.getTransactionMetrics()).documentsWritten.used - before;
+      });
+    expect(await written()).toBe(1);
+    expect(await readRows(t, home)).toEqual(hot);
+    await start();
+    expect(await readRows(t, home)).toEqual(hot);
+  });
+
+  it("is invisible: with it and without it, every answer is the same", async () => {
+    const config = fc.record({
+      kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
+      rate: fc.integer({ min: 1, max: 20 }),
+      period: fc.integer({ min: 1, max: 5 }).map((seconds) => seconds * 1000),
+      capacity: fc.integer({ min: 0, max: 20 }),
+      maxReserved: fc.integer({ min: 20, max: 40 }),
+    });
+    const step = fc.record({
+      key: fc.constantFrom("a", "b"),
+      count: fc.integer({ min: 0, max: 20 }),
+      reserve: fc.boolean(),
+      waitMs: fc.oneof(fc.integer({ min: 0, max: 3000 }), fc.integer({ min: 0, max: 200_000 })),
+      sweep: fc.boolean(),
+    });
+    let deleted = 0;
+    await fc.assert(
+      fc.asyncProperty(config, fc.array(step, { maxLength: 25 }), async (any, steps) => {
+        vi.setSystemTime(NOW);
+        const one = defineIn(home, { any });
+        const [swept, unswept] = [openSwept(one), openBackendWithRows()];
+        for (const { waitMs, sweep, key, count, reserve } of steps) {
+          vi.setSystemTime(Date.now() + waitMs);
+          if (sweep) deleted += (await swept.start()).deleted;
+          if (!reserve && count > any.capacity) continue;
+          const ask = (t: Backend) =>
+            t.mutation(async (ctx) => await one.rateLimit(ctx, { name: "any", key, count, reserve }));
+          expect(await ask(swept.t)).toEqual(await ask(unswept));
+        }
+      }),
+      { numRuns: 300 },
+    );
+    expect(deleted).toBeGreaterThan(50);
+  });
+
+  it("refuses configs that are none, before it looks at anything", async () => {
+    const bad = [
+      [{ send: [{ ...send, rate: 0 }] }, "rate must be"],
+      [{ send: send as never }, "configs must be an array of configs"],
+      [{ send: [null as never] }, "config must be an object"],
+    ] as const;
+    for (const [configs, problem] of bad) {
+      await expect(openSwept(limits, { configs }).start()).rejects.toThrow(`Rate limit "send": ${problem}`);
+    }
+  });
+});
+
+describe("in the tables home", () => {
+  it("a cursor that no batch returned is refused", async () => {
+    const limits = defineIn("tables", { send: { kind: "token bucket", rate: 1, period: 1000 } });
+    await expect(openSwept(limits, { cursor: "send" }).start()).rejects.toThrow(
+      "cursor must be one that the page before",
+    );
+  });
+
+  it("a cursor of a limit that is gone by now goes on with the next", async () => {
+    const limits = defineIn("tables", { b: { kind: "token bucket", rate: 1, period: 1000 } });
+    const { t, start } = openSwept(limits, { cursor: '["a","key"]' });
+    await insertRow(t, "tables", { name: "b", key: "a", shard: 1, value: 0, ts: NOW });
+    vi.setSystemTime(NOW + 1000 + SETTLED);
+    expect(await start()).toEqual({ deleted: 1, isDone: true });
+    const past = openSwept(limits, { cursor: '["c"]' });
+    expect(await past.start()).toEqual({ deleted: 0, isDone: true });
+  });
+});
+
+describe("in the component home", () => {
+  const targets = [{ name: "send", configs: [{ kind: "token bucket", rate: 1, period: 1000 } as const] }];
+
+  it("a batch is looked up in the stale snapshot, so that only what it deletes can conflict", async () => {
+    const asked: unknown[] = [];
+    const ctx = {
+      runQuery: (...call: unknown[]) => {
+        asked.push(call.slice(1));
+        return Promise.resolve({ rows: [], cursor: null });
+      },
+    };
+    const handler = (componentSweep as unknown as { _handler: (ctx: object, args: object) => Promise<unknown> })
+      ._handler;
+    expect(await handler(ctx, { targets })).toEqual({ deleted: 0, isDone: true });
+    expect(asked).toEqual([[{ targets }, { useStaleSnapshot: true }]]);
+  });
+
+  it("a row that was used or deleted since that look stays as it is", async () => {
+    const t = openBackendWithRows();
+    const found = ["used", "gone", "full"].map((key) => ({ name: "send", key, shard: 1 }));
+    await insertRow(t, "tables", { name: "send", key: "used", shard: 1, value: 0, ts: NOW + SETTLED });
+    await insertRow(t, "tables", { name: "send", key: "full", shard: 1, value: 0, ts: NOW });
+    vi.setSystemTime(NOW + 1000 + SETTLED);
+    expect(await t.mutation(async (ctx) => await deleteFull(ctx, targets, found))).toBe(1);
+    expect(await keysOf(t, "tables")).toEqual(["used"]);
+  });
+});
