@@ -1,7 +1,7 @@
 /** StrykerJS plants the faults and runs the tests that reach each; this says with what settings, and what to make of the results. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { type MutantResult, type PartialStrykerOptions } from "@stryker-mutator/api/core";
+import { type MutantResult } from "@stryker-mutator/api/core";
 import { Stryker } from "@stryker-mutator/core";
 
 interface Run {
@@ -14,27 +14,11 @@ interface Run {
 
 export async function withPlantedFaults({ mutate, tests, concurrency }: Run): Promise<MutantResult[]> {
   // A run within another run of the tests keeps its hands off that one's report and settings.
-  for (const name of Object.keys(process.env))
+  for (const name of Object.keys(process.env)) {
     if (/^(VITEST|COVERAGE)/.test(name)) Reflect.deleteProperty(process.env, name);
+  }
   if (tests !== undefined) process.env["MUTANTS_TESTS"] = tests;
-  const options = {
-    mutate: [...mutate],
-    testRunner: "vitest",
-    plugins: ["@stryker-mutator/vitest-runner"],
-    vitest: { configFile: "scripts/mutants/vitest.config.ts", related: false },
-    coverageAnalysis: "perTest",
-    // The texts of messages have tests of their own, and a regular expression is data.
-    mutator: { excludedMutations: ["StringLiteral", "Regex"] },
-    concurrency,
-    reporters: process.stdout.isTTY ? ["progress"] : ["progress-append-only"],
-    // Git and the checks leave out coverage/ already.
-    tempDirName: "coverage/mutants",
-    ignorePatterns: ["coverage", "dist", ".git"],
-    allowEmpty: true,
-    logLevel: "warn",
-  };
-  // As the configuration file would say it: the enum of log levels exists in types only.
-  return new Stryker(options as PartialStrykerOptions).runMutationTest();
+  return new Stryker({ configFile: "scripts/mutants/stryker.json", mutate: [...mutate], concurrency }).runMutationTest();
 }
 
 /** A fault that all tests passed with, or that no test reaches. */
