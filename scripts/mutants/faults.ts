@@ -18,7 +18,11 @@ export async function withPlantedFaults({ mutate, tests, concurrency }: Run): Pr
     if (/^(VITEST|COVERAGE)/.test(name)) Reflect.deleteProperty(process.env, name);
   }
   if (tests !== undefined) process.env["MUTANTS_TESTS"] = tests;
-  return new Stryker({ configFile: "scripts/mutants/stryker.json", mutate: [...mutate], concurrency }).runMutationTest();
+  return new Stryker({
+    configFile: "scripts/mutants/stryker.json",
+    mutate: [...mutate],
+    concurrency,
+  }).runMutationTest();
 }
 
 /** A fault that all tests passed with, or that no test reaches. */

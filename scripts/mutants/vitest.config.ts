@@ -18,6 +18,8 @@ export default {
   test: {
     ...base.test,
     include: [process.env["MUTANTS_TESTS"] ?? `test/{${FOLDERS.join(",")}}/**/*.test.ts`],
+    // The compiler and the longest scenarios say little about the engine, and each survivor waits for them.
+    exclude: [...(base.test?.exclude ?? []), "test/client/{autocompletion,types,jobs,liveQueries}.test.ts"],
     setupFiles: ["scripts/mutants/sameSeed.ts"],
     sequence: { sequencer: NearestFirst },
     reporters: ["default"],
