@@ -41,8 +41,8 @@ describe("windows of the calendar", () => {
   );
 
   it.each([
-    { of: "any zone", zones, years: fc.integer({ min: 1970, max: 2060 }), numRuns: 40 },
-    { of: "unusual zones", zones: unusualZones, years: fc.integer({ min: 1970, max: 2025 }), numRuns: 60 },
+    { of: "any zone", zones, years: fc.integer({ min: 1970, max: 2060 }), numRuns: 20 },
+    { of: "unusual zones", zones: unusualZones, years: fc.integer({ min: 1970, max: 2025 }), numRuns: 30 },
     {
       of: "Samoa and Tokelau",
       zones: fc.constantFrom("Pacific/Apia", "Pacific/Fakaofo"),
@@ -55,7 +55,7 @@ describe("windows of the calendar", () => {
       years: fc.constant(1994),
       numRuns: 6,
     },
-    { of: "Kwajalein", zones: fc.constant("Pacific/Kwajalein"), years: fc.constant(1993), numRuns: 3 },
+    { of: "Kwajalein", zones: fc.constant("Pacific/Kwajalein"), years: fc.constant(1993), numRuns: 2 },
   ])("start where a walk through a year of $of finds that they start", ({ zones, years, numRuns }) => {
     const anchors = fc.record({ day: anchorsOf("day"), week: anchorsOf("week"), month: anchorsOf("month") });
     fc.assert(
@@ -118,6 +118,12 @@ describe("windows of the calendar", () => {
     expect(startAt("month")).toBe("2024-07-01T00:00:00.000Z");
     expect(startAt("week")).toBe("2024-07-15T00:00:00.000Z");
     expect(startAt("day")).toBe("2024-07-18T00:00:00.000Z");
+  });
+
+  it("go by the offset with which 1970 began, before 1970", () => {
+    // London kept summer time from 1968 to 1971; before that, its winters were on UTC.
+    const { windowAt, startOf } = calendarOf("day", "Europe/London", 0);
+    expect(new Date(startOf(windowAt(Date.parse("1965-01-15T12:00Z")))).toISOString()).toBe("1965-01-14T23:00:00.000Z");
   });
 
   it("are cut off at the end of time, and no moment makes them run on", () => {
