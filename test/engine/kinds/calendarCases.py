@@ -45,6 +45,7 @@ CASES = [
     ("day", "America/Havana", 0, "2024-03-09", 3, "midnight is skipped"),
     ("day", "America/Havana", 0, "2024-11-02", 3, "back from 01:00 to 00:00: midnight comes twice"),
     ("day", "America/Boa_Vista", 0, "2000-10-06", 11, "summer time of one week, the shortest since 1970"),
+    ("day", "America/Boa_Vista", 720, "2000-10-06", 11, "the same, from noon to noon"),
     ("day", "America/St_Johns", 0, "2006-04-01", 3, "forward from 00:01 to 01:01"),
     ("day", "America/St_Johns", 0, "2006-10-28", 4, "back from 00:01 to 23:01 of the day before"),
     ("day", "America/St_Johns", 0, "1988-04-02", 3, "two hours forward, from 00:01 to 02:01"),
