@@ -38,8 +38,8 @@ export const timeZoneOf: (name: string) => TimeZone = remembering((name) => {
     // No zone is a day away from UTC, and no two changes of one zone's clocks since 1970 are less than six days apart.
     const before = offsetAt(local - DAY_MS);
     const after = offsetAt(local + DAY_MS);
-    if (before === after || offsetAt(local - before) === before) return local - before;
-    if (offsetAt(local - after) === after) return local - after;
+    if (offsetAt(local - before) === before) return local - before;
+    // The change is over by then, or `local` is skipped and the change is the next one.
     return firstSecond(local - after, (moment) => offsetAt(moment) === after);
   });
   return { firstAt, dateLine: dateLineOf(offsetAt) };
@@ -49,7 +49,7 @@ export const timeZoneOf: (name: string) => TimeZone = remembering((name) => {
 function dateLineOf(offsetAt: (moment: number) => number): TimeZone["dateLine"] {
   const crossed = (moment: number) => offsetAt(moment) - offsetAt(0) > DAY_MS / 2;
   const crossing = crossed(END_OF_TIME) ? firstSecond(0, crossed) : 0;
-  return { left: crossing + offsetAt(crossing - 1), reached: crossing + offsetAt(crossing) };
+  return { left: crossing + offsetAt(crossing - 1000), reached: crossing + offsetAt(crossing) };
 }
 
 /** Clocks change on whole seconds. */
@@ -57,7 +57,7 @@ function firstSecond(from: number, holds: (moment: number) => boolean): number {
   return 1000 * firstMoment(from / 1000, (second) => holds(1000 * second));
 }
 
-/** How far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
+/** How far the clocks of a zone are ahead of UTC at a whole second, in milliseconds. */
 function offsets(timeZone: string): (moment: number) => number {
   const clock = new Intl.DateTimeFormat("en-US", {
     timeZone,
@@ -72,7 +72,7 @@ function offsets(timeZone: string): (moment: number) => number {
     second: "numeric",
   });
   return (moment) => {
-    const second = 1000 * Math.floor(Math.min(END_OF_TIME, Math.max(0, moment)) / 1000);
+    const second = Math.min(END_OF_TIME, Math.max(0, moment));
     // "3/31/2024, 03:00:00". `formatToParts` says the same in three times the time.
     const [month, day, year, hours, minutes, seconds] = clock.format(second).split(/\D+/).map(Number) as ClockFace;
     const days = firstDayOf(12 * (year - 1970) + month - 1) + day - 1;
