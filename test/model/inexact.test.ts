@@ -80,7 +80,9 @@ describe("a limit that cannot be counted exactly", () => {
             expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
             if (status.retryAt === Number(LAST_MOMENT)) return;
             vi.setSystemTime(status.retryAt);
-            expect(await db.transaction((ctx) => checkRateLimit(ctx as never, { ...bucket, ...demand }))).toMatchObject({ ok: true });
+            expect(await db.transaction((ctx) => checkRateLimit(ctx as never, { ...bucket, ...demand }))).toMatchObject(
+              { ok: true },
+            );
           }
         }
       }),

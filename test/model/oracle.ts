@@ -123,8 +123,9 @@ function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllS
     granted = withBucket(granted, key, whole.after);
     if (reserve || impatient.length === same.length) return { state, answer: whole.answer };
     // What has its tokens now does not wait for what others reserve.
-    const { remaining, resetAt } = whole.answer;
-    return { state, answer: atOnce.answer.ok ? { ok: true, remaining, resetAt } : atOnce.answer };
+    const { ok, remaining, resetAt } = whole.answer;
+    const answer = ok ? { ok, remaining, resetAt } : whole.answer;
+    return { state, answer: atOnce.answer.ok ? answer : atOnce.answer };
   });
   const isGranted = expected.every(({ answer }) => answer.ok);
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];

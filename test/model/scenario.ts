@@ -83,7 +83,7 @@ function denominatorOf({ kind, rate, period }: ExactLimit): bigint {
   return over(rational(rate), rational(kind === "token bucket" ? period : 1)).denominator;
 }
 
-const portion = fc.oneof(
+const portion: fc.Arbitrary<Portion> = fc.oneof(
   { arbitrary: fc.constantFrom(1, 1, 1, 2, 3).map((tokens) => ({ tokens })), weight: 12 },
   { arbitrary: fc.constantFrom(0.5, 0.125, 0.001, 7, 20).map((tokens) => ({ tokens })), weight: 3 },
   { arbitrary: fc.constantFrom(1, 0.5, 0.25, 0.1).map((share) => ({ share })), weight: 9 },
@@ -102,7 +102,7 @@ export function countOf(limit: ExactLimit, portion: Portion, reserve: boolean, w
   return reserve && limit.kind === "sliding window" && count === 0 ? Math.min(1, size / ways) : count;
 }
 
-const key = fc.constantFrom(undefined, "alice", "alice", "bob");
+const key: fc.Arbitrary<string | undefined> = fc.constantFrom(undefined, "alice", "alice", "bob");
 const request = fc.record({ key, portion, reserve: fc.boolean() });
 const call = fc.oneof(
   { arbitrary: fc.record({ act: fc.constant("take" as const), throws: fc.boolean(), of: request }), weight: 40 },

@@ -23,7 +23,12 @@ export interface Stage {
 /** Parsed once: a hundred thousand operations use a few dozen limits. */
 const defined = new Map<string, Limits>();
 
-function definedOnce(define: (limits: RateLimitDefinitions) => Limits, place: string, limit: ExactLimit, shards: Shards): Limits {
+function definedOnce(
+  define: (limits: RateLimitDefinitions) => Limits,
+  place: string,
+  limit: ExactLimit,
+  shards: Shards,
+): Limits {
   const config = { ...limit, shards };
   const present = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
   const id = JSON.stringify([place, present]);
@@ -53,8 +58,7 @@ const nothing = internalMutationGeneric({ args: {}, handler: () => Promise.resol
 export function wholeStage(place: PlaceName): Stage {
   const t = openBackend({ "./jobs.ts": () => Promise.resolve({ run: nothing, sweep: nothing }) });
   return {
-    limits: (limit, shards) =>
-      definedOnce((limits) => defineIn(place, limits), `whole ${place}`, limit, shards),
+    limits: (limit, shards) => definedOnce((limits) => defineIn(place, limits), `whole ${place}`, limit, shards),
     mutation: (body) => t.mutation((ctx) => body(ctx as never)),
     finishJob: () => false,
   };

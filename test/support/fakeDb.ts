@@ -6,6 +6,8 @@
  * wait, all reads in one batch ahead of the writes, and each write as a batch of its own. So calls at once that do not take
  * turns all read the old rows.
  */
+import { type FunctionReference, getFunctionName } from "convex/server";
+
 interface Doc {
   readonly _id: string;
   readonly name: string;
@@ -29,12 +31,21 @@ const IDLE_TURNS = 12;
 const modules = import.meta.glob<Record<string, { _handler: Handler }>>("../../convex/*.ts", { eager: true });
 
 /** What `defineRateLimits` takes as `component` here: a reference is the handler itself. */
-export const fakeComponent: object = Object.fromEntries(
+export const fakeComponent: Record<string, Record<string, Handler>> = Object.fromEntries(
   Object.entries(modules).map(([path, module]) => [
     /(\w+)\.[\w.]+$/.exec(path)?.[1] ?? path,
     Object.fromEntries(Object.entries(module).map(([name, registered]) => [name, registered._handler])),
   ]),
 );
+
+/** The component's own functions refer to each other by name. */
+function handlerOf(reference: Handler | FunctionReference<"query" | "mutation">): Handler {
+  if (typeof reference === "function") return reference;
+  const [module = "", name = ""] = getFunctionName(reference).split(":");
+  const handler = fakeComponent[module]?.[name];
+  if (!handler) throw new Error(`the component has no function ${module}:${name}`);
+  return handler;
+}
 
 export class FakeDb {
   readonly #docs = new Map<string, Doc>();
@@ -68,16 +79,14 @@ export class FakeDb {
     if (this.#jobs.get(id) === "pending") this.#jobs.set(id, "success");
   }
 
-  #openCtx(): object {
-    const queue = new Queue();
-    const db = this.#openDb(queue);
+  /** What a function gets: a database of its own, and calls that run one after the other, each a transaction within its own. */
+  #openCtx(queue = new Queue()): object {
     let calls: Promise<unknown> = Promise.resolve();
-    // Calls into the component run one after the other, each as a transaction within the caller's, on a database of its own.
-    const call = (handler: Handler, args: object): Promise<unknown> => {
+    const call = (reference: Parameters<typeof handlerOf>[0], args: object): Promise<unknown> => {
       const result = calls.then(async () => {
         const savepoint = this.#undo.length;
         try {
-          return await handler({ db: this.#openDb(queue), runQuery: call, runMutation: call, scheduler }, args);
+          return await handlerOf(reference)(this.#openCtx(queue), args);
         } catch (error) {
           this.#undoTo(savepoint);
           throw error;
@@ -87,15 +96,12 @@ export class FakeDb {
       return result;
     };
     const schedule = (): Promise<string> => queue.add(true, () => this.#setJob(`job${++this.#ids}`, "pending"));
-    const scheduler = {
-      runAt: schedule,
-      runAfter: schedule,
-      cancel: (id: string) =>
-        queue.add(true, () => {
-          if (this.#jobs.get(id) === "pending") this.#setJob(id, "canceled");
-        }),
-    };
-    return { db, scheduler, runQuery: call, runMutation: call };
+    const cancel = (id: string): Promise<void> =>
+      queue.add(true, () => {
+        if (this.#jobs.get(id) === "pending") this.#setJob(id, "canceled");
+      });
+    const scheduler = { runAt: schedule, runAfter: schedule, cancel };
+    return { db: this.#openDb(queue), scheduler, runQuery: call, runMutation: call };
   }
 
   #openDb(queue: Queue): object {
@@ -104,8 +110,9 @@ export class FakeDb {
       get: (...path: string[]) => queue.add(false, () => this.#docs.get(path.at(-1) ?? "") ?? null),
       insert: (_table: string, fields: Omit<Doc, "_id">) =>
         queue.add(true, () => this.#set(`row${++this.#ids}`, fields)),
-      patch: (...[id, fields]: Tail) => queue.add(true, () => this.#set(id, { ...this.#existing(id), ...fields })),
-      replace: (...[id, fields]: Tail) => queue.add(true, () => this.#set(id, fields as Doc)),
+      patch: (_table: string, id: string, fields: Partial<Doc>) =>
+        queue.add(true, () => this.#set(id, { ...this.#existing(id), ...fields })),
+      replace: (_table: string, id: string, fields: Doc) => queue.add(true, () => this.#set(id, fields)),
       delete: (...path: string[]) => queue.add(true, () => this.#remove(path.at(-1) ?? "")),
       system: {
         get: (...path: string[]) =>
@@ -199,8 +206,6 @@ export class FakeDb {
     return doc;
   }
 }
-
-type Tail = [id: string, fields: Partial<Doc>];
 
 /** What a function has asked the database for and not got yet. */
 class Queue {
