@@ -5,7 +5,7 @@ import { type ExactLimit, sizeOf } from "./exact/config.js";
 import { type Exact, type Setting, UNTOUCHED } from "./oracle.js";
 import { countOf, type Intent, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
-import type { Shards, Stage } from "./stage.js";
+import type { Limits, Stage } from "./stage.js";
 
 export const T0 = Date.UTC(2026, 0, 1);
 /** Longer than any debt of a scenario takes to be paid. */
@@ -37,16 +37,9 @@ export async function play(stage: Stage, { plans, shards, inOrder, random, steps
     const calls = step.calls.flatMap((intent) => callsOf(intent, limit, jobs)).slice(0, 5);
     const setting: Setting = { limit, now, isWhole, finished };
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length]);
-    const before = await foresee(stage, limit, shards[0], calls, now);
-    const replies = await stage.mutation(async (ctx) => {
-      if (process.env["DEV_SERIAL"]) {
-        const out = [];
-        for (const [i, call] of calls.entries()) out.push(await make(limits(i), ctx, call, now));
-        return out;
-      }
-      return await Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now)));
-    });
-    const answered = calls.map((call, i) => ({ call, reply: replies[i] as Reply }));
+    const before = await foresee(stage, limits(0), calls, now);
+    const replies = await stage.mutation((ctx) => Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now))));
+    const answered = calls.map((call, i) => ({ call, reply: replies[i]! }));
     const next = someOrder(states, answered, setting);
     if (next.length === 0) {
       const problem = { at, plan: limit, shards, now, answered: answered.map(plain), exact: states.map(plain) };
@@ -63,35 +56,34 @@ export async function play(stage: Stage, { plans, shards, inOrder, random, steps
     }
     played += calls.length;
   }
-  await fillsUp(stage, plans[plan] as ExactLimit, shards, now + QUIET_MS);
+  const last = plans[plan]!;
+  await fillsUp(stage, stage.limits(last, shards.at(-1)), last, now + QUIET_MS);
   return played;
 }
 
 /** After a long quiet time every bucket is full: all of it can be taken at once, and then nothing more. */
-async function fillsUp(stage: Stage, limit: ExactLimit, shards: readonly Shards[], now: number): Promise<void> {
+async function fillsUp(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
   vi.setSystemTime(now);
   const size = sizeOf(limit);
-  for (const key of [undefined, "alice", "bob"]) {
-    for (const number of shards) {
+  const undone = stage.mutation(async (ctx) => {
+    for (const key of [undefined, "alice", "bob"]) {
       const take = { act: "take", key, count: size, reserve: false, throws: false } as const;
-      const limits = stage.limits(limit, number);
-      const check = await stage.mutation((ctx) => make(limits, ctx, { ...take, act: "check", count: 0 }, now));
-      expect(check).toMatchObject({ status: { ok: true, remaining: Math.floor(size) } });
-      const undone = stage.mutation(async (ctx) => {
-        expect(await make(limits, ctx, take, now)).toMatchObject({ status: { ok: true } });
-        expect(await make(limits, ctx, { ...take, count: 0.001 }, now)).toMatchObject({ status: { ok: false } });
-        throw new Undone("undone");
-      });
-      await expect(undone).rejects.toThrow("undone");
+      const full = { status: { ok: true, remaining: Math.floor(size) } };
+      expect(await make(limits, ctx, { ...take, act: "check", count: 0 }, now), "after a quiet time").toMatchObject(
+        full,
+      );
+      expect(await make(limits, ctx, take, now), "all of a full bucket").toMatchObject({ status: { ok: true } });
+      const more = await make(limits, ctx, { ...take, count: 0.001 }, now);
+      expect(more, "more than all").toMatchObject({ status: { ok: false } });
     }
-  }
+    throw new Undone("undone");
+  });
+  await expect(undone).rejects.toThrow("undone");
 }
 
 /** What a check and a snapshot say before a single call. */
-async function foresee(stage: Stage, limit: ExactLimit, shards: Shards, calls: readonly Call[], now: number) {
-  const [only] = calls;
-  if (only?.act !== "take" || calls.length > 1) return undefined;
-  const limits = stage.limits(limit, shards);
+async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly Call[], now: number) {
+  if (only?.act !== "take" || others.length > 0) return undefined;
   return await stage.mutation(async (ctx) => ({
     check: await make(limits, ctx, { ...only, act: "check" }, now),
     get: await make(limits, ctx, { ...only, act: "get" }, now),
@@ -104,7 +96,7 @@ function agree(before: { check: Reply; get: Reply } | undefined, answered: reado
   const { check, get } = before;
   if (check.is !== "status" || get.is !== "snapshot") throw new Error(`no status: ${JSON.stringify(before)}`);
   expect(get.status).toEqual(check.status);
-  const { call } = answered[0] as Answered;
+  const { call } = answered[0]!;
   if (reply.is !== "status" || call.act !== "take") return;
   // A check reads everything: it knows of every token that a call can find.
   if (reply.status.ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
@@ -117,7 +109,7 @@ function agree(before: { check: Reply; get: Reply } | undefined, answered: reado
 /** At `retryAt` the same call succeeds, whatever the rows that it draws. */
 async function waitsSuffice(
   stage: Stage,
-  limits: ReturnType<Stage["limits"]>,
+  limits: Limits,
   [first, ...others]: readonly Answered[],
   now: number,
 ): Promise<void> {

@@ -42,7 +42,7 @@ export function lightStage(place: PlaceName): Stage {
   const define = (limits: RateLimitDefinitions): Limits =>
     (place === "tables"
       ? defineRateLimits(limits)
-      : defineRateLimits(limits, { component: fakeComponent as never })) as Limits;
+      : defineRateLimits(limits, { component: fakeComponent as never }));
   return {
     limits: (limit, shards) => definedOnce(define, `light ${place}`, limit, shards),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),

@@ -113,7 +113,7 @@ export class FakeDb {
       patch: (_table: string, id: string, fields: Partial<Doc>) =>
         queue.add(true, () => this.#set(id, { ...this.#existing(id), ...fields })),
       replace: (_table: string, id: string, fields: Doc) => queue.add(true, () => this.#set(id, fields)),
-      delete: (...path: string[]) => queue.add(true, () => this.#remove(path.at(-1) ?? "")),
+      delete: (...path: string[]) => queue.add(true, () => { this.#remove(path.at(-1) ?? ""); }),
       system: {
         get: (...path: string[]) =>
           queue.add(false, () => {
@@ -218,7 +218,7 @@ class Queue {
         try {
           resolve(work());
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       };
       this.#waiting.push({ isWrite, run });
