@@ -6,7 +6,7 @@ import { type Case, COUNTS, flashCrowd, KINDS, load, PATTERNS, reservations, res
 import { type CaseResult, renderCase } from "./contention/tables.js";
 import { isProgram, parseChoices, parseNumbers, versionLine, versions } from "./report/commandLine.js";
 import type { Design, Shards } from "./simulator/design.js";
-import { type HomeName, ours } from "./simulator/ours.js";
+import { type PlaceName, ours } from "./simulator/ours.js";
 import { peer, peerAsynchronous } from "./simulator/peer.js";
 import { simulate } from "./simulator/simulation.js";
 
@@ -24,7 +24,7 @@ export interface ContentionOptions {
   readonly patterns: readonly (typeof PATTERNS)[number][];
   readonly designs: typeof DESIGNS;
   readonly libraries: readonly (typeof LIBRARIES)[number][];
-  readonly homes: readonly HomeName[];
+  readonly homes: readonly PlaceName[];
   readonly seconds: number;
   readonly probes: number;
   readonly seed: string;

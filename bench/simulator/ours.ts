@@ -8,16 +8,16 @@ import type { Component } from "./deployment.js";
 import type { Consume, Design, Shards } from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
-export type HomeName = "tables" | "component";
+export type PlaceName = "tables" | "component";
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
-const apps: Record<HomeName, Component> = {
+const apps: Record<PlaceName, Component> = {
   tables: { schema: defineSchema(rateLimitTables) },
   component: { children: { rateLimits: { schema: componentSchema, modules: { public: publicFunctions } } } },
 };
 
-export function ours(shards: Shards, home: HomeName = "tables"): Design {
+export function ours(shards: Shards, home: PlaceName = "tables"): Design {
   return {
     label: `ours ${shards}${home === "component" ? " (component)" : ""}`,
     library: "ours",
@@ -32,7 +32,7 @@ function configOf({ kind, start, ...config }: BucketConfig, shards: Shards): Rat
   return { kind, ...config, shards, ...(start === undefined ? {} : { start }) };
 }
 
-function consumeIn(home: HomeName, config: RateLimitConfig): Consume {
+function consumeIn(home: PlaceName, config: RateLimitConfig): Consume {
   const limits = { hot: config };
   // The simulated ctx has what the library uses of the real one; the types promise much more.
   if (home === "tables") {

@@ -14,7 +14,15 @@ import { isRateLimitError, rateLimit } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { component, defineIn, type HomeName, homeNames, type MutationCtx, openBackend, schema } from "../support/places.js";
+import {
+  component,
+  defineIn,
+  type PlaceName,
+  placeNames,
+  type MutationCtx,
+  openBackend,
+  schema,
+} from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 
@@ -32,7 +40,7 @@ const definitions = {
 const denied = { kind: "RateLimited", name: "send", retryAt: NOW + 500 };
 const deniedMine = { kind: "RateLimited", name: "mine", key: "a", retryAt: NOW + 1000 };
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const { rateLimit, checkRateLimit } = defineIn(home, definitions);
 
   /** A backend in which the two tokens of both limits are gone. */
@@ -102,7 +110,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 });
 
-describe.each(homeNames)("thrown by a registered function over the %s home, it is recognised by", (home) => {
+describe.each(placeNames)("thrown by a registered function over the %s home, it is recognised by", (home) => {
   const t = () => openApp(home);
   const expected = { kind: "RateLimited", name: "app", key: "user", retryAt: NOW + 1000 };
 
@@ -232,7 +240,7 @@ const send = makeFunctionReference<"mutation", Record<string, never>>("app:send"
 const sendTwice = makeFunctionReference<"action", Record<string, never>>("app:sendTwice");
 
 /** An app with registered functions: a mutation that may be denied, an action and an HTTP action that call it twice. */
-function openApp(home: HomeName) {
+function openApp(home: PlaceName) {
   const limits = defineIn(home, { app: { kind: "token bucket", rate: 1, period: 1000 } });
   const denialOfTwo = async (ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation">): Promise<unknown> => {
     await ctx.runMutation(send, {});

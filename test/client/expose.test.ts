@@ -12,13 +12,13 @@ import {
 } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import { afterEach, assert, describe, expect, it, vi } from "vitest";
-import { component, defineIn, homeNames, type HomeName, type QueryCtx, schema } from "../support/places.js";
+import { component, defineIn, placeNames, type PlaceName, type QueryCtx, schema } from "../support/places.js";
 
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 6, period: MINUTE };
 const pro: RateLimitConfig = { kind: "token bucket", rate: 600, period: MINUTE };
 
 /** The app under attack: a client signs in as some subject, and may call the exposed functions with whatever it likes. */
-function openApp(home: HomeName) {
+function openApp(home: PlaceName) {
   const limits = defineIn(home, {
     send: { ...perMinute, keyed: true },
     signUp: { ...perMinute, keyed: false },
@@ -71,7 +71,7 @@ function getterOf(module: string): FunctionReference<"query", "public", Record<s
 
 afterEach(() => vi.useRealTimers());
 
-describe.each(homeNames)("exposed from the %s home", (home) => {
+describe.each(placeNames)("exposed from the %s home", (home) => {
   it("each client sees its own bucket, and projects it to the status that the server would give", async () => {
     const { t, limits } = openApp(home);
     await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann", count: 6 }));

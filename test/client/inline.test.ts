@@ -10,8 +10,7 @@ import {
   resetRateLimit,
 } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { component, defineIn, homeNames } from "../support/places.js";
-import { openBackendWithRows, readRows } from "../support/rows.js";
+import { component, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000 };
@@ -23,13 +22,13 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const args = { name: "send", key: "a", config, ...(home === "component" ? { component } : {}) };
   const bucket = { name: "send", key: "a", ...(home === "component" ? { component } : {}) };
   const other = home === "component" ? "tables" : "component";
 
   it("they share their bucket with a defined limit of the same name, and leave the other home alone", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const defined = defineIn(home, { send: config });
     await t.mutation(async (ctx) => {
       expect(await rateLimit(ctx, args)).toEqual({ ok: true, remaining: 1, resetAt: NOW + 500 });
@@ -43,17 +42,17 @@ describe.each(homeNames)("in the %s home", (home) => {
         config: { ...config, capacity: 2 },
       });
     });
-    expect(await readRows(t, home)).toHaveLength(1);
-    expect(await readRows(t, other)).toEqual([]);
+    expect(await rowsIn(home, t)).toHaveLength(1);
+    expect(await rowsIn(other, t)).toEqual([]);
     await t.mutation(async (ctx) => {
       expect(await resetRateLimit(ctx, bucket)).toBeNull();
       expect(await checkRateLimit(ctx, args)).toMatchObject({ ok: true, remaining: 1 });
     });
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("several at once and an adjustment share the buckets with the others", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const requests = [
       { name: "send", key: "a", config },
       { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } as const },
@@ -71,22 +70,22 @@ describe.each(homeNames)("in the %s home", (home) => {
       expect(await adjustRateLimit(ctx, { ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
       expect(await getRateLimit(ctx, args)).toMatchObject({ value: -2 });
     });
-    expect(await readRows(t, home)).toHaveLength(2);
-    expect(await readRows(t, other)).toEqual([]);
+    expect(await rowsIn(home, t)).toHaveLength(2);
+    expect(await rowsIn(other, t)).toEqual([]);
   });
 
   it("a reset without a name or with an empty key is misuse", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await t.mutation(async (ctx) => await rateLimit(ctx, args));
-    const before = await readRows(t, home);
+    const before = await rowsIn(home, t);
     const reset = (wrong: object) => t.mutation(async (ctx) => await resetRateLimit(ctx, { ...bucket, ...wrong }));
     await expect(reset({ name: "" })).rejects.toThrow(`A rate limit's name must be a non-empty string, got "".`);
     await expect(reset({ key: "" })).rejects.toThrow('Rate limit "send": key must be a non-empty string, got "".');
-    expect(await readRows(t, home)).toEqual(before);
+    expect(await rowsIn(home, t)).toEqual(before);
   });
 
   it("without a config the message says so", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const bare = { ...args, config: undefined } as unknown as typeof args;
     const problem = 'Rate limit "send": config must be given, since no limit of that name is defined (none is).';
     await expect(t.mutation(async (ctx) => await rateLimit(ctx, bare))).rejects.toThrow(problem);

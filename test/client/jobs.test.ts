@@ -2,8 +2,7 @@
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { overdraft } from "../../example/demo/laws.js";
-import { type Backend, defineIn, homeNames } from "../support/places.js";
-import { insertRows, readRows } from "../support/rows.js";
+import { type Backend, defineIn, insertRows, placeNames, rowsIn } from "../support/places.js";
 import { NOW, openQueue, pendingJobs, run, runAll, runUntil, type Start, useClock } from "../support/jobs.js";
 
 useClock();
@@ -23,7 +22,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   it.each([
     { shards: 1, largest: CAPACITY, seed: 1 },
     { shards: 8, largest: Math.floor(CAPACITY / 8), seed: 2 },
@@ -52,7 +51,7 @@ describe.each(homeNames)("in the %s home", (home) => {
         await schedule(before.t, JOBS / 20);
         await runUntil(before.t, Date.now() + Math.floor(random() * 10 * largest));
       }
-      const rows = await readRows(before.t, home);
+      const rows = await rowsIn(home, before.t);
       const pending = await pendingJobs(before.t);
       vi.clearAllTimers();
       expect(pending.length).toBeGreaterThan(JOBS / 20);
@@ -61,8 +60,8 @@ describe.each(homeNames)("in the %s home", (home) => {
       vi.setSystemTime(Date.now() + 100);
       const after = openQueue();
       await insertRows(
-        after.t,
         home,
+        after.t,
         rows.map(({ name, shard, value, ts }) => ({ name, shard, value, ts })),
       );
       await after.t.mutation(async (ctx) => {

@@ -1,7 +1,7 @@
 /** A query is not run again because time passes: what a live query returns must not depend on the clock. */
 import { projectRateLimit } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { defineIn, homeNames, openBackend } from "../support/places.js";
+import { defineIn, placeNames, openBackend } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 const DAY = 86_400_000;
@@ -18,7 +18,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const limits = defineIn(home, {
     bucket: { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 },
     aligned: { kind: "fixed window", rate: 10, period: 1000, start: 0, maxReserved: 5 },

@@ -8,13 +8,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type AnyRateLimits,
   type Backend,
+  type MutationCtx,
+  type PlaceName,
   component,
   defineIn,
-  type HomeName,
-  homeNames,
-  type MutationCtx,
+  insertRow,
+  openBackend,
+  placeNames,
+  rowsIn,
 } from "../support/places.js";
-import { insertRow, openBackendWithRows, readRows } from "../support/rows.js";
 
 const NOW = 1_700_000_000_000;
 const bucket = { kind: "token bucket", rate: 5, period: 1000 };
@@ -123,13 +125,13 @@ const noConfigs: [unknown, string][] = [
 
 describe("a bad definition fails at module load", () => {
   it.each(badConfigs)("$problem", ({ config, problem }) => {
-    for (const home of homeNames) {
+    for (const home of placeNames) {
       expect(() => defineLoosely(home, { send: config })).toThrow(`Rate limit "send": ${problem}`);
     }
   });
 
   it.each([...noConfigs, [undefined, "undefined"] as const])("a definition that is %s", (config, shown) => {
-    for (const home of homeNames) {
+    for (const home of placeNames) {
       const problem = `Rate limit "send": the definition must be an object, got ${shown}.`;
       expect(() => defineLoosely(home, { send: config })).toThrow(problem);
     }
@@ -307,7 +309,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(homeNames)("in the %s home, a call with", (home) => {
+describe.each(placeNames)("in the %s home, a call with", (home) => {
   const limits = defineLoosely(home, {
     open: bucket,
     mine: { ...bucket, keyed: true },
@@ -319,17 +321,17 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
 
   /** Every function that takes the arguments refuses them with the same error, having touched nothing. */
   async function refuses(functions: readonly Caller[], args: object, problem: string) {
-    const t = openBackendWithRows();
-    for (const name of ["open", "shared", "strict", "patient"]) await insertRow(t, home, row({ name }));
-    await insertRow(t, home, row({ name: "mine", key: "a" }));
-    const before = await readRows(t, home);
+    const t = openBackend();
+    for (const name of ["open", "shared", "strict", "patient"]) await insertRow(home, t, row({ name }));
+    await insertRow(home, t, row({ name: "mine", key: "a" }));
+    const before = await rowsIn(home, t);
     for (const name of functions) {
       await expect(
         t.mutation(async (ctx) => await callers(limits)[name](ctx, args)),
         name,
       ).rejects.toThrow(problem);
     }
-    expect(await readRows(t, home)).toEqual(before);
+    expect(await rowsIn(home, t)).toEqual(before);
   }
   const asking = ["rateLimit", "checkRateLimit"] as const;
   const several = ["rateLimitAll", "checkRateLimitAll", "rateLimitAllTwice"] as const;
@@ -376,7 +378,7 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
   });
 
   it.each([undefined, null, {}, "open", 5])("several requests that are %j", async (list) => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
       const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, list as object));
       await expect(call).rejects.toThrow(
@@ -386,18 +388,18 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
   });
 
   it.each([null, 1, "yes", {}])("several requests with throws: %j", async (throws) => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
       const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, [{ name: "open" }], { throws }));
       await expect(call).rejects.toThrow(
         `Rate limit "${name}": throws must be true or false, got ${JSON.stringify(throws)}.`,
       );
     }
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("a bad config, inline or instead of the defined one", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const bad = [
       ...badConfigs,
       ...noConfigs.map(([config, shown]) => ({ config, problem: must("config", "an object", shown) })),
@@ -408,7 +410,7 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
         await expect(call).rejects.toThrow(`Rate limit "${name}": ${problem}`);
       }
     }
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("names that every object has, defined as limits, works", async () => {
@@ -416,7 +418,7 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
     const definitions = Object.fromEntries(names.map((name, i) => [name, { ...bucket, rate: i + 1 }]));
     expect(Object.keys(definitions)).toEqual(names);
     const { rateLimit, getRateLimit } = defineLoosely(home, definitions);
-    const t = openBackendWithRows();
+    const t = openBackend();
     for (const [i, name] of names.entries()) {
       const statuses = await t.mutation(async (ctx) => {
         const answers = [];
@@ -430,7 +432,7 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
   });
 
   it("the most that can be served is served", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const ask = (args: object) => t.mutation(async (ctx) => await untyped(limits.rateLimit)(ctx, args));
     expect(await ask({ name: "open", count: 5 })).toMatchObject({ ok: true, remaining: 0 });
     expect(await ask({ name: "strict", count: 5, reserve: true })).toMatchObject({ ok: true, remaining: 0 });
@@ -439,7 +441,7 @@ describe.each(homeNames)("in the %s home, a call with", (home) => {
   });
 });
 
-describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
+describe.each(placeNames)("in the %s home, a stored row that holds", (home) => {
   const five: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
   const limits = defineIn(home, { bucket: five, window: { kind: "fixed window", rate: 5, period: 1000 } });
   const garbage: [string, { value: number; ts: number }][] = [
@@ -460,9 +462,9 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
 
   it.each(garbage)("%s is refused until it is reset", async (_what, state) => {
     for (const name of ["bucket", "window"]) {
-      const t = openBackendWithRows();
-      await insertRow(t, home, row({ name, ...state }));
-      const before = await readRows(t, home);
+      const t = openBackend();
+      await insertRow(home, t, row({ name, ...state }));
+      const before = await rowsIn(home, t);
       const problem =
         `Rate limit "${name}": the stored state is unusable (value ${state.value}, ts ${state.ts}), so nothing is let ` +
         "through. resetRateLimit makes it full again.";
@@ -479,7 +481,7 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
       for (const call of later) await expect(t.mutation(call)).rejects.toThrow(problem);
       const reserving = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name, reserve: true, throws: true }));
       await expect(reserving).rejects.toThrow(problem);
-      expect(await readRows(t, home)).toEqual(before);
+      expect(await rowsIn(home, t)).toEqual(before);
       await t.mutation(async (ctx) => await limits.resetRateLimit(ctx, { name }));
       const status = await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name }));
       expect(status).toMatchObject({ ok: true, remaining: 4 });
@@ -487,20 +489,20 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
   });
 
   it("two rows for one bucket are refused until they are reset", async () => {
-    const t = openBackendWithRows();
-    await insertRow(t, home, row({ name: "bucket", value: 5, ts: NOW }));
-    await insertRow(t, home, row({ name: "bucket", value: 5, ts: NOW }));
+    const t = openBackend();
+    await insertRow(home, t, row({ name: "bucket", value: 5, ts: NOW }));
+    await insertRow(home, t, row({ name: "bucket", value: 5, ts: NOW }));
     const ask = () => t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket" }));
     await expect(ask()).rejects.toThrow("the stored shards overlap at 1, so nothing is let through");
-    expect(await readRows(t, home)).toHaveLength(2);
+    expect(await rowsIn(home, t)).toHaveLength(2);
     await t.mutation(async (ctx) => await limits.resetRateLimit(ctx, { name: "bucket" }));
     expect(await ask()).toMatchObject({ ok: true, remaining: 4 });
   });
 
   it("more than the capacity counts as full, not as more", async () => {
     for (const name of ["bucket", "window"]) {
-      const t = openBackendWithRows();
-      await insertRow(t, home, row({ name, value: 1e12, ts: NOW }));
+      const t = openBackend();
+      await insertRow(home, t, row({ name, value: 1e12, ts: NOW }));
       const statuses = await t.mutation(async (ctx) => {
         const answers = [];
         for (let i = 0; i < 6; i++) answers.push(await limits.rateLimit(ctx, { name }));
@@ -511,7 +513,7 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
   });
 
   it("a lowered capacity applies at once, however much finer the new limit counts", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const daily: RateLimitConfig = { kind: "token bucket", rate: 7, period: 86_400_000 };
     const fast: RateLimitConfig = { kind: "token bucket", rate: 1000, period: 1, capacity: 1e9 };
     const ask = (config: RateLimitConfig) =>
@@ -521,8 +523,8 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
   });
 
   it("a debt stays a debt, however much finer the new limit counts", async () => {
-    const t = openBackendWithRows();
-    await insertRow(t, home, row({ name: "bucket", value: -1e9, ts: NOW }));
+    const t = openBackend();
+    await insertRow(home, t, row({ name: "bucket", value: -1e9, ts: NOW }));
     const config: RateLimitConfig = { kind: "token bucket", rate: 7, period: 86_400_000 };
     const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket", config }));
     expect(await ask).toMatchObject({ ok: false, remaining: 0 });
@@ -530,8 +532,8 @@ describe.each(homeNames)("in the %s home, a stored row that holds", (home) => {
 
   it("a moment in the future gives nothing before it comes", async () => {
     for (const name of ["bucket", "window"]) {
-      const t = openBackendWithRows();
-      await insertRow(t, home, row({ name, value: 0, ts: 8.64e15 }));
+      const t = openBackend();
+      await insertRow(home, t, row({ name, value: 0, ts: 8.64e15 }));
       const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name }));
       expect(await ask).toMatchObject({ ok: false, retryAt: 8.64e15 });
     }
@@ -556,11 +558,11 @@ describe("the component does not trust the wire:", () => {
   const calls = Object.keys(functions) as (keyof typeof functions)[];
 
   async function refused(call: keyof typeof functions, args: object, problem: string | RegExp) {
-    const t = openBackendWithRows();
-    await insertRow(t, "component", row({ name: "wire", value: 5 }));
-    const before = await readRows(t, "component");
+    const t = openBackend();
+    await insertRow("component", t, row({ name: "wire", value: 5 }));
+    const before = await rowsIn("component", t);
     await expect(functions[call](t, args as never), call).rejects.toThrow(problem);
-    expect(await readRows(t, "component")).toEqual(before);
+    expect(await rowsIn("component", t)).toEqual(before);
   }
 
   it("every bad config is refused by every function that takes one", async () => {
@@ -609,7 +611,7 @@ describe("the component does not trust the wire:", () => {
   });
 
   it("bad pages and bad sweeps are refused", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const list = (args: object) => t.query(async (ctx) => await ctx.runQuery(api.list, { ...good, ...args } as never));
     await expect(list({ limit: 0 })).rejects.toThrow('Rate limit "wire": limit must be');
     await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow('Rate limit "wire": rate must be');
@@ -692,7 +694,7 @@ describe("projectRateLimit refuses", () => {
 });
 
 /** The types forbid what is tried here. */
-function defineLoosely(home: HomeName, limits: Record<string, unknown>): AnyRateLimits {
+function defineLoosely(home: PlaceName, limits: Record<string, unknown>): AnyRateLimits {
   return defineIn(home, limits as Parameters<typeof defineIn>[1]);
 }
 

@@ -1,15 +1,14 @@
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import { cancelRateLimited, scheduleRateLimited } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
-import { component, defineIn, homeNames } from "../support/places.js";
-import { readRows } from "../support/rows.js";
+import { component, defineIn, placeNames, rowsIn } from "../support/places.js";
 import { fail, forget, NOW, openQueue, pendingJobs, run, runAll, runUntil, useClock } from "../support/jobs.js";
 
 useClock();
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const {
     rateLimit,
     getRateLimit,
@@ -49,7 +48,7 @@ describe.each(homeNames)("in the %s home", (home) => {
       async (ctx) => await schedule(ctx, { name: "mine", key: "a" }, run, { label: "only", tokens: 1 }),
     );
     expect(scheduled).toMatchObject({ ok: true, job: { name: "mine", key: "a", count: 1, runAt: NOW } });
-    expect(await readRows(t, home)).toMatchObject([{ name: "mine", key: "a", value: 9 }]);
+    expect(await rowsIn(home, t)).toMatchObject([{ name: "mine", key: "a", value: 9 }]);
   });
 
   it("when maxReserved is used up nothing is scheduled, and retryAt is when there is room", async () => {
@@ -88,7 +87,7 @@ describe.each(homeNames)("in the %s home", (home) => {
       throw new Error("changed my mind");
     });
     await expect(failing).rejects.toThrow("changed my mind");
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
     expect(await pendingJobs(t)).toEqual([]);
   });
 
@@ -242,7 +241,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     expect(await t.mutation(async (ctx) => await cancelFree(ctx, dropped, ...options))).toEqual({ canceled: true });
     await runAll(t);
     expect(starts.map(({ label }) => label)).toEqual(["kept"]);
-    expect(await readRows(t, home)).toMatchObject([{ name: "free", key: "a", value: 0 }]);
-    expect(await readRows(t, home === "tables" ? "component" : "tables")).toEqual([]);
+    expect(await rowsIn(home, t)).toMatchObject([{ name: "free", key: "a", value: 0 }]);
+    expect(await rowsIn(home === "tables" ? "component" : "tables", t)).toEqual([]);
   });
 });

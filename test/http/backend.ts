@@ -6,7 +6,7 @@ import { type RateLimitAllStatus, type RateLimitConfig, vRateLimitAllStatus } fr
 import { type Consume, type LimitRequest, vLimitRequest } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
-import { component, defineIn, type HomeName, type MutationCtx, schema } from "../support/places.js";
+import { component, defineIn, type PlaceName, type MutationCtx, schema } from "../support/places.js";
 
 export { component };
 
@@ -29,7 +29,7 @@ export function pass(ms: number): void {
 }
 
 /** One mutation, so one transaction. */
-function consumeAllIn(home: HomeName) {
+function consumeAllIn(home: PlaceName) {
   const { rateLimitAll } = defineIn(home, {});
   return internalMutationGeneric({
     args: { requests: v.array(vLimitRequest) },
@@ -39,7 +39,7 @@ function consumeAllIn(home: HomeName) {
 }
 
 /** A mutation of the app's own: the way of home A, and in home B a detour that must change nothing. */
-export function consumeIn(home: HomeName): Consume {
+export function consumeIn(home: PlaceName): Consume {
   const consumeAll = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>(
     `${home}:consumeAll`,
   );

@@ -16,7 +16,7 @@ import {
   sharedBucket,
 } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { component, homeNames } from "../support/places.js";
+import { component, placeNames } from "../support/places.js";
 import { consumeIn, openHttpBackend, pass, TEN_THEN_FIVE, useClock } from "./backend.js";
 
 useClock();
@@ -52,7 +52,7 @@ const ok = (count: number) => new Array<number>(count).fill(200);
 
 /** Through a mutation of the app's own in either home, and straight to the component. */
 const everyWay = [
-  ...homeNames.map((home) => [`the ${home}`, consumeIn(home)] as const),
+  ...placeNames.map((home) => [`the ${home}`, consumeIn(home)] as const),
   ["the component, called directly", inComponent(component)] as const,
 ];
 

@@ -5,11 +5,11 @@ import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex
 import { afterEach, beforeEach, describe, vi } from "vitest";
 import {
   defineIn,
-  type HomeName,
-  homeNames,
+  type PlaceName,
+  placeNames,
   type MutationCtx,
   openBackend,
-  plantIn,
+  insertRow,
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
@@ -50,7 +50,7 @@ export interface Request {
 export type World = ReturnType<typeof openWorld>;
 
 /** A fresh backend, its limits, and its clock, which stands still until it is set. */
-export function openWorld(home: HomeName, setting: ShardSetting) {
+export function openWorld(home: PlaceName, setting: ShardSetting) {
   const t = openBackend();
   const limits = defineIn(home, {});
   let calls = 0;
@@ -75,7 +75,7 @@ export function openWorld(home: HomeName, setting: ShardSetting) {
     mutation: <T>(body: (ctx: MutationCtx, consume: (request: Request) => Promise<RateLimitStatus>) => Promise<T>) =>
       t.mutation((ctx) => body(ctx, (request) => limits.rateLimit(ctx, named(request)))),
     rows: () => rowsIn(home, t),
-    plant: (row: Partial<StoredRow>) => plantIn(home, t, { name: "limit", shard: 1, value: 0, ts: T0, ...row }),
+    plant: (row: Partial<StoredRow>) => insertRow(home, t, { name: "limit", shard: 1, value: 0, ts: T0, ...row }),
   };
 }
 
@@ -94,11 +94,11 @@ export function underFakeClock(): void {
 /** Runs a law in every home, with every setting of shards; `open` gives a fresh world of that kind, at T0. */
 export function inEveryWorld(
   law: string,
-  body: (open: () => World, home: HomeName, setting: ShardSetting) => void,
+  body: (open: () => World, home: PlaceName, setting: ShardSetting) => void,
 ): void {
   describe(law, () => {
     underFakeClock();
-    describe.each(homeNames)("in the %s home", (home) => {
+    describe.each(placeNames)("in the %s home", (home) => {
       describe.each(shardSettings)("with $title", (setting) => {
         beforeEach(() => {
           share = setting.whole ? 1 : SHARDED_SHARE;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
 import type { AnyRateLimits } from "../support/places.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
-import { FakeDb } from "./fakeDb.js";
+import { FakeDb } from "../support/fakeDb.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
 import { LAST_MOMENT, Twin } from "./twin.js";
 
@@ -37,7 +37,7 @@ describe("a limit that cannot be counted exactly", () => {
     let granted = 0;
     await fc.assert(
       fc.asyncProperty(inexactConfig, stepsUpTo(40), async (config, steps) => {
-        const { ctx } = new FakeDb();
+        const db = new FakeDb();
         const twin = new Twin(exactly);
         const { unitsPerToken } = parseLimit("limit", config);
         // Where the engine does count in fractions of decimals, the model test judges it.
@@ -54,7 +54,7 @@ describe("a limit that cannot be counted exactly", () => {
           vi.setSystemTime(now);
           const demand = { count: countIn(config, reserve, portion), reserve };
           const bucket = { name: "limit", config };
-          const status = await rateLimit(ctx as never, { ...bucket, ...demand });
+          const status = await db.transaction((ctx) => rateLimit(ctx as never, { ...bucket, ...demand }));
           retryAt = status.retryAt;
           const arrived = twin.gainedSinceWrite(config, "", now);
           const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
@@ -71,7 +71,7 @@ describe("a limit that cannot be counted exactly", () => {
             if (demand.count === 0) continue;
             mostBehind = allowedBehind;
             // Units are powers of two here, so the stored double is the very number of them.
-            const { value } = await getRateLimit(ctx as never, bucket);
+            const { value } = await db.transaction((ctx) => getRateLimit(ctx as never, bucket));
             expect(isLess(plus(left, snapped), exactly(value))).toBe(false);
             expect(isLess(exactly(value), minus(left, mostBehind))).toBe(false);
           } else {
@@ -80,7 +80,9 @@ describe("a limit that cannot be counted exactly", () => {
             expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
             if (status.retryAt === Number(LAST_MOMENT)) return;
             vi.setSystemTime(status.retryAt);
-            expect(await checkRateLimit(ctx as never, { ...bucket, ...demand })).toMatchObject({ ok: true });
+            expect(await db.transaction((ctx) => checkRateLimit(ctx as never, { ...bucket, ...demand }))).toMatchObject(
+              { ok: true },
+            );
           }
         }
       }),

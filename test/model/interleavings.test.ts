@@ -3,7 +3,7 @@ import type { RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { overdraft } from "../../example/demo/laws.js";
-import { defineIn, homeNames } from "../support/places.js";
+import { defineIn, placeNames } from "../support/places.js";
 import { NOW, openQueue, run, runAll, runUntil, useClock } from "../support/jobs.js";
 import { Ledger } from "./ledger.js";
 
@@ -26,7 +26,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant("wait" as const), forMs: fc.oneof(fc.nat(20), fc.nat(3000)) }),
 );
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   it("in no interval do more tokens start than the bound, and what was given back meanwhile", async () => {
     const operation = fc.oneof(
       fc.record({ do: fc.constant("schedule" as const), count: thousandths(10) }),

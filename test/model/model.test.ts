@@ -5,8 +5,8 @@
 import { defineRateLimits } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { defineIn, homeNames, openBackend } from "../support/places.js";
-import { FakeDb } from "./fakeDb.js";
+import { defineIn, placeNames, openBackend } from "../support/places.js";
+import { FakeDb } from "../support/fakeDb.js";
 import { play, scenario, type Stage } from "./play.js";
 
 const seed = process.env["MODEL_SEED"] === undefined ? {} : { seed: Number(process.env["MODEL_SEED"]) };
@@ -26,11 +26,11 @@ function fastStage(): Stage {
   const db = new FakeDb();
   return {
     limits: defineRateLimits({}),
-    transaction: (body) => db.transaction(() => body(db.ctx as never)),
+    transaction: (body) => db.transaction((ctx) => body(ctx as never)),
   };
 }
 
-function backendStage(home: (typeof homeNames)[number]): Stage {
+function backendStage(home: (typeof placeNames)[number]): Stage {
   const t = openBackend();
   return { limits: defineIn(home, {}), transaction: (body) => t.mutation((ctx) => body(ctx as never)) };
 }
@@ -48,7 +48,7 @@ describe("the model: random operations and their naive twin", () => {
     expect(played).toBeGreaterThanOrEqual(100_000);
   });
 
-  it.each(homeNames)("agree in the %s home on a whole backend", async (home) => {
+  it.each(placeNames)("agree in the %s home on a whole backend", async (home) => {
     let played = 0;
     await fc.assert(
       fc.asyncProperty(scenario(60), async ({ plans, operations }) => {

@@ -9,6 +9,16 @@ export const ZERO: Rational = { numerator: 0n, denominator: 1n };
 
 /** The number as people write it: 0.1 is one tenth, not the double next to it. */
 export function rational(number: number): Rational {
+  const read = decimals.get(number) ?? decimal(number);
+  if (decimals.size < MOST_DECIMALS) decimals.set(number, read);
+  return read;
+}
+
+/** The numbers of a scenario come up again and again. */
+const decimals = new Map<number, Rational>();
+const MOST_DECIMALS = 10_000;
+
+function decimal(number: number): Rational {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(number));
   if (!match) throw new Error(`${number} is no decimal`);
   const [, sign = "", whole = "", decimals = "", exponent = "0"] = match;

@@ -1,15 +1,14 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { defineIn, homeNames, type MutationCtx, openBackend } from "../support/places.js";
-import { openBackendWithRows, readRows } from "../support/rows.js";
+import { type MutationCtx, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const limits = defineIn(home, {
     llm: config,
     window: { ...config, kind: "fixed window", start: 0 },
@@ -71,7 +70,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("giving back to a full bucket writes nothing, and so does an adjustment by 0", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await t.mutation(async (ctx) => {
       for (const name of ["llm", "window", "hot"]) {
         for (const count of [-1, -0, 0]) {
@@ -82,7 +81,7 @@ describe.each(homeNames)("in the %s home", (home) => {
         }
       }
     });
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("an adjustment by 0 says when the debt will be paid", async () => {
@@ -105,10 +104,10 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("a debt beyond what can be counted is refused, and nothing is written", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const charge = (count: number) => t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count }));
     await charge(1e7);
-    const before = await readRows(t, home);
+    const before = await rowsIn(home, t);
     await expect(charge(1e6)).rejects.toThrow(
       'Rate limit "llm": count 1000000 cannot be charged: too much is owed already.',
     );
@@ -116,7 +115,7 @@ describe.each(homeNames)("in the %s home", (home) => {
       const problem = `Rate limit "llm": count ${count} can never be paid: a limit like this can owe at most 10995116.`;
       await expect(charge(count)).rejects.toThrow(problem);
     }
-    expect(await readRows(t, home)).toEqual(before);
+    expect(await rowsIn(home, t)).toEqual(before);
     const all = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: -1e12 }));
     expect(await all).toEqual({ ok: true, remaining: 10, resetAt: NOW });
   });

@@ -1,8 +1,7 @@
 import { isRateLimitError, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Backend, defineIn, homeNames, openBackend } from "../support/places.js";
-import { openBackendWithRows, readRows } from "../support/rows.js";
+import { type Backend, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 
@@ -18,7 +17,7 @@ const team: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000, sta
 const everyone: RateLimitConfig = { kind: "token bucket", rate: 100, period: 1000, shards: 8 };
 const queue: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const limits = defineIn(home, { user, team, everyone, queue });
   const { rateLimit, rateLimitAll, checkRateLimitAll, getRateLimit } = limits;
   type Requests = Parameters<typeof rateLimitAll>[1];
@@ -41,12 +40,12 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("one of them denies, and nothing is taken from any", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await take(t, [
       { name: "user", key: "a", count: 2 },
       { name: "team", key: "t" },
     ]);
-    const before = await readRows(t, home);
+    const before = await rowsIn(home, t);
     expect(await take(t, layers)).toEqual({
       ok: false,
       retryAt: NOW + 500,
@@ -56,7 +55,7 @@ describe.each(homeNames)("in the %s home", (home) => {
         { ok: true, remaining: 100, resetAt: NOW },
       ],
     });
-    expect(await readRows(t, home)).toEqual(before);
+    expect(await rowsIn(home, t)).toEqual(before);
   });
 
   it("of several denials retryAt is the latest, and then all of them let it go", async () => {
@@ -113,7 +112,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("together they must fit, or it is misuse: no wait would ever be long enough", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const tooMuch = take(t, [
       { name: "team", key: "t", count: 3 },
       { name: "team", key: "t", count: 3 },
@@ -128,7 +127,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     await expect(mixed).rejects.toThrow(
       'Rate limit "queue": count 16 can never be served: capacity and maxReserved together hold at most 15.',
     );
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("one bucket under two configs is misuse; the same config in other words is not", async () => {
@@ -181,9 +180,9 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("of one bucket, nothing is reserved while what is wanted now is denied", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await take(t, [{ name: "queue", count: 5 }]);
-    const before = await readRows(t, home);
+    const before = await rowsIn(home, t);
     const requests = [
       { name: "queue", count: 6 },
       { name: "queue", count: 1, reserve: true },
@@ -196,7 +195,7 @@ describe.each(homeNames)("in the %s home", (home) => {
         { ok: true, remaining: 5, resetAt: NOW + 500 },
       ],
     });
-    expect(await readRows(t, home)).toEqual(before);
+    expect(await rowsIn(home, t)).toEqual(before);
     vi.setSystemTime(NOW + 100);
     expect(await take(t, requests)).toMatchObject({ ok: true, retryAt: NOW + 200 });
   });
@@ -247,13 +246,13 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("a throw after it gives everything back", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const failing = t.mutation(async (ctx) => {
       expect(await rateLimitAll(ctx, layers)).toMatchObject({ ok: true });
       throw new Error("changed my mind");
     });
     await expect(failing).rejects.toThrow("changed my mind");
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("order does not matter, check and consume agree, retryAt is honest, and it comes to the same as one by one", async () => {
@@ -267,7 +266,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     await fc.assert(
       fc.asyncProperty(fc.array(request, { maxLength: 8 }), usable, async (before, requests) => {
         vi.setSystemTime(NOW);
-        const [t, twin] = [openBackendWithRows(), openBackendWithRows()];
+        const [t, twin] = [openBackend(), openBackend()];
         const oneByOne = (backend: Backend, list: typeof before) =>
           backend.mutation(async (ctx) => {
             for (const one of list) await rateLimit(ctx, one);
@@ -275,13 +274,13 @@ describe.each(homeNames)("in the %s home", (home) => {
         await oneByOne(t, before);
         await oneByOne(twin, before);
         const ask = (list: Requests) => t.query(async (ctx) => await checkRateLimitAll(ctx, list));
-        const rows = await readRows(t, home);
+        const rows = await rowsIn(home, t);
         const checked = await ask(requests);
         const backwards = await ask([...requests].reverse());
         expect({ ...backwards, statuses: [...backwards.statuses].reverse() }).toEqual(checked);
         if (!checked.ok) {
           expect(await take(t, requests)).toEqual(checked);
-          expect(await readRows(t, home)).toEqual(rows);
+          expect(await rowsIn(home, t)).toEqual(rows);
           vi.setSystemTime(checked.retryAt - 1);
           expect(await ask(requests)).toMatchObject({ ok: false, retryAt: checked.retryAt });
           vi.setSystemTime(checked.retryAt);
@@ -291,7 +290,7 @@ describe.each(homeNames)("in the %s home", (home) => {
         expect(promised.ok).toBe(true);
         await oneByOne(twin, [...requests.filter((one) => !one.reserve), ...requests.filter((one) => one.reserve)]);
         const stored = async (backend: Backend) =>
-          (await readRows(backend, home))
+          (await rowsIn(home, backend))
             .map(({ name, key, value, ts }) => JSON.stringify([name, key, value, ts]))
             .sort();
         expect(await stored(t)).toEqual(await stored(twin));

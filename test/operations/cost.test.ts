@@ -2,7 +2,14 @@
 import { makeFunctionReference } from "convex/server";
 import type { RateLimitedJob } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type AnyRateLimits, defineIn, homeNames, type MutationCtx, openBackend, type QueryCtx } from "../support/places.js";
+import {
+  type AnyRateLimits,
+  defineIn,
+  placeNames,
+  type MutationCtx,
+  openBackend,
+  type QueryCtx,
+} from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 
@@ -22,7 +29,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const hops = home === "tables" ? 0 : 1;
   const limits = defineIn(home, {
     bucket: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 1 },

@@ -5,7 +5,7 @@ import { parseDemand } from "../../src/engine/demand.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { toStored } from "../../src/engine/stored.js";
 import { decideWhole, fromStored, fullBucket } from "../engine/whole.js";
-import { defineIn, homeNames, openBackend } from "../support/places.js";
+import { defineIn, placeNames, openBackend } from "../support/places.js";
 
 const NOW = 1_700_000_000_123;
 const YEAR = 365 * DAY;
@@ -38,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   it.each(Object.entries(configs))("%s, retryAt is the first millisecond that suffices", async (name, config) => {
     const t = openBackend();
     const { rateLimit, checkRateLimit } = defineIn(home, { [name]: config });

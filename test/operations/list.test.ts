@@ -1,14 +1,22 @@
 import { listRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
-import { type Backend, component, defineIn, homeNames } from "../support/places.js";
-import { insertRow, insertRows, openBackendWithRows, type StoredRow } from "../support/rows.js";
+import {
+  type Backend,
+  type StoredRow,
+  component,
+  defineIn,
+  insertRow,
+  insertRows,
+  openBackend,
+  placeNames,
+} from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
 
 const send: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const {
     rateLimit,
     checkRateLimit,
@@ -40,12 +48,12 @@ describe.each(homeNames)("in the %s home", (home) => {
     });
 
   it("a limit that was never used has an empty page, and it is the last", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     expect(await page(t, { name: "send" })).toEqual({ page: [], cursor: null });
   });
 
   it("each key has its value and what a check would say now, the bucket without a key first", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "send", { b: 5, a: 2, c: 7 });
     await use(t, "window", { a: 5 });
     await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
@@ -66,7 +74,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("pages end where they were asked to, and the next ones go on there", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
     await use(t, "send", { a: 1, b: 1, c: 1, d: 1 });
     for (const limit of [1, 2, 3]) {
@@ -79,7 +87,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("onlyLimited leaves out whom one more token would be given", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 });
     expect((await walk(t, { name: "send", onlyLimited: true })).keys).toEqual(["b", "c", "e"]);
     vi.setSystemTime(NOW + 100);
@@ -87,14 +95,14 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("of a limit without capacity, those are limited who owe", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "spaced", { a: 1, b: 2 });
     vi.setSystemTime(NOW + 200);
     expect((await walk(t, { name: "spaced", onlyLimited: true })).keys).toEqual(["b"]);
   });
 
   it("the windows of each key are its own", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "window", { a: 5, b: 5 });
     const { page: entries } = await page(t, { name: "window" });
     const starts = entries.map(({ retryAt = 0 }) => retryAt);
@@ -106,7 +114,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("a sharded bucket is one entry, with all its shards in its value", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "hot", { a: 50, b: 64 });
     await t.mutation(async (ctx) => {
       for (let i = 0; i < 9; i++) await rateLimit(ctx, { name: "hot", key: "a" });
@@ -121,7 +129,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("thousands of rows are walked in pages of bounded work, and no key is cut in two or lost", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const rows: StoredRow[] = [];
     // Eight shards of one token each, so that 512 rows end in the middle of a key, the first one being short.
     const key = (i: number) => `user ${String(i).padStart(4, "0")}`;
@@ -130,7 +138,7 @@ describe.each(homeNames)("in the %s home", (home) => {
         rows.push({ name: "hot", key: key(i), shard, value: i === 299 ? 0 : 1, ts: NOW });
       }
     }
-    await insertRows(t, home, rows);
+    await insertRows(home, t, rows);
     const all = await walk(t, { name: "hot", limit: 1000 });
     expect(all.keys).toEqual(rows.filter(({ shard }) => shard === 15).map((row) => row.key));
     expect(all.lengths).toHaveLength(2);
@@ -142,7 +150,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("a cursor that is none, or is of another limit, is refused", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "send", { a: 1, b: 1 });
     const { cursor } = await page(t, { name: "send", limit: 1 });
     const bad = ["", "a", "5", "null", "{}", "[]", "[5]", '["send",5]', '["send","a","b"]', "__proto__", '["sen'];
@@ -156,27 +164,27 @@ describe.each(homeNames)("in the %s home", (home) => {
   });
 
   it("a row that makes no sense is an error that says so, not a gap", async () => {
-    const t = openBackendWithRows();
-    await insertRow(t, home, { name: "send", key: "a", shard: 1, value: NaN, ts: NOW });
+    const t = openBackend();
+    await insertRow(home, t, { name: "send", key: "a", shard: 1, value: NaN, ts: NOW });
     await expect(page(t, { name: "send" })).rejects.toThrow("the stored state is unusable (value NaN");
   });
 
   it("two rows for one bucket are an error, as they are for a call", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const row = { name: "send", key: "a", shard: 1, value: 1, ts: NOW };
-    await insertRows(t, home, [row, row]);
+    await insertRows(home, t, [row, row]);
     await expect(page(t, { name: "send" })).rejects.toThrow("the stored shards overlap at 1");
   });
 
   it("more rows than a bucket can have do not stop the walk: they are an error", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const rows = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
-    await insertRows(t, home, rows);
+    await insertRows(home, t, rows);
     await expect(page(t, { name: "send" })).rejects.toThrow("the stored shard 1000 is unusable");
   });
 
   it("the free form lists by the config in the call", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     await use(t, "send", { a: 5, b: 1 });
     const args = { name: "send", config: { ...send, rate: 10, capacity: 20 }, onlyLimited: true };
     const listed = await t.query(async (ctx) =>

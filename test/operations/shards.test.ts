@@ -1,5 +1,5 @@
 import { describe, expect, it, vi, beforeEach, afterEach } from "vitest";
-import { defineIn, homeNames, openBackend } from "../support/places.js";
+import { defineIn, placeNames, openBackend } from "../support/places.js";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"] });
@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(homeNames)("a sharded limit in the %s home", (home) => {
+describe.each(placeNames)("a sharded limit in the %s home", (home) => {
   it("admits all of a small limit that is spread over many shards", async () => {
     const t = openBackend();
     const { rateLimit } = defineIn(home, { send: { kind: "token bucket", rate: 5, period: 1000, shards: 10 } });

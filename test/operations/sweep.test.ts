@@ -5,8 +5,19 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
 import { deleteFull } from "../../src/operations/sweep.js";
-import { type AnyRateLimits, type Backend, defineIn, type HomeName, homeNames, type MutationCtx } from "../support/places.js";
-import { insertRow, insertRows, openBackendWithRows, readRows, type StoredRow } from "../support/rows.js";
+import {
+  type AnyRateLimits,
+  type Backend,
+  type MutationCtx,
+  type PlaceName,
+  type StoredRow,
+  defineIn,
+  insertRow,
+  insertRows,
+  openBackend,
+  placeNames,
+  rowsIn,
+} from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
@@ -21,7 +32,7 @@ function openSwept({ sweepRateLimits }: AnyRateLimits, options: Options = {}) {
     args: { cursor: v.optional(v.string()) },
     handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { ...options, cursor, next }),
   });
-  const t = openBackendWithRows({ "./sweeps.ts": () => Promise.resolve({ sweep }) });
+  const t = openBackend({ "./sweeps.ts": () => Promise.resolve({ sweep }) });
   return {
     t,
     start: () => t.mutation(async (ctx) => await sweepRateLimits(ctx, { ...options, next })),
@@ -37,9 +48,9 @@ function openSwept({ sweepRateLimits }: AnyRateLimits, options: Options = {}) {
   };
 }
 
-const keysOf = async (t: Backend, home: HomeName) => (await readRows(t, home)).map(({ key }) => key);
+const keysOf = async (t: Backend, home: PlaceName) => (await rowsIn(home, t)).map(({ key }) => key);
 
-describe.each(homeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s home", (home) => {
   const send: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 10 };
   const limits = defineIn(home, {
     send,
@@ -57,7 +68,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     expect(await start()).toMatchObject({ deleted: 0 });
     await finish();
     expect(await openSwept(defineIn(home, {})).start()).toEqual({ deleted: 0, isDone: true });
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("rows that have been full for a minute go, all others stay", async () => {
@@ -71,7 +82,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 3000 + SETTLED - 1);
     await start();
     await finish();
-    expect((await readRows(t, home)).map(({ name, key }) => `${name} ${key}`)).toEqual([
+    expect((await rowsIn(home, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
       "send a",
       "send b",
       "send c",
@@ -85,7 +96,7 @@ describe.each(homeNames)("in the %s home", (home) => {
 
   it("a row that a clock ahead of ours has written stays until it is full by ours", async () => {
     const { t, start, finish } = openSwept(limits);
-    await insertRow(t, home, { name: "send", key: "a", shard: 1, value: 9, ts: NOW + 5000 });
+    await insertRow(home, t, { name: "send", key: "a", shard: 1, value: 9, ts: NOW + 5000 });
     vi.setSystemTime(NOW + SETTLED);
     await start();
     await finish();
@@ -120,7 +131,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   it("of a sharded bucket the full shards go, and it holds what it held", async () => {
     const { t, start, finish } = openSwept(limits);
     await use(t, "hot", "a", 16);
-    const before = await readRows(t, home);
+    const before = await rowsIn(home, t);
     expect(before).toHaveLength(4);
     vi.setSystemTime(NOW + 16_000 + SETTLED);
     await t.mutation(async (ctx) => {
@@ -130,14 +141,14 @@ describe.each(homeNames)("in the %s home", (home) => {
     const value = await held();
     await start();
     await finish();
-    const kept = await readRows(t, home);
+    const kept = await rowsIn(home, t);
     expect(kept.length).toBeGreaterThan(0);
     expect(kept.every((row) => row.value < 4)).toBe(true);
     expect(await held()).toBe(value);
     vi.setSystemTime(Date.now() + 16_000 + SETTLED);
     await start();
     await finish();
-    expect(await readRows(t, home)).toEqual([]);
+    expect(await rowsIn(home, t)).toEqual([]);
   });
 
   it("a row must be full under every config that its limit is called with", async () => {
@@ -154,7 +165,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 5000 + SETTLED);
     await start();
     await finish();
-    expect((await readRows(t, home)).map(({ name, key }) => `${name} ${key}`)).toEqual([
+    expect((await rowsIn(home, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
       "send free",
       "unknown a",
       "none a",
@@ -162,7 +173,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 95_000 + SETTLED);
     await start();
     await finish();
-    expect(await readRows(t, home)).toHaveLength(2);
+    expect(await rowsIn(home, t)).toHaveLength(2);
   });
 
   it("rows that make no sense stay, and go on denying", async () => {
@@ -172,7 +183,7 @@ describe.each(homeNames)("in the %s home", (home) => {
       { value: 10, ts: -1, shard: 1 },
       { value: 10, ts: NOW, shard: 1000 },
     ];
-    for (const [i, fields] of bad.entries()) await insertRow(t, home, { name: "send", key: `${i}`, ...fields });
+    for (const [i, fields] of bad.entries()) await insertRow(home, t, { name: "send", key: `${i}`, ...fields });
     vi.setSystemTime(NOW + 1e9);
     await start();
     await finish();
@@ -190,7 +201,7 @@ describe.each(homeNames)("in the %s home", (home) => {
       value: i % 100 === 0 ? -1e6 : 1,
       ts: NOW,
     }));
-    await insertRows(t, home, rows);
+    await insertRows(home, t, rows);
     await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
     vi.setSystemTime(NOW + 20_000 + SETTLED);
     const first = await start();
@@ -209,7 +220,7 @@ describe.each(homeNames)("in the %s home", (home) => {
   it("more rows than a bucket can have do not stop the sweep", async () => {
     const { t, start, finish } = openSwept(limits);
     const many = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
-    await insertRows(t, home, [...many, { name: "send", key: "b", shard: 1, value: 1, ts: NOW }]);
+    await insertRows(home, t, [...many, { name: "send", key: "b", shard: 1, value: 1, ts: NOW }]);
     vi.setSystemTime(NOW + 1e6);
     await start();
     expect(await finish()).toBeLessThan(10);
@@ -222,7 +233,7 @@ describe.each(homeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 1000 + SETTLED);
     await use(t, "send", "hot", 1);
     await t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "send", key: "hot", count: 2 }));
-    const hot = (await readRows(t, home)).filter(({ key }) => key === "hot");
+    const hot = (await rowsIn(home, t)).filter(({ key }) => key === "hot");
     const written = async () =>
       await t.mutation(async (ctx) => {
         const before = (await ctx.meta.getTransactionMetrics()).documentsWritten.used;
@@ -230,9 +241,9 @@ describe.each(homeNames)("in the %s home", (home) => {
         return (await ctx.meta.getTransactionMetrics()).documentsWritten.used - before;
       });
     expect(await written()).toBe(1);
-    expect(await readRows(t, home)).toEqual(hot);
+    expect(await rowsIn(home, t)).toEqual(hot);
     await start();
-    expect(await readRows(t, home)).toEqual(hot);
+    expect(await rowsIn(home, t)).toEqual(hot);
   });
 
   it("is invisible: with it and without it, every answer is the same", async () => {
@@ -255,7 +266,7 @@ describe.each(homeNames)("in the %s home", (home) => {
       fc.asyncProperty(config, fc.array(step, { maxLength: 25 }), async (any, steps) => {
         vi.setSystemTime(NOW);
         const one = defineIn(home, { any });
-        const [swept, unswept] = [openSwept(one), openBackendWithRows()];
+        const [swept, unswept] = [openSwept(one), openBackend()];
         for (const { waitMs, sweep, key, count, reserve } of steps) {
           vi.setSystemTime(Date.now() + waitMs);
           if (sweep) deleted += (await swept.start()).deleted;
@@ -293,7 +304,7 @@ describe("in the tables home", () => {
   it("a cursor of a limit that is gone by now goes on with the next", async () => {
     const limits = defineIn("tables", { b: { kind: "token bucket", rate: 1, period: 1000 } });
     const { t, start } = openSwept(limits, { cursor: '["a","key"]' });
-    await insertRow(t, "tables", { name: "b", key: "a", shard: 1, value: 0, ts: NOW });
+    await insertRow("tables", t, { name: "b", key: "a", shard: 1, value: 0, ts: NOW });
     vi.setSystemTime(NOW + 1000 + SETTLED);
     expect(await start()).toEqual({ deleted: 1, isDone: true });
     const past = openSwept(limits, { cursor: '["c"]' });
@@ -319,10 +330,10 @@ describe("in the component home", () => {
   });
 
   it("a row that was used or deleted since that look stays as it is", async () => {
-    const t = openBackendWithRows();
+    const t = openBackend();
     const found = ["used", "gone", "full"].map((key) => ({ name: "send", key, shard: 1 }));
-    await insertRow(t, "tables", { name: "send", key: "used", shard: 1, value: 0, ts: NOW + SETTLED });
-    await insertRow(t, "tables", { name: "send", key: "full", shard: 1, value: 0, ts: NOW });
+    await insertRow("tables", t, { name: "send", key: "used", shard: 1, value: 0, ts: NOW + SETTLED });
+    await insertRow("tables", t, { name: "send", key: "full", shard: 1, value: 0, ts: NOW });
     vi.setSystemTime(NOW + 1000 + SETTLED);
     expect(await t.mutation(async (ctx) => await deleteFull(ctx, targets, found))).toBe(1);
     expect(await keysOf(t, "tables")).toEqual(["used"]);

@@ -2,8 +2,7 @@
 import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { type GenericId, type ObjectType, v } from "convex/values";
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Backend, MutationCtx } from "./places.js";
-import { openBackendWithRows } from "./rows.js";
+import { type Backend, type MutationCtx, openBackend } from "./places.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -50,7 +49,7 @@ export function openQueue(whileRunning: (ctx: MutationCtx) => Promise<unknown> =
       },
     }),
   };
-  return { t: openBackendWithRows({ "./jobs.ts": () => Promise.resolve(module) }), starts };
+  return { t: openBackend({ "./jobs.ts": () => Promise.resolve(module) }), starts };
 }
 
 /** Moves the clock to a moment and runs the jobs that are due then; none may be due before. */

@@ -1,4 +1,4 @@
-/** The two homes behind one face, so that one suite can hold both to the same laws. */
+/** Both places behind one interface, so that one suite can hold both to the same laws: the one backend, the one door to rows. */
 import {
   componentsGeneric,
   defineSchema,
@@ -9,7 +9,6 @@ import {
   mutationGeneric,
   queryGeneric,
 } from "convex/server";
-import { v } from "convex/values";
 import { convexTest } from "convex-test";
 import {
   type ComponentHome,
@@ -33,48 +32,37 @@ const modules = { "./_generated/api.ts": async () => await Promise.resolve({}) }
 // The reference is the same one that codegen gives an app; only its type is not inferred here.
 export const component = (componentsGeneric() as unknown as { rateLimits: ComponentApi }).rateLimits;
 
-export const homeNames = ["tables", "component"] as const;
-export type HomeName = (typeof homeNames)[number];
+export const placeNames = ["tables", "component"] as const;
+export type PlaceName = (typeof placeNames)[number];
 
-/** Limits of either home, usable with a context that fits both. */
+/** Limits in either place, usable with a context that fits both. */
 export type AnyRateLimits = RateLimits<RateLimitDefinitions, TablesHome & ComponentHome>;
 
-/** A row of the table, without what the database adds. */
+/** A row as it is stored. Two readings of the rows are equal when nothing was written in between. */
 export interface StoredRow {
   name: string;
   key?: string;
-  shard: number;
+  shard?: number;
   value: number;
   ts: number;
 }
 
-/** The whole table, and a way to put in what the package would never write; in the component it takes functions of its own. */
-const allRows = async ({ db }: QueryCtx): Promise<StoredRow[]> => {
-  const rows = await db.query("rateLimits").collect();
-  return rows.map(({ name, key, shard, value, ts }) => ({
-    name,
-    ...(key === undefined ? {} : { key }),
-    shard,
-    value,
-    ts,
-  }));
-};
-const plant = async ({ db }: MutationCtx, row: StoredRow): Promise<null> => {
-  await db.insert("rateLimits", row);
-  return null;
-};
+/** A module that only tests put into the component: the component itself gives nobody its rows. */
 const rowsModule = {
-  all: queryGeneric({ handler: (ctx: unknown) => allRows(ctx as QueryCtx) }),
-  plant: mutationGeneric({
-    args: { row: v.any() },
-    handler: (ctx, { row }: { row: StoredRow }) => plant(ctx as MutationCtx, row),
+  list: queryGeneric({
+    handler: async (ctx) => (await ctx.db.query("rateLimits").collect()) as (StoredRow & { _id: string })[],
+  }),
+  insert: mutationGeneric({
+    handler: async (ctx, { row }: { row: StoredRow }) => {
+      await ctx.db.insert("rateLimits", row);
+    },
   }),
 };
 const rowsInComponent = (
   component as unknown as {
     rows: {
-      all: FunctionReference<"query", "internal", Record<string, never>, StoredRow[]>;
-      plant: FunctionReference<"mutation", "internal", { row: StoredRow }, null>;
+      list: FunctionReference<"query", "internal", Record<string, never>, (StoredRow & { _id: string })[]>;
+      insert: FunctionReference<"mutation", "internal", { row: StoredRow }, null>;
     };
   }
 ).rows;
@@ -89,15 +77,27 @@ export function openBackend(more: Record<string, () => Promise<object>> = {}) {
   return t;
 }
 
-export function rowsIn(home: HomeName, t: Backend): Promise<StoredRow[]> {
-  return t.query((ctx) => (home === "tables" ? allRows(ctx) : ctx.runQuery(rowsInComponent.all, {})));
+/** All rows of a place, with their ids. */
+export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow & { _id: string })[]> {
+  return await t.query(async (ctx) =>
+    place === "tables" ? await ctx.db.query("rateLimits").collect() : await ctx.runQuery(rowsInComponent.list, {}),
+  );
 }
 
-export function plantIn(home: HomeName, t: Backend, row: StoredRow): Promise<null> {
-  return t.mutation((ctx) => (home === "tables" ? plant(ctx, row) : ctx.runMutation(rowsInComponent.plant, { row })));
+/** Puts in what the package might not have written. */
+export async function insertRows(place: PlaceName, t: Backend, rows: readonly StoredRow[]): Promise<void> {
+  await t.mutation(async (ctx) => {
+    for (const row of rows) {
+      if (place === "tables") await ctx.db.insert("rateLimits", row as never);
+      else await ctx.runMutation(rowsInComponent.insert, { row });
+    }
+  });
+}
+export async function insertRow(place: PlaceName, t: Backend, row: StoredRow): Promise<void> {
+  await insertRows(place, t, [row]);
 }
 export type Backend = ReturnType<typeof openBackend>;
 
-export function defineIn(home: HomeName, limits: RateLimitDefinitions): AnyRateLimits {
-  return home === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component });
+export function defineIn(place: PlaceName, limits: RateLimitDefinitions): AnyRateLimits {
+  return place === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component });
 }

@@ -1,0 +1,113 @@
+/** What the fuzzer does: calls of the public API, by what they mean and by how they are made. */
+import {
+  projectRateLimit,
+  type RateLimitAllStatus,
+  type RateLimitedJob,
+  type RateLimitStatus,
+} from "convex-rate-limits";
+import { jobs, type Limits, type MutationCtx } from "./stage.js";
+
+export interface Request {
+  readonly key: string | undefined;
+  readonly count: number;
+  readonly reserve: boolean;
+}
+export type Call =
+  | ({ readonly act: "take"; readonly throws: boolean } & Request)
+  | ({ readonly act: "check" | "get" } & Request)
+  | { readonly act: "all"; readonly requests: readonly Request[] }
+  | { readonly act: "adjust" | "schedule"; readonly key: string | undefined; readonly count: number }
+  | { readonly act: "cancel"; readonly job: Job }
+  | { readonly act: "reset" | "misuse"; readonly key: string | undefined }
+  | { readonly act: "sweep" };
+
+/** A job as the caller remembers it. */
+export interface Job {
+  readonly handle: RateLimitedJob;
+  readonly key: string | undefined;
+  readonly count: number;
+}
+
+/** The fields of the public statuses, whichever of them are there. */
+export interface Status {
+  readonly ok: boolean;
+  readonly retryAt?: number | undefined;
+  readonly remaining?: number | undefined;
+  readonly resetAt?: number | undefined;
+}
+
+/** What came back from a call; of a get, the snapshot's projection, and what it says of the bucket as stored. */
+export type Reply =
+  | { readonly is: "status"; readonly status: Status }
+  | { readonly is: "thrown denial"; readonly retryAt: number }
+  | { readonly is: "statuses"; readonly all: RateLimitAllStatus }
+  | { readonly is: "snapshot"; readonly status: Status; readonly value: number; readonly ts: number }
+  | { readonly is: "scheduled"; readonly runAt: number; readonly job: RateLimitedJob }
+  | { readonly is: "refused"; readonly retryAt: number }
+  | { readonly is: "canceled"; readonly canceled: boolean }
+  | { readonly is: "done" }
+  | { readonly is: "error"; readonly message: string };
+
+const NAME = "limit";
+
+/** Makes a call; what it throws is a reply. */
+export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
+  try {
+    return await replyTo(limits, ctx, call, now);
+  } catch (error) {
+    const data: unknown = error instanceof Error && "data" in error ? error.data : undefined;
+    if (typeof data === "object" && data !== null && "kind" in data && "retryAt" in data) {
+      return { is: "thrown denial", retryAt: data.retryAt as number };
+    }
+    return { is: "error", message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
+  switch (call.act) {
+    case "take": {
+      const { count, reserve, throws } = call;
+      return statusOf(await limits.rateLimit(ctx, { ...placeOf(call), count, reserve, throws }));
+    }
+    case "check": {
+      const { count, reserve } = call;
+      return statusOf(await limits.checkRateLimit(ctx, { ...placeOf(call), count, reserve }));
+    }
+    case "get": {
+      const { count, reserve } = call;
+      const snapshot = await limits.getRateLimit(ctx, placeOf(call));
+      const { value, ts } = snapshot;
+      return { is: "snapshot", status: projectRateLimit(snapshot, { now, count, reserve }), value, ts };
+    }
+    case "all": {
+      const requests = call.requests.map(({ key, count, reserve }) => ({ ...placeOf({ key }), count, reserve }));
+      return { is: "statuses", all: await limits.rateLimitAll(ctx, requests) };
+    }
+    case "adjust":
+      return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: call.count }));
+    case "schedule": {
+      const result = await limits.scheduleRateLimited(ctx, { ...placeOf(call), count: call.count }, jobs.run);
+      return result.ok
+        ? { is: "scheduled", runAt: result.runAt, job: result.job }
+        : { is: "refused", retryAt: result.retryAt };
+    }
+    case "cancel":
+      return { is: "canceled", canceled: (await limits.cancelRateLimited(ctx, call.job.handle)).canceled };
+    case "reset":
+      await limits.resetRateLimit(ctx, placeOf(call));
+      return { is: "done" };
+    case "misuse":
+      return statusOf(await limits.rateLimit(ctx, { ...placeOf(call), count: NaN }));
+    case "sweep":
+      await limits.sweepRateLimits(ctx, { next: jobs.sweep });
+      return { is: "done" };
+  }
+}
+
+function statusOf(status: RateLimitStatus): Reply {
+  return { is: "status", status };
+}
+
+function placeOf({ key }: { key: string | undefined }) {
+  return key === undefined ? { name: NAME } : { name: NAME, key };
+}

@@ -1,0 +1,82 @@
+/**
+ * An exact bucket that refills, of either kind, in fractions; it shares no code with src/.
+ *
+ * The state is what the bucket held at its last write, and when that was; undefined is a bucket that was never written, which
+ * is full. From the last write on tokens arrive as the limit says that is in force now, never above capacity; time before the
+ * last write never counts, so a clock that is behind it reads as the moment of the last write.
+ */
+import { fraction, greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
+import type { Answer, Ask, Outcome, RefillingLimit } from "./config.js";
+import * as fixedWindow from "./fixedWindow.js";
+import * as tokenBucket from "./tokenBucket.js";
+
+export type Level = { readonly value: Rational; readonly ts: number } | undefined;
+
+/** What the bucket holds at `now`. */
+export function levelAt(limit: RefillingLimit, state: Level, now: number): Rational {
+  const capacity = rational(limit.capacity);
+  if (!state) return capacity;
+  return now <= state.ts
+    ? least(capacity, state.value)
+    : least(capacity, plus(state.value, gained(limit, state.ts, now)));
+}
+
+/** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
+export function ask(limit: RefillingLimit, state: Level, now: number, { count, reserve }: Ask): Outcome<Level> {
+  const level = levelAt(limit, state, now);
+  const left = minus(level, rational(count));
+  const floor = !reserve ? ZERO : limit.maxReserved === undefined ? undefined : rational(-limit.maxReserved);
+  if (floor !== undefined && isLess(left, floor)) {
+    const retryAt = whenHolding(limit, state, now, plus(floor, rational(count)));
+    return { answer: { ok: false, retryAt, ...outlook(limit, state, now) }, after: state };
+  }
+  // Taking nothing is no write.
+  return allowed(limit, count === 0 ? state : written(state, now, left), now);
+}
+
+/** Charged whatever is there, or given back up to the capacity when negative. */
+export function adjust(limit: RefillingLimit, state: Level, now: number, count: number): Outcome<Level> {
+  const left = least(rational(limit.capacity), minus(levelAt(limit, state, now), rational(count)));
+  return allowed(limit, count === 0 ? state : written(state, now, left), now);
+}
+
+function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {
+  const wait = isLess(levelAt(limit, after, now), ZERO) ? { retryAt: whenHolding(limit, after, now, ZERO) } : {};
+  return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
+}
+
+function written(state: Level, now: number, value: Rational): Level {
+  return { value, ts: Math.max(now, state?.ts ?? now) };
+}
+
+function gained(limit: RefillingLimit, from: number, to: number): Rational {
+  return limit.kind === "token bucket" ? tokenBucket.gained(limit, from, to) : fixedWindow.gained(limit, from, to);
+}
+
+/** The first millisecond at which the bucket holds `wanted`, which is at most its capacity. */
+function whenHolding(limit: RefillingLimit, state: Level, now: number, wanted: Rational): number {
+  if (!state) return now;
+  const missing = minus(wanted, least(rational(limit.capacity), state.value));
+  if (!isLess(ZERO, missing)) return state.ts;
+  return limit.kind === "token bucket"
+    ? tokenBucket.whenGained(limit, state.ts, missing)
+    : fixedWindow.whenGained(limit, state.ts, missing);
+}
+
+function outlook(limit: RefillingLimit, state: Level, now: number): Pick<Answer, "remaining" | "resetAt"> {
+  const held = greatest(ZERO, levelAt(limit, state, now));
+  return { remaining: Number(floorOf(held)), resetAt: resetAt(limit, state, now) };
+}
+
+/** When the bucket is full again; for windows, the start of the next one. */
+function resetAt(limit: RefillingLimit, state: Level, now: number): number {
+  if (limit.kind === "fixed window") {
+    return fixedWindow.startOf(limit, fixedWindow.windowAt(limit, Math.max(now, state?.ts ?? now)) + 1n);
+  }
+  return Math.max(now, whenHolding(limit, state, now, fraction(...ratioOf(limit.capacity))));
+}
+
+function ratioOf(number: number): [bigint, bigint] {
+  const { numerator, denominator } = rational(number);
+  return [numerator, denominator];
+}

@@ -1,0 +1,124 @@
+/**
+ * An exact sliding window: a log of what was taken and when, in fractions; it shares no code with src/.
+ *
+ * Readings of the law, where it leaves a choice:
+ * - The effective time of a call is the later of its clock and the last write; a call that is granted is an entry there.
+ * - A write forgets what has left the window, under the limit that it is made with. So a period that is made longer afterwards
+ *   does not bring it back.
+ * - A plain call counts promised entries as if they were taken now.
+ * - A reservation's moment is never before that of the latest entry, even where the sum would allow it.
+ * - A refund takes away from the latest entries that have started, as far as they go; the rest of it is lost.
+ * - A cancelled job's tokens are taken away from the entry of its own moment.
+ */
+import { floorOf, greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
+import type { Answer, Ask, Outcome, SlidingWindow } from "./config.js";
+
+interface Entry {
+  readonly at: number;
+  readonly count: Rational;
+}
+export type Log = { readonly entries: readonly Entry[]; readonly ts: number } | undefined;
+
+/**
+ * @param granted - the moment at which the work starts, where it is known to be later than the first that is possible.
+ */
+export function ask(
+  limit: SlidingWindow,
+  log: Log,
+  clock: number,
+  { count, reserve }: Ask,
+  granted?: number,
+): Outcome<Log> {
+  const now = Math.max(clock, log?.ts ?? clock);
+  const moment = reserve ? promisedMoment(limit, log, now, count) : fits(limit, log, now, count) ? now : undefined;
+  if (moment === undefined) {
+    const retryAt = firstMoment(limit, log, now, (later) =>
+      reserve ? promisedMoment(limit, log, later, count) !== undefined : fits(limit, log, later, count),
+    );
+    return { answer: { ok: false, retryAt, ...outlook(limit, log, now) }, after: log };
+  }
+  const at = Math.max(moment, granted ?? moment);
+  const after = count === 0 ? log : withEntry(limit, log, now, { at, count: rational(count) });
+  const wait = moment > now ? { retryAt: moment } : {};
+  return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
+}
+
+export function adjust(limit: SlidingWindow, log: Log, clock: number, count: number): Outcome<Log> {
+  const now = Math.max(clock, log?.ts ?? clock);
+  const after =
+    count > 0
+      ? withEntry(limit, log, now, { at: now, count: rational(count) })
+      : takenAway(limit, log, now, rational(-count), (entry) => entry.at <= now);
+  const isOver = !fits(limit, after, now, 0);
+  const wait = isOver ? { retryAt: firstMoment(limit, after, now, (later) => fits(limit, after, later, 0)) } : {};
+  return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
+}
+
+export function cancel(limit: SlidingWindow, log: Log, clock: number, count: number, promised: number): Log {
+  const now = Math.max(clock, log?.ts ?? clock);
+  return takenAway(limit, log, now, rational(count), (entry) => entry.at === promised);
+}
+
+export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
+  return sum(log?.entries.filter(({ at }) => at > now - period) ?? []);
+}
+
+/** The first moment, in the order of promises, at which the cap is kept; undefined when too much is promised already. */
+function promisedMoment(limit: SlidingWindow, log: Log, now: number, count: number): number | undefined {
+  const latest = Math.max(now, ...(log?.entries.map(({ at }) => at) ?? []));
+  const keepsCap = (moment: number) => fits(limit, log, moment, count);
+  const moment = keepsCap(latest) ? latest : firstMoment(limit, log, latest, keepsCap);
+  if (moment === now || limit.maxReserved === undefined) return moment;
+  const promised = plus(sum(log?.entries.filter(({ at }) => at > now) ?? []), rational(count));
+  return isLess(rational(limit.maxReserved), promised) ? undefined : moment;
+}
+
+function fits(limit: SlidingWindow, log: Log, moment: number, count: number): boolean {
+  return !isLess(rational(limit.rate), plus(takenAt(limit, log, moment), rational(count)));
+}
+
+/** The first moment after `from` at which a condition holds that changes only when entries start or leave. */
+function firstMoment(limit: SlidingWindow, log: Log, from: number, holds: (moment: number) => boolean): number {
+  const changes = (log?.entries ?? []).flatMap(({ at }) => [at, at + limit.period]);
+  const first = changes.sort((a, b) => a - b).find((moment) => moment > from && holds(moment));
+  if (first === undefined) throw new Error("the exact sliding window never lets this through");
+  return first;
+}
+
+function withEntry({ period }: SlidingWindow, log: Log, now: number, added: Entry): Log {
+  const kept = log?.entries.filter(({ at }) => at > now - period) ?? [];
+  const same = kept.find(({ at }) => at === added.at);
+  const entry = same ? { at: same.at, count: plus(same.count, added.count) } : added;
+  const others = kept.filter(({ at }) => at !== added.at);
+  return { entries: [...others, entry].sort((a, b) => a.at - b.at), ts: now };
+}
+
+function takenAway(
+  { period }: SlidingWindow,
+  log: Log,
+  now: number,
+  count: Rational,
+  isMeant: (entry: Entry) => boolean,
+): Log {
+  let left = count;
+  const entries: Entry[] = [];
+  for (const entry of [...(log?.entries ?? [])].reverse()) {
+    if (entry.at <= now - period) continue;
+    const away = isMeant(entry) ? least(left, entry.count) : ZERO;
+    left = minus(left, away);
+    const rest = minus(entry.count, away);
+    if (isLess(ZERO, rest)) entries.unshift({ at: entry.at, count: rest });
+  }
+  return { entries, ts: now };
+}
+
+/** `resetAt` is when all that was taken has left. */
+function outlook(limit: SlidingWindow, log: Log, now: number): Pick<Answer, "remaining" | "resetAt"> {
+  const free = minus(rational(limit.rate), takenAt(limit, log, now));
+  const leaves = log?.entries.map(({ at }) => at + limit.period) ?? [];
+  return { remaining: Number(floorOf(greatest(ZERO, free))), resetAt: Math.max(now, ...leaves) };
+}
+
+function sum(entries: readonly Entry[]): Rational {
+  return entries.reduce((total, { count }) => plus(total, count), ZERO);
+}

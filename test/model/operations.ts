@@ -1,0 +1,40 @@
+/**
+ * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations (default 100,000), all worlds together; FUZZ_SEED repeats
+ * a run whose seed a failure printed: FUZZ_SEED=<seed> npx vitest run test/model/oneRow
+ */
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, vi } from "vitest";
+import type { PlaceName } from "../support/places.js";
+import { play, T0 } from "./fuzz.js";
+import type { Scenario } from "./scenario.js";
+import type { Stage } from "./stage.js";
+
+const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? 100_000);
+const SEED = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const RUNS = 20;
+
+/** Of a world's operations. */
+export const placeShares: Record<PlaceName, number> = { tables: 0.7, component: 0.3 };
+
+export function useFuzzedClock(): void {
+  vi.setConfig({ testTimeout: 60_000 + OPERATIONS });
+  beforeEach(() => {
+    vi.useFakeTimers({ now: T0 });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+}
+
+/** Plays scenarios, each on a fresh stage, until a share of all operations has been played. */
+export async function fuzz(scenario: fc.Arbitrary<Scenario>, open: () => Stage, share: number): Promise<void> {
+  let played = 0;
+  for (let batch = 0; played < OPERATIONS * share; batch++) {
+    const property = fc.asyncProperty(scenario, async (each) => {
+      played += await play(open(), each);
+    });
+    await fc.assert(property, { numRuns: RUNS, seed: SEED + batch });
+  }
+  expect(played).toBeGreaterThanOrEqual(OPERATIONS * share);
+}

@@ -1,0 +1,71 @@
+/** Where the fuzzer plays: on a light backend for many operations, and on a whole one, in either place. */
+import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
+import { makeFunctionReference, internalMutationGeneric } from "convex/server";
+import { FakeDb, fakeComponent } from "../support/fakeDb.js";
+import { type AnyRateLimits, defineIn, openBackend, type PlaceName } from "../support/places.js";
+import type { ExactLimit } from "./exact/config.js";
+
+export type Limits = AnyRateLimits;
+export type MutationCtx = Parameters<Limits["scheduleRateLimited"]>[0] &
+  Parameters<Limits["sweepRateLimits"]>[0] &
+  Parameters<Limits["cancelRateLimited"]>[0] &
+  Parameters<Limits["checkRateLimit"]>[0];
+export type Shards = number | "auto" | undefined;
+
+export interface Stage {
+  /** The limit named "limit", on so many rows. */
+  readonly limits: (limit: ExactLimit, shards: Shards) => Limits;
+  readonly mutation: <T>(body: (ctx: MutationCtx) => Promise<T>) => Promise<T>;
+  /** The job runs, if it has not been cancelled; false where jobs never run. */
+  readonly finishJob: (id: string) => boolean;
+}
+
+/** Parsed once: a hundred thousand operations use a few dozen limits. */
+const defined = new Map<string, Limits>();
+
+function definedOnce(
+  define: (limits: RateLimitDefinitions) => Limits,
+  place: string,
+  limit: ExactLimit,
+  shards: Shards,
+): Limits {
+  const config = { ...limit, shards };
+  const present = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
+  const id = JSON.stringify([place, present]);
+  const limits = defined.get(id) ?? define({ limit: present as never });
+  defined.set(id, limits);
+  return limits;
+}
+
+export function lightStage(place: PlaceName): Stage {
+  const db = new FakeDb();
+  const define = (limits: RateLimitDefinitions): Limits =>
+    (place === "tables"
+      ? defineRateLimits(limits)
+      : defineRateLimits(limits, { component: fakeComponent as never }));
+  return {
+    limits: (limit, shards) => definedOnce(define, `light ${place}`, limit, shards),
+    mutation: (body) => db.transaction((ctx) => body(ctx as never)),
+    finishJob: (id) => {
+      db.finishJob(id);
+      return true;
+    },
+  };
+}
+
+const nothing = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
+
+export function wholeStage(place: PlaceName): Stage {
+  const t = openBackend({ "./jobs.ts": () => Promise.resolve({ run: nothing, sweep: nothing }) });
+  return {
+    limits: (limit, shards) => definedOnce((limits) => defineIn(place, limits), `whole ${place}`, limit, shards),
+    mutation: (body) => t.mutation((ctx) => body(ctx as never)),
+    finishJob: () => false,
+  };
+}
+
+/** The job that is scheduled, and the sweep's next batch; neither is run by the fuzzer. */
+export const jobs = {
+  run: makeFunctionReference<"mutation">("jobs:run"),
+  sweep: makeFunctionReference<"mutation">("jobs:sweep"),
+};
