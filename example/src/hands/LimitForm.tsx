@@ -64,7 +64,7 @@ export function LimitForm({
       <Choice
         legend="Kind"
         options={KINDS}
-        value={config?.kind}
+        value={KINDS.find(({ value }) => value === config?.kind)?.value}
         onChange={(kind) => {
           change({ kind });
         }}

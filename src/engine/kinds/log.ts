@@ -43,17 +43,15 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
 }
 
 /**
- * Takes units out of the entry at a moment and then out of those before it.
- * - A refund starts at the latest entry up to `at`, that is now: work that is promised for later is not touched.
- * - A cancelled reservation starts at the entry that holds `at`, which may have been joined at a later moment.
+ * Takes units out of the latest entry up to a moment, and then out of those before it.
+ * - A refund starts at now: work that is promised for later is not touched.
+ * - A cancelled reservation starts at its own moment. Where its entry was joined with another, older ones give way instead: they
+ *   leave the window sooner, so that waits longer and never lets more through.
  */
-export function removeBackwards(entries: readonly Entry[], units: number, at: number, isPromise: boolean): Entry[] {
-  const holding = entries.findIndex((entry) => entry.at >= at);
-  const latest = entries.findLastIndex((entry) => entry.at <= at);
-  const from = isPromise && holding >= 0 ? holding : latest;
+export function removeBackwards(entries: readonly Entry[], units: number, at: number): Entry[] {
   const kept = [...entries];
   let left = units;
-  for (let i = from; i >= 0 && left > 0; i--) {
+  for (let i = entries.findLastIndex((entry) => entry.at <= at); i >= 0 && left > 0; i--) {
     const entry = kept[i] as Entry;
     const removed = Math.min(entry.units, left);
     kept[i] = { at: entry.at, units: entry.units - removed };

@@ -120,7 +120,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   owed,
   giveBack(limit, advanced, units, at) {
     const { ts } = advanced;
-    return withEntries(limit, removeBackwards(entriesOf(limit, advanced), units, at ?? ts, at !== undefined), ts);
+    return withEntries(limit, removeBackwards(entriesOf(limit, advanced), units, at ?? ts), ts);
   },
   split(left, right, { value, ts, recent = [] }) {
     const whole = left.capacity + right.capacity;
