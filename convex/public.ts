@@ -67,5 +67,6 @@ export const reset = mutation({
 export const list = query({
   args: listArgs,
   returns: vRateLimitPage,
-  handler: (ctx, { name, config, ...options }) => listing.list(ctx, listing.parseList(parseLimit(name, config), options)),
+  handler: (ctx, { name, config, ...options }) =>
+    listing.list(ctx, listing.parseList(parseLimit(name, config), options)),
 });

@@ -22,11 +22,12 @@ export type BucketArgs<Limits, Name> = { name: Name } & (Name extends keyof Limi
   KeyOf<Limits, Name>;
 
 /** A key where any of the names demands one, none where any forbids it. */
-type KeyOf<Limits, Name> = true extends KeyedOf<Limits, Name>
-  ? { key: string }
-  : false extends KeyedOf<Limits, Name>
-    ? { key?: undefined }
-    : { key?: string | undefined };
+type KeyOf<Limits, Name> =
+  true extends KeyedOf<Limits, Name>
+    ? { key: string }
+    : false extends KeyedOf<Limits, Name>
+      ? { key?: undefined }
+      : { key?: string | undefined };
 
 type KeyedOf<Limits, Name> = Name extends keyof Limits
   ? Limits[Name] extends { keyed: infer Keyed }

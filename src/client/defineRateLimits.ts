@@ -9,7 +9,13 @@ import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
 import { checkDatabase } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
-import type { FixedWindowConfig, RateLimitAllStatus, RateLimitStatus, SlidingWindowConfig, TokenBucketConfig } from "../validators.js";
+import type {
+  FixedWindowConfig,
+  RateLimitAllStatus,
+  RateLimitStatus,
+  SlidingWindowConfig,
+  TokenBucketConfig,
+} from "../validators.js";
 import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
 import { checkArgs, DEMAND_FIELDS, type Definitions, parseDefinitions, THROWS_FIELDS } from "./definitions.js";
 import { denialError } from "./errors.js";
@@ -70,9 +76,7 @@ export function defineRateLimits(
   const definitions = parseDefinitions(limits);
   checkFields("defineRateLimits", "the options", options, OPTION_FIELDS);
   const { component } = options;
-  return component
-    ? limitsIn(inComponent(component), definitions, options)
-    : limitsIn(inTables, definitions, options);
+  return component ? limitsIn(inComponent(component), definitions, options) : limitsIn(inTables, definitions, options);
 }
 
 const OPTION_FIELDS: Fields = {
@@ -161,7 +165,10 @@ function limitsIn<Contexts extends InTables | InComponent>(
       checkScheduler(ctx, "cancelRateLimited");
       checkDatabase(ctx);
       const { name, key, config, dueAt = job.runAt } = job;
-      const bucket = lookUp({ name, ...(key !== undefined && { key }), ...(config && { config }) }, "cancelRateLimited");
+      const bucket = lookUp(
+        { name, ...(key !== undefined && { key }), ...(config && { config }) },
+        "cancelRateLimited",
+      );
       const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
       const result = await inTurn(ctx, () => cancelPending(ctx, job));
       if (result.canceled) await place.adjust(ctx, refund);
@@ -190,11 +197,11 @@ function exact(status: RateLimitStatus | RateLimitAllStatus): never {
   return status as never;
 }
 
-const COUNT_FIELD: Fields = { count: DEMAND_FIELDS["count"] as Fields[string] };
+const COUNT_FIELD: Fields = { count: DEMAND_FIELDS["count"]! };
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, ...THROWS_FIELDS };
 
 /** Of several denials the one that takes longest is thrown: it is the one to wait for. */
 function longest(requests: readonly Request[], { statuses, retryAt }: RateLimitAllStatus): Request {
   const place = statuses.findIndex((status) => !status.ok && status.retryAt === retryAt);
-  return requests[place] as Request;
+  return requests[place]!;
 }

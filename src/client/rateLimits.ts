@@ -1,10 +1,5 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
-import type {
-  GenericDataModel,
-  OptionalRestArgs,
-  SchedulableFunctionReference,
-  Scheduler,
-} from "convex/server";
+import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
 import type {
   AdjustArgs,
   BucketArgs,

@@ -50,7 +50,10 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   const { at } = kind.reserve(limit, stored, units);
   const earliest = Math.max(now + 1, at - withinMs, kind.whenReservable(limit, stored, units));
   // A rate that is no short decimal is rounded at each write, so the decision itself has the last word on the millisecond.
-  return firstMoment(earliest, (moment) => decideNow(limit, kind.advance(limit, stored, moment), moment, demand) !== undefined);
+  return firstMoment(
+    earliest,
+    (moment) => decideNow(limit, kind.advance(limit, stored, moment), moment, demand) !== undefined,
+  );
 }
 
 /** What a status says of a state that stays. */

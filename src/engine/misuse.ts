@@ -16,10 +16,7 @@ export function fieldError(limit: string, field: string, permitted: string, valu
 /** Stored rows that this package cannot have written: nothing is let through until the bucket is reset. */
 export function damageError(limit: string, key: string | undefined, problem: string): Error {
   const bucket = key === undefined ? "" : `the bucket of key ${show(key)} cannot be used: `;
-  return misuseError(
-    limit,
-    `${bucket}${problem}, so nothing is let through. resetRateLimit makes it full again.`,
-  );
+  return misuseError(limit, `${bucket}${problem}, so nothing is let through. resetRateLimit makes it full again.`);
 }
 
 /** Any value, as short text. Never throws, whatever the value. */

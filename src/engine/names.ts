@@ -25,7 +25,9 @@ export function checkKey(name: string, key: unknown): void {
 }
 
 function described(value: unknown): string {
-  return typeof value === "string" && value.length > 40 ? `${value.length} characters: ${show(value.slice(0, 40))}` : show(value);
+  return typeof value === "string" && value.length > 40
+    ? `${value.length} characters: ${show(value.slice(0, 40))}`
+    : show(value);
 }
 
 /** No unpaired surrogate: the database refuses one. (String.prototype.isWellFormed is younger than Node 20's types.) */

@@ -59,7 +59,8 @@ export function projectRateLimit(
   if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
     throw fieldError(limit.name, "now", "a number of milliseconds from -8.64e15 to 8.64e15", now);
   }
-  return decideOnAll(limit, shardsOf(limit, snapshot), Math.floor(now), parseDemand(limit, asked)).status as ExactRateLimitStatus;
+  return decideOnAll(limit, shardsOf(limit, snapshot), Math.floor(now), parseDemand(limit, asked))
+    .status as ExactRateLimitStatus;
 }
 
 function shardsOf(limit: Limit, { shards, ...state }: RateLimitSnapshot): Shard[] {

@@ -38,7 +38,11 @@ function entriesFrom(limit: Limit, recent: readonly StoredEntry[], key: string |
   let last = 0;
   return recent.map(({ at, count }) => {
     if (!(isMoment(at) && at >= last && Number.isFinite(count) && count >= 0)) {
-      throw damageError(limit.name, key, `the stored entry of recent is unusable (at ${show(at)}, count ${show(count)})`);
+      throw damageError(
+        limit.name,
+        key,
+        `the stored entry of recent is unusable (at ${show(at)}, count ${show(count)})`,
+      );
     }
     last = at;
     return { at, units: Math.min(MAX_UNITS, ceilUnits(count, limit.unitsPerToken)) };

@@ -30,11 +30,11 @@ async function sideBySide(
   ask: (request: Request) => Promise<Answer>,
 ): Promise<readonly Answer[]> {
   const pace = ({ limit }: Request) => limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
-  const order = [...requests.keys()].sort((a, b) => pace(requests[a] as Request) - pace(requests[b] as Request));
+  const order = [...requests.keys()].sort((a, b) => pace(requests[a]!) - pace(requests[b]!));
   const answers = new Array<Answer>(requests.length);
   await Promise.all(
     order.map(async (place) => {
-      answers[place] = await ask(requests[place] as Request);
+      answers[place] = await ask(requests[place]!);
     }),
   );
   return answers;
@@ -42,7 +42,7 @@ async function sideBySide(
 
 /** One status from those of all the buckets; where one denies, the others stay as they are. */
 function combine({ partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
-  const own = partOf.map((place) => answers[place] as Answer);
+  const own = partOf.map((place) => answers[place]!);
   const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
   if (denials.length > 0) {
     const statuses = own.map(({ status, untouched }) => (status.ok ? untouched() : status));

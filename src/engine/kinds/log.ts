@@ -52,7 +52,7 @@ export function removeBackwards(entries: readonly Entry[], units: number, at: nu
   const kept = [...entries];
   let left = units;
   for (let i = entries.findLastIndex((entry) => entry.at <= at); i >= 0 && left > 0; i--) {
-    const entry = kept[i] as Entry;
+    const entry = kept[i]!;
     const removed = Math.min(entry.units, left);
     kept[i] = { at: entry.at, units: entry.units - removed };
     left -= removed;

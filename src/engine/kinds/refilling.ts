@@ -9,9 +9,9 @@ import { leftHalf } from "./shares.js";
 /** How units arrive. */
 interface Accrual<L> {
   /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-  accrued(limit: L, from: number, to: number): number;
+  accrued: (limit: L, from: number, to: number) => number;
   /** The first ms, from `from` on, by which `units` have arrived. */
-  whenAccrued(limit: L, from: number, units: number): number;
+  whenAccrued: (limit: L, from: number, units: number) => number;
 }
 
 type Common =

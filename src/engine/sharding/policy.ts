@@ -74,4 +74,3 @@ export function areIdle(neighbours: readonly Shard[], now: number): boolean {
 export function isJustWritten(shards: readonly Shard[], now: number): boolean {
   return shards.some(({ state }) => state.ts >= now);
 }
-

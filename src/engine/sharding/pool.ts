@@ -88,11 +88,7 @@ function replaced(shards: readonly Shard[], before: readonly Shard[], after: rea
 }
 
 /** What a status says when every shard has been read. */
-export function outlookOf(
-  limit: Limit,
-  shards: readonly Shard[],
-  now: number,
-): { remaining: number; resetAt: number } {
+export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): { remaining: number; resetAt: number } {
   return {
     remaining: wholeTokens(limit, heldByAll(shards, now)),
     resetAt: Math.max(now, ...shards.map((shard) => shard.limit.kind.whenReset(shard.limit, shard.state, now))),
@@ -102,7 +98,9 @@ export function outlookOf(
 /** The first moment at which the shards hold the units and the next call, which may read two of them only, finds them. */
 function whenServed(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
   const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);
-  return limit.levels.most > 0 && isFast(limit, units) ? Math.max(exact, whenAnyServes(limit, shards, now, units)) : exact;
+  return limit.levels.most > 0 && isFast(limit, units)
+    ? Math.max(exact, whenAnyServes(limit, shards, now, units))
+    : exact;
 }
 
 /**
