@@ -9,15 +9,18 @@ interface Run {
   readonly mutate: readonly string[];
   /** A glob of test files; what vitest.config.ts beside this file says when absent. */
   readonly tests: string | undefined;
+  /** Whether the files that `npm run test:fast` leaves out run, too. */
+  readonly slow: boolean;
   readonly concurrency: number;
 }
 
-export async function withPlantedFaults({ mutate, tests, concurrency }: Run): Promise<MutantResult[]> {
+export async function withPlantedFaults({ mutate, tests, slow, concurrency }: Run): Promise<MutantResult[]> {
   // A run within another run of the tests keeps its hands off that one's report and settings.
   for (const name of Object.keys(process.env)) {
     if (/^(VITEST|COVERAGE)/.test(name)) Reflect.deleteProperty(process.env, name);
   }
   if (tests !== undefined) process.env["MUTANTS_TESTS"] = tests;
+  if (slow) process.env["MUTANTS_SLOW"] = "1";
   return new Stryker({
     configFile: "scripts/mutants/stryker.json",
     mutate: [...mutate],

@@ -5,6 +5,8 @@
  *     npm run mutants -- src/engine/kinds src/index.ts    these folders and files
  *     npm run mutants -- --sample 40 --seed 7             only the faults on 40 lines of code, chosen by the seed
  *     npm run mutants -- --concurrency 2                  two faults at a time; 1 without this
+ *     npm run mutants -- --tests test/engine/units.test.ts  only the tests of this glob
+ *     npm run mutants -- --slow                          also the tests that `npm run test:fast` leaves out
  *
  * Fails when a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason.
  */
@@ -23,6 +25,7 @@ const { values: options, positionals } = parseArgs({
     seed: { type: "string", default: "1" },
     concurrency: { type: "string", default: "1" },
     tests: { type: "string" },
+    slow: { type: "boolean", default: false },
     equivalent: { type: "string", default: "scripts/mutants/equivalent.json" },
   },
 });
@@ -30,7 +33,12 @@ const { values: options, positionals } = parseArgs({
 const files = filesOf(root, positionals.length > 0 ? positionals : ["src/engine", "src/storage", "src/operations"]);
 const sampled = options.sample !== undefined;
 const mutate = sampled ? sampleLines(root, files, Number(options.sample), Number(options.seed)) : files;
-const results = await withPlantedFaults({ mutate, tests: options.tests, concurrency: Number(options.concurrency) });
+const results = await withPlantedFaults({
+  mutate,
+  tests: options.tests,
+  slow: options.slow,
+  concurrency: Number(options.concurrency),
+});
 
 const survivors = survivorsOf(root, results);
 const equivalent = JSON.parse(readFileSync(path.join(root, options.equivalent), "utf8")) as Equivalent[];

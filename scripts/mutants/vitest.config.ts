@@ -1,6 +1,7 @@
 /** How the tests run on planted faults: in process, the nearest to the engine first, with the same random numbers every time. */
+import { configDefaults } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import base from "../../vitest.config.js";
+import base, { slow } from "../../vitest.config.js";
 
 /** Folders of tests from the fastest and nearest to the rest: most faults end in the first. */
 const FOLDERS = ["engine", "storage", "operations", "client", "laws", "model"];
@@ -18,8 +19,12 @@ export default {
   test: {
     ...base.test,
     include: [process.env["MUTANTS_TESTS"] ?? `test/{${FOLDERS.join(",")}}/**/*.test.ts`],
-    // The compiler and the longest scenarios say little about the engine, and each survivor waits for them.
-    exclude: [...(base.test?.exclude ?? []), "test/client/{autocompletion,types,jobs,liveQueries}.test.ts"],
+    // The compiler says nothing about a fault, and each survivor waits for the slow files.
+    exclude: [
+      ...configDefaults.exclude,
+      "test/client/{autocompletion,types}.test.ts",
+      ...(process.env["MUTANTS_SLOW"] === undefined ? slow : []),
+    ],
     setupFiles: ["scripts/mutants/sameSeed.ts"],
     sequence: { sequencer: NearestFirst },
     reporters: ["default"],
