@@ -2,6 +2,7 @@
 import type { Value } from "convex/values";
 import type { Document } from "./document.js";
 import { EVERYTHING, type Key, type Range } from "./key.js";
+import type { Syscalls } from "./syscalls.js";
 import { BY_CREATION_TIME } from "./table.js";
 import type { Scan, Transaction } from "./transaction.js";
 
@@ -62,6 +63,7 @@ export class SimulatedQuery implements AsyncIterable<Document> {
     readonly transaction: Transaction,
     readonly table: string,
     readonly stale: boolean,
+    readonly syscalls: Syscalls,
   ) {}
 
   withIndex(name: string, build: (q: RangeBuilder) => RangeBuilder = (q) => q): this {
@@ -84,14 +86,16 @@ export class SimulatedQuery implements AsyncIterable<Document> {
   }
 
   async take(count: number): Promise<Document[]> {
-    const documents: Document[] = [];
-    if (count > 0) {
-      for (const document of this.#scan()) {
-        documents.push({ ...document });
-        if (documents.length >= count) break;
+    return await this.syscalls.read(() => {
+      const documents: Document[] = [];
+      if (count > 0) {
+        for (const document of this.#scan()) {
+          documents.push({ ...document });
+          if (documents.length >= count) break;
+        }
       }
-    }
-    return await Promise.resolve(documents);
+      return documents;
+    });
   }
 
   async first(): Promise<Document | null> {
@@ -105,10 +109,15 @@ export class SimulatedQuery implements AsyncIterable<Document> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Document> {
-    for (const document of this.#scan()) yield await Promise.resolve({ ...document });
+    const scan = this.#scan();
+    for (;;) {
+      const { done, value } = await this.syscalls.read(() => scan.next());
+      if (done === true) return;
+      yield { ...value };
+    }
   }
 
-  #scan(): Generator<Document> {
+  #scan(): Generator<Document, undefined> {
     const scan: Scan = { table: this.table, index: this.#index, range: this.#range, order: this.#order };
     return this.transaction.scan(scan, { stale: this.stale });
   }

@@ -2,8 +2,9 @@
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
 import { describe, expect, it } from "vitest";
-import { Backend, type Call, PLATFORM } from "../../bench/simulator/backend.js";
+import { Backend, type Call } from "../../bench/simulator/backend.js";
 import type { SimulatedCtx } from "../../bench/simulator/context.js";
+import { PLATFORM } from "../../bench/simulator/platform.js";
 
 const schema = defineSchema({
   counters: defineTable({ name: v.string(), value: v.number() }).index("by_name", ["name"]),

@@ -15,7 +15,7 @@ function openStore() {
   const write = async <Result>(body: (db: Database) => Promise<Result>): Promise<Result> => {
     const { transaction, db } = begin();
     const result = await body(db);
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+    expect(transaction.hasConflict()).toBe(false);
     transaction.commit();
     return result;
   };
@@ -156,7 +156,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     const first = begin();
     await read(first.db, id);
     await write((db) => meanwhile(db, id));
-    expect(first.transaction.hasConflict({ writesAnyway: true })).toBe(conflicts);
+    expect(first.transaction.hasConflict()).toBe(conflicts);
   });
 
   it("nothing conflicts with what was committed before the snapshot", async () => {
@@ -165,17 +165,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     await write((db) => db.patch(id, { value: 1 }));
     const { transaction, db } = begin();
     expect(await shardOf(db, 2).unique()).toMatchObject({ value: 1 });
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
-  });
-
-  it("a transaction that wrote nothing is not validated, unless a session writes for it", async () => {
-    const { begin, write, insert } = openStore();
-    const id = await insert(2);
-    const { transaction, db } = begin();
-    await shardOf(db, 2).unique();
-    await write((db) => db.patch(id, { value: 1 }));
-    expect(transaction.hasConflict({ writesAnyway: false })).toBe(false);
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(true);
+    expect(transaction.hasConflict()).toBe(false);
   });
 
   it("a read of the stale snapshot depends on nothing and sees no own write", async () => {
@@ -188,7 +178,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     await write((other) => other.insert("rows", { name: "hot", shard: 9, value: 5 }));
     expect((await allShards(stale).collect()).map(({ value }) => value)).toEqual([5]);
     expect(transaction.cost.rangesRead).toBe(before + 1);
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+    expect(transaction.hasConflict()).toBe(false);
     await expect(stale.patch(id, { value: 3 })).rejects.toThrow("cannot write");
   });
 });

@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { Backend } from "../../bench/simulator/backend.js";
-import type { Answer, Design } from "../../bench/simulator/design.js";
+import { type Answer, type Design, UNKEYED } from "../../bench/simulator/design.js";
 import { type BucketConfig, ExactBucket } from "../../bench/simulator/oracle.js";
 import { ours } from "../../bench/simulator/ours.js";
 import { peer, peerAsynchronous } from "../../bench/simulator/peer.js";
@@ -17,7 +17,7 @@ const singleRow: Design[] = [ours(1), ours(1, "component"), peer(1)];
 /** Calls one after the other, far enough apart that none meets another, and what each was told. */
 async function serially(design: Design, limit: BucketConfig) {
   const backend = new Backend(design.app, { seed: "serial", epochMs: 0 });
-  const consume = design.limit(limit, design.shards);
+  const consume = design.limit(limit, design.shards, UNKEYED);
   const random = createRandom("serial");
   const asked: { count: number; clock: number; answer: Answer; attempts: number }[] = [];
   let atMs = 1000;
