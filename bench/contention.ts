@@ -48,7 +48,7 @@ export async function runContention(
   for (const name of options.cases) {
     const one: Case = CASES[name](options);
     const runs = [];
-    for (const platform of options.classes) {
+    for (const platform of options.classes.filter((name) => one.classes?.includes(name) ?? true)) {
       const metrics = [];
       for (const design of designsFor(one, options)) {
         const resends = options.resends || one.resends;

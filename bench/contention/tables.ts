@@ -39,7 +39,9 @@ const FOCUSED: Record<Focus, readonly Column[]> = {
   ],
   waits: [
     column("mean wait ms", (m) => m.meanWaitMs.toFixed(0)),
-    column("over the exact bucket's", (m) => ratio(m.meanWaitMs, m.exactMeanWaitMs)),
+    column("over the exact bucket's", (m) =>
+      m.exactMeanWaitMs === 0 ? "-" : (m.meanWaitMs / m.exactMeanWaitMs).toFixed(3),
+    ),
   ],
   honesty: [column("`retryAt` suffices", showHonesty)],
 };
@@ -51,13 +53,13 @@ export function renderCase({ name, case: { title, focus = "honesty", resends }, 
     ...(resends ? [column("sends", (m: Metrics) => m.sendsPerCall.toFixed(2))] : []),
   ];
   const rows = runs.flatMap(({ platform, metrics }) =>
-    metrics.map((m) => [`${CLASSES[platform].mutationPermits}`, m.label, ...columns.map(({ show }) => show(m))]),
+    metrics.map((m) => [m.label, `${CLASSES[platform].mutationPermits}`, ...columns.map(({ show }) => show(m))]),
   );
   const all = runs.flatMap(({ metrics }) => metrics);
   const threw = all.filter((m) => m.threw > 0);
   return [
     `### ${title} (\`${name}\`)`,
-    markdownTable(["permits", "design", ...columns.map(({ title }) => title)], rows),
+    markdownTable(["design", "permits", ...columns.map(({ title }) => title)], rows),
     ...threw.map((m) => `${m.label} threw in ${percent(m.threw)} of the calls: ${String(m.firstError)}`),
     renderRatios(runs),
   ]
@@ -81,8 +83,8 @@ function renderRatios(runs: CaseResult["runs"]): string {
         metrics
           .filter(({ library }) => library === "peer")
           .map((peer) => [
-            `${CLASSES[platform].mutationPermits}`,
             `${ours.label} / ${peer.label}`,
+            `${CLASSES[platform].mutationPermits}`,
             ratio(ours.attemptsPerCall, peer.attemptsPerCall),
             ratio(ours.failed, peer.failed),
             ratio(ours.p99Ms, peer.p99Ms),
@@ -94,7 +96,7 @@ function renderRatios(runs: CaseResult["runs"]): string {
           ]),
       ),
   );
-  const head = ["permits", "ratio", "attempts", "failed", "p99", "utilisation"];
+  const head = ["ratio", "permits", "attempts", "failed", "p99", "utilisation"];
   return rows.length === 0
     ? ""
     : markdownTable([...head, "rows read", "index reads", "rows written", "rows at the end"], rows);

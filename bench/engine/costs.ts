@@ -35,7 +35,11 @@ export async function countCosts(): Promise<CallCost[]> {
 
 async function costsOf(design: Design): Promise<CallCost[]> {
   const backend = new Backend(design.app, { seed: "cost" });
-  const consume = design.limit({ kind: "token bucket", rate: 1, period: 1e9, capacity: CAPACITY }, design.shards, UNKEYED);
+  const consume = design.limit(
+    { kind: "token bucket", rate: 1, period: 1e9, capacity: CAPACITY },
+    design.shards,
+    UNKEYED,
+  );
   const totals = new Map<CallCost["situation"], { cost: Cost; calls: number }>();
   for (let i = 0; i < CAPACITY + 200; i++) {
     backend.agenda.plan(i * 1000, () => {

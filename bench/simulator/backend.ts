@@ -32,8 +32,6 @@ export interface BackendOptions {
   readonly resendsUntilMs?: number | undefined;
   /** What each attempt takes for work beside the limit; default 0. */
   readonly holdMs?: number | undefined;
-  /** Default `PLATFORM.readMs`. */
-  readonly readMs?: number | undefined;
   /** When the run begins, in ms since the epoch. */
   readonly epochMs?: number | undefined;
 }
@@ -149,7 +147,7 @@ export class Backend {
     return await new Execution(this.#deployment, transaction, random).run(body);
   }
 
-  #later(delayMs: number, run: () => void): void {
+  #later(delayMs: number, run: () => void | Promise<void>): void {
     this.agenda.plan(this.agenda.nowMs + delayMs, run);
   }
 
@@ -174,14 +172,14 @@ export class Backend {
     writesAnyway: boolean,
     { onRun, onEnd, onConflict }: Listener<Result>,
   ): Promise<void> {
-    const { seed, skewMs = 0, epochMs = EPOCH_MS, holdMs = 0, readMs = PLATFORM.readMs } = this.options;
+    const { seed, skewMs = 0, epochMs = EPOCH_MS, holdMs = 0 } = this.options;
     transaction.now = epochMs + Math.floor(this.agenda.nowMs) + wholeNumber(this.#delays, -skewMs, skewMs);
     const random = createRandom(`${seed}/${this.#attempts++}`);
     const outcome = await settle(new Execution(this.#deployment, transaction, random).run(body));
     await onRun(transaction, outcome);
     const { readRounds, hops } = transaction.cost;
     const ownMs = lognormal(this.#delays, PLATFORM.execution) + holdMs;
-    this.#later(ownMs + readRounds * readMs + hops * PLATFORM.hopMs, () => {
+    this.#later(ownMs + readRounds * PLATFORM.readMs + hops * PLATFORM.hopMs, () => {
       this.#permits.release();
       if (outcome.kind === "threw" || (transaction.writes.size === 0 && !writesAnyway)) {
         transaction.close();

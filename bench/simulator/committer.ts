@@ -3,8 +3,9 @@
  * not; what is valid becomes durable, and is published in the order of validation.
  */
 import type { Agenda } from "./agenda.js";
-import { type Random, lognormal } from "./random.js";
 import { PLATFORM, type PlatformClass } from "./platform.js";
+import { Queue } from "./queue.js";
+import { lognormal, type Random } from "./random.js";
 import type { Transaction } from "./transaction.js";
 
 interface Submission {
@@ -16,7 +17,7 @@ interface Submission {
 }
 
 export class Committer {
-  readonly #queue: Submission[] = [];
+  readonly #queue = new Queue<Submission>();
   #isBusy = false;
   #publishedMs = 0;
 
@@ -33,7 +34,7 @@ export class Committer {
 
   #validateNext(): void {
     this.#isBusy = false;
-    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
+    for (let next = this.#queue.take(); next; next = this.#queue.take()) {
       const { transaction, extraBytes, onPublished, onConflict } = next;
       if (transaction.hasConflict()) {
         transaction.close();

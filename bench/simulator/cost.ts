@@ -6,7 +6,7 @@ export interface Cost {
   rowsRead: number;
   /** Documents that a patch, replace or delete reads again, by id. */
   rowsReread: number;
-  /** Reads that wait for no other: those of one `Promise.all` count once, the one of a patch by itself. */
+  /** Reads one after another: those of one `Promise.all` count once, and a patch's only when nothing has read the document. */
   readRounds: number;
   /** Documents inserted, changed or deleted. */
   rowsWritten: number;
@@ -21,7 +21,7 @@ export function noCost(): Cost {
 }
 
 export function addCost(total: Cost, cost: Cost): void {
-  for (const name of Object.keys(total) as (keyof Cost)[]) total[name] += cost[name];
+  for (const name of Object.keys(cost) as (keyof Cost)[]) total[name] += cost[name];
 }
 
 export function dividedCost(cost: Cost, by: number): Cost {

@@ -79,7 +79,10 @@ export function measure({ design, scenario, options, requests: all, probes, back
   const mostPossible = buckets.reduce((total, bucket) => {
     const arrivals = bucket.filter(({ atMs }) => atMs < toMs).map(arrivalOf);
     // Reservations without bound are never denied.
-    return total + (scenario.reserve ? sum(arrivals.filter(({ atMs }) => atMs >= fromMs)) : possible(limit, arrivals, fromMs));
+    return (
+      total +
+      (scenario.reserve ? sum(arrivals.filter(({ atMs }) => atMs >= fromMs)) : possible(limit, arrivals, fromMs))
+    );
   }, 0);
   const spreadMs = 2 * (options.skewMs ?? 0);
   const over = buckets.map((bucket) => overGrant(limit, bucket.filter(isAdmitted).map(grantOf), spreadMs));
@@ -124,9 +127,17 @@ export function measure({ design, scenario, options, requests: all, probes, back
 
 /** The mean over all buckets of the waits that one exact bucket would have told the calls that were admitted. */
 function exactMeanWait(limit: Scenario["limit"], buckets: readonly (readonly Request[])[]): number {
-  const served = buckets.map((bucket) => bucket.filter(isAdmitted).map(({ call, count }) => ({ atMs: call.clock, count })));
+  const served = buckets.map((bucket) =>
+    bucket.filter(isAdmitted).map(({ call, count }) => ({ atMs: call.clock, count })),
+  );
   const total = served.reduce((total, grants) => total + meanWait(limit, grants) * grants.length, 0);
-  return total / Math.max(1, served.reduce((calls, grants) => calls + grants.length, 0));
+  return (
+    total /
+    Math.max(
+      1,
+      served.reduce((calls, grants) => calls + grants.length, 0),
+    )
+  );
 }
 
 function isAdmitted({ call: { outcome } }: Request): boolean {

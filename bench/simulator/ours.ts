@@ -40,9 +40,9 @@ function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOpti
     ...Object.fromEntries(cold.map((name) => [name, { ...COLD_LIMIT, keyed: true }])),
   };
   // The simulated ctx has what the library uses of the real one; the types promise much more.
-  const { rateLimit, rateLimitAll } = (
-    place === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component })
-  ) as unknown as Functions;
+  const { rateLimit, rateLimitAll } = (place === "tables"
+    ? defineRateLimits(limits)
+    : defineRateLimits(limits, { component })) as unknown as Functions;
   if (bundleOf > 1) {
     return async (ctx, { user, ...hot }) =>
       answer(await rateLimitAll(ctx, [...cold.map((name) => ({ name, key: user })), { name: "hot", ...hot }]));
@@ -52,8 +52,8 @@ function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOpti
 
 /** The functions as they are used here, of limits whose names are not known before the run. */
 interface Functions {
-  rateLimit(ctx: unknown, args: unknown): Promise<Status>;
-  rateLimitAll(ctx: unknown, requests: readonly unknown[]): Promise<Status>;
+  rateLimit: (ctx: unknown, args: unknown) => Promise<Status>;
+  rateLimitAll: (ctx: unknown, requests: readonly unknown[]) => Promise<Status>;
 }
 
 type Status = { ok: boolean; retryAt?: number | undefined };

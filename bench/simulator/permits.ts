@@ -1,5 +1,6 @@
 /** Permits to run: so many at once, the others wait their turn, first come, first served, and not for ever. */
 import type { Agenda } from "./agenda.js";
+import { Queue } from "./queue.js";
 
 interface Waiter {
   readonly onPermit: () => void;
@@ -8,7 +9,7 @@ interface Waiter {
 
 export class Permits {
   #free: number;
-  readonly #waiters: Waiter[] = [];
+  readonly #waiters = new Queue<Waiter>();
 
   constructor(
     readonly agenda: Agenda,
@@ -36,7 +37,7 @@ export class Permits {
   }
 
   release(): void {
-    for (let next = this.#waiters.shift(); next; next = this.#waiters.shift()) {
+    for (let next = this.#waiters.take(); next; next = this.#waiters.take()) {
       if (!next.isWaiting) continue;
       next.isWaiting = false;
       next.onPermit();

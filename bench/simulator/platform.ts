@@ -23,7 +23,7 @@ export const PLATFORM = {
   /** What an attempt takes beside its reads and hops, in ms (lognormal). */
   execution: { median: 8, p99: 40 },
   /** Each read that waits for no other: those of one `Promise.all` count once. */
-  readMs: 0.5,
+  readMs: 1,
   /** Each call into a component. */
   hopMs: 1,
   /** From validation until the write is durable, in ms (lognormal). */

@@ -36,8 +36,6 @@ export interface Scenario {
   readonly bundleOf?: number;
   /** What each attempt takes for work beside the limit; default 0. */
   readonly holdMs?: number;
-  /** What a read takes; default: the platform's. */
-  readonly readMs?: number;
   /** Changes of the shard count while calls go on. */
   readonly changes?: readonly { readonly atMs: number; readonly shards: Shards }[];
   /** How many denials to put to the test: does the same call succeed at `retryAt` when nobody else calls? */
@@ -71,9 +69,9 @@ const PROBE_EVERY = 7;
 const USERS = 100_000;
 
 export async function simulate(design: Design, scenario: Scenario, options: RunOptions): Promise<Metrics> {
-  const { limit, holdMs, readMs, bundleOf = 1, callers } = scenario;
+  const { limit, holdMs, bundleOf = 1, callers } = scenario;
   const resendsUntilMs = options.resends ? scenario.seconds * 1000 : 0;
-  const backend = new Backend(design.app, { ...options, holdMs, readMs, resendsUntilMs });
+  const backend = new Backend(design.app, { ...options, holdMs, resendsUntilMs });
   const keyed = callers.kind !== "open" || callers.keys !== undefined;
   let consume = design.limit(limit, design.shards, { keyed, bundleOf });
   for (const { atMs, shards } of scenario.changes ?? []) {

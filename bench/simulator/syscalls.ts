@@ -28,7 +28,7 @@ export class Syscalls {
         try {
           resolve(await body());
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       };
       this.#waiting.push({ isRead, run });

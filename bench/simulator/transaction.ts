@@ -22,6 +22,8 @@ export class Transaction {
   readonly snapshot: number;
   readonly #ranges: { table: string; index: string; range: Range }[] = [];
   readonly #ids = new Map<string, string>();
+  /** Documents that were read, in whatever way. */
+  readonly #seen = new Set<string>();
   #writes = new Map<string, { table: string; document: Document | null }>();
   #inserted = 0;
 
@@ -75,6 +77,7 @@ export class Transaction {
     if (!stale) this.#ids.set(id, table);
     const document = this.#current(table, id, stale);
     if (document) this.cost.rowsRead++;
+    this.#seen.add(id);
     return document;
   }
 
@@ -82,7 +85,10 @@ export class Transaction {
    * The documents of a range, in order. The dependency reaches as far as the documents were asked for: up to the last one
    * taken, or over the whole range when there were no more.
    */
-  *scan({ table, index: name, range, order }: Scan, { stale = false }: { stale?: boolean } = {}): Generator<Document, undefined> {
+  *scan(
+    { table, index: name, range, order }: Scan,
+    { stale = false }: { stale?: boolean } = {},
+  ): Generator<Document, undefined> {
     this.cost.storeCalls++;
     this.cost.rangesRead++;
     const index = this.store.table(table).index(name);
@@ -91,6 +97,7 @@ export class Transaction {
     const documents = stale ? index.scan(range, order, this.snapshot) : this.#overlaid(table, index, range, order);
     for (const document of documents) {
       this.cost.rowsRead++;
+      this.#seen.add(document._id);
       const last = { prefix: index.keyOf(document), inclusive: true };
       read.range = order === "asc" ? { ...range, upper: last } : { ...range, lower: last };
       yield document;
@@ -137,7 +144,8 @@ export class Transaction {
     const table = tableOf(id);
     this.#ids.set(id, table);
     this.cost.rowsReread++;
-    this.cost.readRounds++;
+    // What the transaction has read before is at hand.
+    if (!this.#seen.has(id) && !this.#writes.has(id)) this.cost.readRounds++;
     const document = this.#current(table, id, false);
     if (!document) throw new Error(`There is no document ${id} to change.`);
     return document;
