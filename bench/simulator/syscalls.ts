@@ -28,7 +28,7 @@ export class Syscalls {
         try {
           resolve(await body());
         } catch (error) {
-          reject(error);
+          reject(error instanceof Error ? error : new Error(String(error)));
         }
       };
       this.#waiting.push({ isRead, run });

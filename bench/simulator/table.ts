@@ -7,6 +7,8 @@ import { addVersion, type Version, versionAt, wasWrittenSince } from "./versions
 /** The fields of each index, by name. */
 export type IndexFields = Readonly<Record<string, readonly string[]>>;
 
+const ID_BYTES = 32;
+
 /** What a query without an index reads by. */
 export const BY_CREATION_TIME = "by_creation_time";
 
@@ -46,7 +48,9 @@ export class Table {
     addVersion(versions, { ts, document: after }, oldest);
     if (!after) return 0;
     const keys = Object.values(this.indexFields).flat();
-    return getConvexSize(after) + keys.reduce((total, field) => total + getConvexSize(after[field]), 0);
+    // Ids here have the name of their table; on the platform all have the same length.
+    const documentBytes = getConvexSize({ ...after, _id: "" }) + ID_BYTES;
+    return documentBytes + keys.reduce((total, field) => total + getConvexSize(after[field]), 0);
   }
 
   /** The documents that a snapshot shows. */
