@@ -5,7 +5,11 @@ import type { Metrics } from "../simulator/metrics.js";
 import type { CaseResult } from "./tables.js";
 
 export function drawContention(results: readonly CaseResult[]): string {
-  const loads = results.filter(({ case: { group } }) => group !== undefined);
+  const loads = results.flatMap(({ case: { group }, runs }) =>
+    runs
+      .filter(({ platform }) => group !== undefined && platform === "S256")
+      .map(({ metrics }) => ({ group: group ?? "", metrics })),
+  );
   const shown = loads.flatMap(({ metrics }) => metrics.filter(isShown).map(({ label }) => label));
   const labels = [...new Set(shown)];
   const series = labels.map((name) => ({
@@ -15,7 +19,7 @@ export function drawContention(results: readonly CaseResult[]): string {
   const panel = (title: string, unit: string, value: (metrics: Metrics) => number) => ({
     title,
     unit,
-    groups: loads.map(({ case: { group = "" }, metrics }) => ({
+    groups: loads.map(({ group, metrics }) => ({
       label: group,
       values: labels.map((label) => {
         const found = metrics.find((m) => m.label === label);

@@ -1,105 +1,226 @@
 /**
- * The scenarios of the comparison. They are those of the study that this project began with, parameters included where it
- * gives them; none was chosen for its result.
+ * The scenarios of the comparison, by name. Loads, counts and limits are those of the studies that this project began with; none
+ * was chosen for its result.
  */
 import type { Shards } from "../simulator/design.js";
 import type { BucketConfig } from "../simulator/oracle.js";
+import type { ClassName } from "../simulator/platform.js";
 import type { Scenario } from "../simulator/simulation.js";
 
-export const KINDS = ["token bucket", "fixed window"] as const;
-export const PATTERNS = ["poisson", "bursty"] as const;
-export const COUNTS = ["one", "mixed"] as const;
-type Kind = (typeof KINDS)[number];
+type Kind = BucketConfig["kind"];
 
-const COUNT_RANGES = { one: { from: 1, to: 1 }, mixed: { from: 1, to: 10 } } as const;
-
-const ONE = COUNT_RANGES.one;
+const ONE = { from: 1, to: 1 } as const;
+const MIXED = { from: 1, to: 10 } as const;
 const SECOND = 1000;
 const DAY = 24 * 60 * 60 * SECOND;
+/** Loads are counted once they have settled: rows have split, the saved-up tokens are gone where more are asked for. */
+const WARM_UP_SECONDS = 3;
+
+/** Which columns a report has beside the usual ones. */
+export type Focus = "keys" | "denials" | "waits" | "honesty";
 
 export interface Case {
   readonly title: string;
   readonly scenario: Scenario;
+  readonly focus?: Focus;
   /** What the picture's groups are named after. */
   readonly group?: string;
-  /** Where the designs differ from the usual ones: shard counts to start with. */
-  readonly shards?: readonly Shards[];
+  readonly ours: readonly Shards[];
+  /** Also in the component, which costs a hop. */
+  readonly inComponent?: boolean;
+  readonly official: readonly (number | "async")[];
+  /** Default: both. */
+  readonly classes?: readonly ClassName[];
+  /** Whether browsers send calls again that the platform gave up. */
+  readonly resends?: boolean;
 }
 
-export interface LoadOptions {
+/** @param seconds - how long calls are counted in the loads; the other scenarios are as long in proportion. */
+export type Size = { readonly seconds: number };
+
+const HOT = { ours: ["auto"], official: [16, 64, "async"] } as const;
+const COLD = { ours: ["auto"], official: [1, 16, 64] } as const;
+/** As fast as a limit that must split for its hottest keys. */
+const FAST: BucketConfig = { kind: "token bucket", rate: 1000, period: SECOND, capacity: 2000 };
+
+interface Load {
   /** Calls per second that the limit lets through on average. */
   readonly rate: number;
-  /** Demand, as a multiple of the rate. */
-  readonly demand: number;
-  readonly counts: (typeof COUNTS)[number];
-  readonly kind: Kind;
-  readonly pattern: (typeof PATTERNS)[number];
-  readonly seconds: number;
-  readonly probes: number;
+  /** Calls per second, as a multiple of the rate. */
+  readonly demand?: number;
+  readonly counts?: typeof ONE | typeof MIXED;
+  readonly kind?: Kind;
+  readonly bursty?: boolean;
 }
 
 /** A steady load. Conflicts come from calls, so with mixed counts the limit grows and the calls per second stay the same. */
-export function load({ rate, demand, counts, kind, pattern, seconds, probes }: LoadOptions): Case {
-  const range = COUNT_RANGES[counts];
-  const tokens = (rate * (range.from + range.to)) / 2;
+function load(
+  { rate, demand = 1, counts = ONE, kind = "token bucket", bursty = false }: Load,
+  { seconds }: Size,
+): Case {
+  const tokens = (rate * (counts.from + counts.to)) / 2;
+  const details = [
+    ...(kind === "token bucket" ? [] : [kind]),
+    ...(counts === ONE ? [] : ["count 1 to 10"]),
+    ...(bursty ? ["in bursts"] : []),
+  ];
+  const group = `${rate}/s${demand === 1 ? "" : `, demand × ${demand}`}`;
+  const warmUp = Math.min(WARM_UP_SECONDS, seconds);
+  const fromMs = warmUp * SECOND;
   return {
-    title: `${rate}/s, demand ${demand} × rate, ${kind}, ${pattern}, count ${counts === "one" ? "1" : "1 to 10"}`,
-    group: `${rate}/s${demand === 1 ? "" : `, demand × ${demand}`}`,
+    title: [`${rate}/s, demand ${demand} × rate`, ...details].join(", "),
+    ...(details.length === 0 ? { group } : {}),
     scenario: {
       // Two seconds' worth may be saved up, as in the study.
       limit: { kind, rate: tokens, period: SECOND, capacity: 2 * tokens, ...phase(kind) },
-      callers: { kind: "open", pattern, demand: tokens * demand, counts: range },
-      seconds,
-      probes,
+      callers: { kind: "open", pattern: bursty ? "bursty" : "poisson", demand: tokens * demand, counts },
+      seconds: warmUp + seconds,
+      measured: { fromMs, toMs: fromMs + seconds * SECOND },
+      probes: 50,
     },
+    ...HOT,
+    // 16 permits cannot execute more than about 1400 calls a second, whatever limits them; and 16 shards fail long before.
+    ...(rate >= 3000 ? { classes: ["S256"] as const, official: [64, "async"] as const } : {}),
+  };
+}
+
+/** Every key gets a call now and then. */
+function coldKeys({ seconds }: Size): Case {
+  return {
+    title: "20 keys, each 1 call/s, of a limit of 1000/s",
+    focus: "keys",
+    scenario: {
+      limit: FAST,
+      callers: { kind: "open", pattern: "poisson", demand: 20, counts: ONE, keys: { count: 20, zipf: false } },
+      seconds: 6 * seconds,
+    },
+    ...COLD,
+  };
+}
+
+function zipf({ seconds }: Size): Case {
+  return {
+    title: "1000/s over 10,000 keys by Zipf's law, of a limit of 1000/s a key",
+    focus: "keys",
+    scenario: {
+      limit: FAST,
+      callers: { kind: "open", pattern: "poisson", demand: 1000, counts: ONE, keys: { count: 10_000, zipf: true } },
+      seconds: 3 * seconds,
+    },
+    ...COLD,
+  };
+}
+
+/** Calls that come together to a key that nobody has used. */
+function herd(calls: number, withinMs: number, { seconds }: Size): Case {
+  const herds = Math.ceil(5 * seconds);
+  return {
+    title: `${calls} calls within ${withinMs} ms to a cold key, of a limit of 1000/s`,
+    focus: "keys",
+    scenario: {
+      limit: FAST,
+      callers: { kind: "herds", herds, calls, withinMs, everyMs: 2 * SECOND },
+      seconds: 2 * herds,
+    },
+    ...COLD,
+  };
+}
+
+/** A hot limit that was cold a moment ago. */
+function step({ seconds }: Size): Case {
+  const quiet = 2 * seconds;
+  const busy = Math.min(2, seconds);
+  return {
+    title: `a step from 1/s to 1000/s, the first ${busy} s of it`,
+    scenario: {
+      limit: FAST,
+      callers: {
+        kind: "open",
+        pattern: "poisson",
+        demand: 1000,
+        startingWith: { demand: 1, seconds: quiet },
+        counts: ONE,
+      },
+      seconds: quiet + busy,
+      measured: { fromMs: quiet * SECOND, toMs: (quiet + busy) * SECOND },
+    },
+    ...HOT,
   };
 }
 
 /** A day's quota of 1000, full, and everybody comes at once. */
-export function flashCrowd(demand: number, kind: Kind): Case {
+function flashCrowd(kind: Kind, { seconds }: Size): Case {
   return {
-    title: `flash crowd: 1000 tokens a day, ${demand}/s from the first second, ${kind}`,
+    title: `flash crowd: 1000 tokens a day, 300/s from the first second, ${kind}`,
+    focus: "denials",
     scenario: {
       limit: { kind, rate: 1000, period: DAY, capacity: 1000, ...phase(kind) },
-      callers: { kind: "open", pattern: "poisson", demand, counts: ONE },
+      callers: { kind: "open", pattern: "poisson", demand: 300, counts: ONE },
       // Long enough that the last tokens are fought for and everybody after them is denied.
-      seconds: 10,
+      seconds,
       probes: 50,
     },
-  };
-}
-
-const RESHARDING_SECONDS = 20;
-
-/** A live limit (demand three times its rate, capacity 200) whose shard count changes under load. */
-export function reshard(demand: number, change: "4 → 16" | "16 → 4" | "walk 1 … 64 … 1"): Case {
-  const walk = [1, 2, 4, 8, 16, 32, 64, 32, 16, 8, 4, 2, 1];
-  const steps = { "4 → 16": [4, 16], "16 → 4": [16, 4], "walk 1 … 64 … 1": walk }[change];
-  const stepMs = (RESHARDING_SECONDS * SECOND) / steps.length;
-  return {
-    title: `resharding ${change}: demand ${demand}/s, rate ${(demand / 3).toFixed(1)}/s, capacity 200`,
-    shards: steps.slice(0, 1),
-    scenario: {
-      limit: { kind: "token bucket", rate: demand, period: 3 * SECOND, capacity: 200 },
-      callers: { kind: "open", pattern: "poisson", demand, counts: ONE },
-      seconds: RESHARDING_SECONDS,
-      changes: steps.slice(1).map((shards, i) => ({ atMs: (i + 1) * stepMs, shards })),
-      probes: 50,
-    },
+    ...HOT,
   };
 }
 
 /** A queue of reservations, without bound: a fifth more than the limit lets through. */
-export function reservations(demandFactor: number): Case {
+function reservations(rate: number, { seconds }: Size): Case {
   return {
-    title: `reservations: 60/s, capacity 60, demand ${demandFactor} × rate`,
-    shards: [1, 16, "auto"],
+    title: `reservations: ${rate}/s, capacity ${rate}, demand 1.2 × rate`,
+    focus: "waits",
     scenario: {
-      limit: { kind: "token bucket", rate: 60, period: SECOND, capacity: 60 },
-      callers: { kind: "open", pattern: "poisson", demand: 60 * demandFactor, counts: ONE },
-      seconds: 20,
+      limit: { kind: "token bucket", rate, period: SECOND, capacity: rate },
+      callers: { kind: "open", pattern: "poisson", demand: 1.2 * rate, counts: ONE },
+      seconds: 2 * seconds,
       reserve: true,
     },
+    ours: [1, "auto"],
+    official: [1, 16, 64],
+  };
+}
+
+/** One hot limit among ten, the others with a key for each user. */
+function bundle({ seconds }: Size): Case {
+  const { scenario } = load({ rate: 1000 }, { seconds });
+  return {
+    title: "a bundle of ten limits, one of them hot: 1000/s",
+    scenario: { ...scenario, bundleOf: 10, probes: 0 },
+    ours: ["auto"],
+    official: [16, 64],
+  };
+}
+
+/** A mutation that does more than ask: its snapshot is old when it commits. */
+function hold({ seconds }: Size): Case {
+  return {
+    title: "functions that take 90 ms longer, 100/s on a cold limit of 100/s, the first 2 s",
+    scenario: {
+      limit: { kind: "token bucket", rate: 100, period: SECOND, capacity: 200 },
+      callers: { kind: "open", pattern: "poisson", demand: 100, counts: ONE },
+      seconds: Math.max(2, seconds),
+      holdMs: 90,
+      measured: { fromMs: 0, toMs: 2 * SECOND },
+    },
+    ...HOT,
+  };
+}
+
+/** A live limit (demand three times its rate, capacity 200) whose shard count changes under load. */
+function reshard({ seconds }: Size): Case {
+  const steps = [1, 2, 4, 8, 16, 32, 64, 32, 16, 8, 4, 2, 1];
+  const stepMs = (2 * seconds * SECOND) / steps.length;
+  return {
+    title: "shards change 1 … 64 … 1: demand 300/s, rate 100/s, capacity 200",
+    scenario: {
+      limit: { kind: "token bucket", rate: 100, period: SECOND, capacity: 200 },
+      callers: { kind: "open", pattern: "poisson", demand: 300, counts: ONE },
+      seconds: 2 * seconds,
+      changes: steps.slice(1).map((shards, i) => ({ atMs: (i + 1) * stepMs, shards })),
+      probes: 50,
+    },
+    ours: [1],
+    official: [1],
   };
 }
 
@@ -107,3 +228,40 @@ export function reservations(demandFactor: number): Case {
 function phase(kind: Kind): Pick<BucketConfig, "start"> {
   return kind === "fixed window" ? { start: 0 } : {};
 }
+
+export const CASES = {
+  "cold-keys": coldKeys,
+  zipf,
+  "herd-20": (size) => herd(20, 1000, size),
+  "herd-100": (size) => herd(100, 1000, size),
+  "herd-50-at-once": (size) => herd(50, 10, size),
+  "load-100": (size) => load({ rate: 100 }, size),
+  "load-1000": (size) => ({ ...load({ rate: 1000 }, size), inComponent: true }),
+  "load-1000x3": (size) => load({ rate: 1000, demand: 3 }, size),
+  "load-3000": (size) => load({ rate: 3000 }, size),
+  "load-3000x3": (size) => load({ rate: 3000, demand: 3 }, size),
+  "load-1000-resent": (size) => {
+    const { title, ...rest } = load({ rate: 1000 }, size);
+    return { ...rest, title: `${title}, browsers send failed calls again`, resends: true };
+  },
+  "bursts-1000": (size) => load({ rate: 1000, bursty: true }, size),
+  step,
+  "flash-crowd": (size) => flashCrowd("token bucket", size),
+  "flash-crowd-windows": (size) => flashCrowd("fixed window", size),
+  "reservations-20": (size) => reservations(20, size),
+  "reservations-60": (size) => reservations(60, size),
+  "reservations-200": (size) => reservations(200, size),
+  bundle,
+  hold,
+  "mixed-1000": (size) => load({ rate: 1000, counts: MIXED }, size),
+  "mixed-1000x3": (size) => load({ rate: 1000, demand: 3, counts: MIXED }, size),
+  "mixed-3000x3": (size) => load({ rate: 3000, demand: 3, counts: MIXED }, size),
+  "windows-1000": (size) => load({ rate: 1000, kind: "fixed window" }, size),
+  "windows-1000x3": (size) => load({ rate: 1000, demand: 3, kind: "fixed window" }, size),
+  "windows-3000x3": (size) => load({ rate: 3000, demand: 3, kind: "fixed window" }, size),
+  "mixed-windows-3000x3": (size) => load({ rate: 3000, demand: 3, kind: "fixed window", counts: MIXED }, size),
+  reshard,
+} as const satisfies Record<string, (size: Size) => Case>;
+
+export type CaseName = keyof typeof CASES;
+export const CASE_NAMES = Object.keys(CASES) as CaseName[];

@@ -1,51 +1,67 @@
-/** The report of one case: a row per design, then ours as a ratio of the peer's. */
+/** The report of one case: a row per design and class of deployment, then ours as a ratio of the peer's. */
 import { markdownTable, percent, ratio } from "../report/markdown.js";
 import type { Metrics } from "../simulator/metrics.js";
-import type { Case } from "./scenarios.js";
+import { CLASSES, type ClassName } from "../simulator/platform.js";
+import type { Case, CaseName, Focus } from "./scenarios.js";
 
 export interface CaseResult {
+  readonly name: CaseName;
   readonly case: Case;
-  readonly metrics: readonly Metrics[];
+  readonly runs: readonly { readonly platform: ClassName; readonly metrics: readonly Metrics[] }[];
 }
 
-export function renderCase({ case: { title, scenario }, metrics }: CaseResult): string {
-  const withWaits = scenario.reserve === true;
-  const head = [
-    "design",
-    "attempts per call",
-    "failed after retries",
-    "p50 ms",
-    "p99 ms",
-    "rows read",
-    "ranges read",
-    "rows written",
-    "admitted of possible",
-    "utilisation",
-    "over-grant",
-    ...(withWaits ? ["mean wait ms", "one exact bucket"] : ["retryAt honest"]),
-  ];
-  const rows = metrics.map((m) => [
-    m.label,
-    m.attemptsPerCall.toFixed(2),
-    percent(m.failed),
-    m.p50Ms.toFixed(0),
-    m.p99Ms.toFixed(0),
-    m.perCall.rowsRead.toFixed(2),
-    m.perCall.rangesRead.toFixed(2),
-    m.perCall.rowsWritten.toFixed(2),
-    `${m.admittedInTime} of ${m.possible}`,
-    m.utilisation.toFixed(3),
-    m.overGrant === 0 ? "0" : m.overGrant.toFixed(1),
-    ...(withWaits ? [m.meanWaitMs.toFixed(0), m.exactMeanWaitMs.toFixed(0)] : [showHonesty(m)]),
-  ]);
-  const errors = metrics.filter(({ threw }) => threw > 0);
-  return [
-    `### ${title}`,
-    markdownTable(head, rows),
-    ...errors.map(
-      ({ label, threw, firstError }) => `${label} threw in ${percent(threw)} of the calls: ${String(firstError)}`,
+interface Column {
+  readonly title: string;
+  readonly show: (metrics: Metrics) => string;
+}
+
+const column = (title: string, show: Column["show"]): Column => ({ title, show });
+
+const USUAL: readonly Column[] = [
+  column("attempts", (m) => m.attemptsPerCall.toFixed(3)),
+  column("failed", (m) => percent(m.failed)),
+  column("p99 ms", (m) => m.p99Ms.toFixed(0)),
+  column("utilisation", (m) => m.utilisation.toFixed(3)),
+  column("rows read", (m) => m.perCall.rowsRead.toFixed(2)),
+  column("index reads", (m) => m.perCall.rangesRead.toFixed(2)),
+  column("rows written", (m) => m.perCall.rowsWritten.toFixed(2)),
+  column("rows at the end", (m) => String(m.rowsAtEnd)),
+  column("over-grant", (m) => (m.overGrant === 0 ? "0" : m.overGrant.toPrecision(3))),
+];
+
+const FOCUSED: Record<Focus, readonly Column[]> = {
+  keys: [column("rows a key", (m) => (m.rowsAtEnd / m.keys).toFixed(2))],
+  denials: [
+    column("rows read a denial", (m) => m.perDenial.rowsRead.toFixed(2)),
+    column("index reads a denial", (m) => m.perDenial.rangesRead.toFixed(2)),
+    column("false denials", (m) => percent(m.falseDenials, 1)),
+    column("`retryAt` suffices", showHonesty),
+  ],
+  waits: [
+    column("mean wait ms", (m) => m.meanWaitMs.toFixed(0)),
+    column("over the exact bucket's", (m) =>
+      m.exactMeanWaitMs === 0 ? "-" : (m.meanWaitMs / m.exactMeanWaitMs).toFixed(3),
     ),
-    renderRatios(metrics),
+  ],
+  honesty: [column("`retryAt` suffices", showHonesty)],
+};
+
+export function renderCase({ name, case: { title, focus = "honesty", resends }, runs }: CaseResult): string {
+  const columns = [
+    ...USUAL,
+    ...FOCUSED[focus],
+    ...(resends ? [column("sends", (m: Metrics) => m.sendsPerCall.toFixed(2))] : []),
+  ];
+  const rows = runs.flatMap(({ platform, metrics }) =>
+    metrics.map((m) => [m.label, `${CLASSES[platform].mutationPermits}`, ...columns.map(({ show }) => show(m))]),
+  );
+  const all = runs.flatMap(({ metrics }) => metrics);
+  const threw = all.filter((m) => m.threw > 0);
+  return [
+    `### ${title} (\`${name}\`)`,
+    markdownTable(["design", "permits", ...columns.map(({ title }) => title)], rows),
+    ...threw.map((m) => `${m.label} threw in ${percent(m.threw)} of the calls: ${String(m.firstError)}`),
+    renderRatios(runs),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
@@ -58,30 +74,30 @@ function showHonesty({ honest, honestOneMsLater, probes }: Metrics): string {
   return `${percent(honest, 0)}${later} (${probes})`;
 }
 
-/** Each of our designs beside the peer's with as many shards, and `auto` beside the peer's best. */
-function renderRatios(metrics: readonly Metrics[]): string {
-  const synchronous = metrics.filter(({ library, label }) => library === "peer" && !label.endsWith("async"));
-  const best = synchronous.reduce<Metrics | undefined>(
-    (best, m) => (best && best.attemptsPerCall <= m.attemptsPerCall ? best : m),
-    undefined,
+/** Each of our designs beside each of the peer's in the same run. */
+function renderRatios(runs: CaseResult["runs"]): string {
+  const rows = runs.flatMap(({ platform, metrics }) =>
+    metrics
+      .filter(({ library }) => library === "ours")
+      .flatMap((ours) =>
+        metrics
+          .filter(({ library }) => library === "peer")
+          .map((peer) => [
+            `${ours.label} / ${peer.label}`,
+            `${CLASSES[platform].mutationPermits}`,
+            ratio(ours.attemptsPerCall, peer.attemptsPerCall),
+            ratio(ours.failed, peer.failed),
+            ratio(ours.p99Ms, peer.p99Ms),
+            ratio(ours.utilisation, peer.utilisation),
+            ratio(ours.perCall.rowsRead, peer.perCall.rowsRead),
+            ratio(ours.perCall.rangesRead, peer.perCall.rangesRead),
+            ratio(ours.perCall.rowsWritten, peer.perCall.rowsWritten),
+            ratio(ours.rowsAtEnd, peer.rowsAtEnd),
+          ]),
+      ),
   );
-  const rows = metrics
-    .filter(({ library }) => library === "ours")
-    .flatMap((ours) => {
-      const twin = synchronous.find((peer) => peer.shards === ours.shards) ?? best;
-      if (!twin) return [];
-      return [
-        [
-          `${ours.label} / ${twin.label}`,
-          ratio(ours.attemptsPerCall, twin.attemptsPerCall),
-          ratio(ours.failed, twin.failed),
-          ratio(ours.p99Ms, twin.p99Ms),
-          ratio(ours.perCall.rowsRead, twin.perCall.rowsRead),
-          ratio(ours.perCall.rowsWritten, twin.perCall.rowsWritten),
-          ratio(ours.utilisation, twin.utilisation),
-        ],
-      ];
-    });
-  if (rows.length === 0) return "";
-  return markdownTable(["ratio", "attempts", "failures", "p99", "rows read", "rows written", "utilisation"], rows);
+  const head = ["ratio", "permits", "attempts", "failed", "p99", "utilisation"];
+  return rows.length === 0
+    ? ""
+    : markdownTable([...head, "rows read", "index reads", "rows written", "rows at the end"], rows);
 }

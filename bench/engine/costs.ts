@@ -1,7 +1,7 @@
 /** What one call asks of the database when nobody else calls: a count, not a measurement. */
 import { Backend } from "../simulator/backend.js";
 import { type Cost, noCost } from "../simulator/cost.js";
-import type { Design } from "../simulator/design.js";
+import { type Design, UNKEYED } from "../simulator/design.js";
 import { ours } from "../simulator/ours.js";
 import { peer, peerAsynchronous } from "../simulator/peer.js";
 
@@ -35,7 +35,11 @@ export async function countCosts(): Promise<CallCost[]> {
 
 async function costsOf(design: Design): Promise<CallCost[]> {
   const backend = new Backend(design.app, { seed: "cost" });
-  const consume = design.limit({ kind: "token bucket", rate: 1, period: 1e9, capacity: CAPACITY }, design.shards);
+  const consume = design.limit(
+    { kind: "token bucket", rate: 1, period: 1e9, capacity: CAPACITY },
+    design.shards,
+    UNKEYED,
+  );
   const totals = new Map<CallCost["situation"], { cost: Cost; calls: number }>();
   for (let i = 0; i < CAPACITY + 200; i++) {
     backend.agenda.plan(i * 1000, () => {

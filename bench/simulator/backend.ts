@@ -1,26 +1,23 @@
 /**
- * The deployment at work: every call is a mutation that runs, commits or conflicts, and runs again. An attempt runs to its
- * end at the moment it begins, on the snapshot of that moment, and is validated and visible after its execution and commit
- * times; nothing in between can reach it, so that is the same as running all along.
+ * The deployment at work: every call is a mutation that takes its snapshot, waits for a permit, runs, commits or conflicts, and
+ * runs again. An attempt's code runs to its end at the moment it gets its permit, on the snapshot from before; nothing in between
+ * can reach it, so that is the same as running all along. It holds the permit for as long as its execution takes.
  */
 import { Agenda } from "./agenda.js";
+import { Committer } from "./committer.js";
 import { addCost, type Cost, noCost } from "./cost.js";
 import { Execution, type Job, type SimulatedCtx } from "./context.js";
 import { type Component, Deployment, JOBS } from "./deployment.js";
+import { Permits } from "./permits.js";
+import { CLASSES, type ClassName, mostBackoffMs, PLATFORM, type PlatformClass } from "./platform.js";
 import { createRandom, lognormal, type Random, uniform, wholeNumber } from "./random.js";
 import { Store } from "./store.js";
 import { Transaction } from "./transaction.js";
 
-/** The platform's figures, where they were not measured on a deployment: those of the study (bench/README.md). */
-export const PLATFORM = {
-  execution: { median: 8, p99: 40 },
-  commit: { from: 4, to: 12 },
-  retries: 4,
-  backoff: { firstMs: 100, mostMs: 2000 },
-} as const;
-
 export interface BackendOptions {
   readonly seed: string;
+  /** Default S256. */
+  readonly platform?: ClassName | PlatformClass | undefined;
   /** Attempts see clocks up to this far apart; default 0. */
   readonly skewMs?: number | undefined;
   /**
@@ -28,6 +25,13 @@ export interface BackendOptions {
    * nothing is validated; else from actions. Default true.
    */
   readonly browser?: boolean | undefined;
+  /**
+   * Until when a browser whose call has used up its tries reconnects and sends it again, in ms since the start of the run;
+   * default 0: never, and the caller gets the error, as an action does.
+   */
+  readonly resendsUntilMs?: number | undefined;
+  /** What each attempt takes for work beside the limit; default 0. */
+  readonly holdMs?: number | undefined;
   /** When the run begins, in ms since the epoch. */
   readonly epochMs?: number | undefined;
 }
@@ -39,25 +43,37 @@ export type Outcome<Result> =
   | { readonly kind: "committed"; readonly value: Result }
   /** Every attempt conflicted. */
   | { readonly kind: "exhausted" }
+  /** It waited too long for a permit. */
+  | { readonly kind: "overloaded" }
   /** The code threw: a bug or misuse; the platform does not run it again. */
   | { readonly kind: "threw"; readonly error: unknown };
 
 export interface Call<Result> {
   readonly outcome: Outcome<Result>;
   readonly attempts: number;
+  /** How often the client sent it: more than once only after the platform gave it up. */
+  readonly sends: number;
   readonly startedMs: number;
   readonly endedMs: number;
-  /** When the last attempt began: what it answered was true then. */
+  /** When the code of the last attempt began: what it answered was true then. */
   readonly decidedMs: number;
   /** `Date.now()` of the last attempt. */
   readonly clock: number;
+  /** Of all attempts. */
   readonly cost: Cost;
+  readonly lastCost: Cost;
 }
 
 export type Body<Result> = (ctx: SimulatedCtx) => Promise<Result>;
 
+/** An attempt that has run and has not committed. */
+export interface Seen {
+  readonly clock: number;
+  readonly snapshot: number;
+}
+
 /** Looks on, at the end of each attempt's code, before its commit. */
-export type Witness<Result> = (value: Result, clock: number) => Promise<void>;
+export type Witness<Result> = (value: Result, seen: Seen) => Promise<void>;
 
 export class Backend {
   readonly agenda = new Agenda();
@@ -66,7 +82,9 @@ export class Backend {
   readonly background: Cost & { runs: number } = { ...noCost(), runs: 0 };
   readonly #deployment: Deployment;
   readonly #delays: Random;
-  readonly #browser: boolean;
+  readonly #permits: Permits;
+  readonly #jobs: Permits;
+  readonly #committer: Committer;
   #attempts = 0;
   #alone = 0;
 
@@ -74,125 +92,160 @@ export class Backend {
     app: Component,
     readonly options: BackendOptions,
   ) {
+    const { seed, platform = "S256" } = options;
+    const figures = typeof platform === "string" ? CLASSES[platform] : platform;
     this.#deployment = new Deployment(app);
     this.#deployment.createTables(this.store);
-    this.#delays = createRandom(`${options.seed}/delays`);
-    this.#browser = options.browser ?? true;
+    this.#delays = createRandom(`${seed}/delays`);
+    this.#permits = new Permits(this.agenda, figures.mutationPermits, PLATFORM.permitWaitMs);
+    this.#jobs = new Permits(this.agenda, figures.jobsAtOnce, Infinity);
+    this.#committer = new Committer(this.agenda, createRandom(`${seed}/persistence`), figures);
   }
 
   /** Plans a call for now; `onEnd` hears of it when it is over. */
   call<Result>(body: Body<Result>, onEnd: (call: Call<Result>) => void, witness?: Witness<Result>): void {
-    this.#attempt({
-      body,
-      onEnd,
-      witness,
-      startedMs: this.agenda.nowMs,
-      attempts: 0,
-      decidedMs: 0,
-      cost: noCost(),
-      isJob: false,
-    });
+    const { browser = true, resendsUntilMs = 0, epochMs = EPOCH_MS } = this.options;
+    const startedMs = this.agenda.nowMs;
+    const cost = noCost();
+    const last = { decidedMs: 0, clock: epochMs, cost: noCost() };
+    let [attempts, sends, retries] = [0, 1, 0];
+    const end = (outcome: Outcome<Result>) => {
+      const isGivenUp = outcome.kind === "exhausted" || outcome.kind === "overloaded";
+      if (isGivenUp && browser && this.agenda.nowMs < resendsUntilMs) {
+        const mostMs = mostBackoffMs(PLATFORM.reconnection, sends - 1);
+        sends++;
+        retries = 0;
+        this.#later(mostMs * uniform(this.#delays, 0.5, 1.5), attempt);
+        return;
+      }
+      const { decidedMs, clock, cost: lastCost } = last;
+      onEnd({ outcome, attempts, sends, startedMs, endedMs: this.agenda.nowMs, decidedMs, clock, cost, lastCost });
+    };
+    const attempt = () => {
+      attempts++;
+      this.#attempt(body, browser, {
+        onRun: async (transaction, outcome) => {
+          addCost(cost, transaction.cost);
+          Object.assign(last, { decidedMs: this.agenda.nowMs, clock: transaction.now, cost: transaction.cost });
+          const seen = { clock: transaction.now, snapshot: transaction.snapshot };
+          if (witness && outcome.kind === "committed") await witness(outcome.value, seen);
+        },
+        onEnd: end,
+        onConflict: () => {
+          if (retries === PLATFORM.retries) end({ kind: "exhausted" });
+          else this.#later(mostBackoffMs(PLATFORM.backoff, retries++) * this.#delays(), attempt);
+        },
+      });
+    };
+    attempt();
   }
 
   /** Runs `body` at a moment in a copy of the database where nobody else calls; nothing of it stays. */
-  async runAlone<Result>(body: Body<Result>, clock: number): Promise<Result> {
-    const transaction = new Transaction(this.store.fork(), clock);
+  async runAlone<Result>(body: Body<Result>, clock: number, snapshot?: number): Promise<Result> {
+    const transaction = new Transaction(this.store.fork(snapshot), clock);
     const random = createRandom(`${this.options.seed}/alone/${this.#alone++}`);
     return await new Execution(this.#deployment, transaction, random).run(body);
   }
 
-  #attempt<Result>(call: Running<Result>): void {
-    const { seed, skewMs = 0, epochMs = EPOCH_MS } = this.options;
-    this.agenda.plan(this.agenda.nowMs, async () => {
-      const skew = wholeNumber(this.#delays, -skewMs, skewMs);
-      const clock = epochMs + Math.floor(this.agenda.nowMs) + skew;
-      const transaction = new Transaction(this.store, clock);
-      call.attempts++;
-      call.decidedMs = this.agenda.nowMs;
-      const random = createRandom(`${seed}/${this.#attempts++}`);
-      const outcome = await settle(new Execution(this.#deployment, transaction, random).run(call.body));
-      addCost(call.cost, transaction.cost);
-      const { execution: time, commit } = PLATFORM;
-      const endMs = this.agenda.nowMs + lognormal(this.#delays, time);
-      if (outcome.kind === "threw") {
-        transaction.close();
-        this.agenda.plan(endMs, () => {
-          this.#end(call, outcome, clock);
+  #later(delayMs: number, run: () => void | Promise<void>): void {
+    this.agenda.plan(this.agenda.nowMs + delayMs, run);
+  }
+
+  #attempt<Result>(body: Body<Result>, writesAnyway: boolean, listener: Listener<Result>): void {
+    const transaction = new Transaction(this.store, 0);
+    this.#permits.acquire(
+      () => {
+        this.#later(0, async () => {
+          await this.#run(transaction, body, writesAnyway, listener);
         });
+      },
+      () => {
+        transaction.close();
+        listener.onEnd({ kind: "overloaded" });
+      },
+    );
+  }
+
+  async #run<Result>(
+    transaction: Transaction,
+    body: Body<Result>,
+    writesAnyway: boolean,
+    { onRun, onEnd, onConflict }: Listener<Result>,
+  ): Promise<void> {
+    const { seed, skewMs = 0, epochMs = EPOCH_MS, holdMs = 0 } = this.options;
+    transaction.now = epochMs + Math.floor(this.agenda.nowMs) + wholeNumber(this.#delays, -skewMs, skewMs);
+    const random = createRandom(`${seed}/${this.#attempts++}`);
+    const outcome = await settle(new Execution(this.#deployment, transaction, random).run(body));
+    await onRun(transaction, outcome);
+    const { readRounds, hops } = transaction.cost;
+    const ownMs = lognormal(this.#delays, PLATFORM.execution) + holdMs;
+    this.#later(ownMs + readRounds * PLATFORM.readMs + hops * PLATFORM.hopMs, () => {
+      this.#permits.release();
+      if (outcome.kind === "threw" || (transaction.writes.size === 0 && !writesAnyway)) {
+        transaction.close();
+        onEnd(outcome);
         return;
       }
-      if (call.witness && outcome.kind === "committed") await call.witness(outcome.value, clock);
-      this.agenda.plan(endMs + uniform(this.#delays, commit.from, commit.to), () => {
-        this.#commit(call, outcome, transaction);
+      const jobs = [...transaction.writes].filter(([, { table }]) => table.endsWith(`/${JOBS}`));
+      this.#committer.submit({
+        transaction,
+        extraBytes: writesAnyway ? PLATFORM.sessionRowBytes : 0,
+        onPublished: () => {
+          for (const [id, { document }] of jobs) this.#planJob(id, document as unknown as Job);
+          onEnd(outcome);
+        },
+        onConflict,
       });
     });
   }
 
-  #commit<Result>(call: Running<Result>, outcome: Outcome<Result>, transaction: Transaction): void {
-    if (!transaction.hasConflict({ writesAnyway: this.#browser && !call.isJob })) {
-      const jobs = [...transaction.writes].filter(([, { table }]) => table.endsWith(`/${JOBS}`));
-      transaction.commit();
-      for (const [id, { document }] of jobs) this.#planJob(id, document as unknown as Job);
-      this.#end(call, outcome, transaction.now);
-      return;
-    }
-    transaction.close();
-    const { retries, backoff } = PLATFORM;
-    if (call.attempts > retries && !call.isJob) {
-      this.#end(call, { kind: "exhausted" }, transaction.now);
-      return;
-    }
-    const mostMs = Math.min(backoff.firstMs * 2 ** (call.attempts - 1), backoff.mostMs);
-    this.agenda.plan(this.agenda.nowMs + mostMs * this.#delays(), () => {
-      this.#attempt(call);
-    });
-  }
-
-  #end<Result>(call: Running<Result>, outcome: Outcome<Result>, clock: number): void {
-    const { onEnd, attempts, startedMs, decidedMs, cost } = call;
-    onEnd({ outcome, attempts, startedMs, decidedMs, endedMs: this.agenda.nowMs, clock, cost });
-  }
-
-  /** A scheduled mutation runs once, and runs again for as long as it conflicts. */
+  /** A scheduled mutation runs once, and runs again for as long as it conflicts or gets no permit. */
   #planJob(id: string, { address, args, scheduledTime, state }: Job): void {
     if (state.kind !== "pending") return;
+    const body = async (ctx: SimulatedCtx) => {
+      const job = (await ctx.db.get(id)) as unknown as Job | null;
+      if (job?.state.kind !== "pending") return;
+      await ctx.execution.call(address, args, "mutation");
+      await ctx.db.patch(id, { state: { kind: "success" } });
+    };
+    let retries = 0;
+    const again = () => {
+      this.#jobs.release();
+      this.#later(mostBackoffMs(PLATFORM.jobBackoff, retries++) * this.#delays(), attempt);
+    };
+    const attempt = () => {
+      this.#jobs.acquire(
+        () => {
+          this.#attempt(body, false, {
+            onRun: async ({ cost }) => {
+              addCost(this.background, cost);
+              await Promise.resolve();
+            },
+            onEnd: (outcome) => {
+              if (outcome.kind === "overloaded") {
+                again();
+                return;
+              }
+              this.#jobs.release();
+              if (outcome.kind === "threw") throw outcome.error;
+              this.background.runs++;
+            },
+            onConflict: again,
+          });
+        },
+        () => undefined,
+      );
+    };
     const atMs = scheduledTime - (this.options.epochMs ?? EPOCH_MS);
-    this.agenda.plan(Math.max(this.agenda.nowMs, atMs), () => {
-      const body = async (ctx: SimulatedCtx) => {
-        const job = (await ctx.db.get(id)) as unknown as Job | null;
-        if (job?.state.kind !== "pending") return;
-        await ctx.execution.call(address, args, "mutation");
-        await ctx.db.patch(id, { state: { kind: "success" } });
-      };
-      const onEnd = ({ outcome, cost }: Call<void>) => {
-        if (outcome.kind === "threw") throw outcome.error;
-        addCost(this.background, cost);
-        this.background.runs++;
-      };
-      const startedMs = this.agenda.nowMs;
-      this.#attempt({
-        body,
-        onEnd,
-        witness: undefined,
-        startedMs,
-        attempts: 0,
-        decidedMs: 0,
-        cost: noCost(),
-        isJob: true,
-      });
-    });
+    this.agenda.plan(Math.max(this.agenda.nowMs, atMs), attempt);
   }
 }
 
-interface Running<Result> {
-  readonly body: Body<Result>;
-  readonly onEnd: (call: Call<Result>) => void;
-  readonly witness: Witness<Result> | undefined;
-  readonly startedMs: number;
-  readonly cost: Cost;
-  readonly isJob: boolean;
-  attempts: number;
-  decidedMs: number;
+/** Hears of one attempt: that its code ran, then how it ended, or that it has to run again. */
+interface Listener<Result> {
+  readonly onRun: (transaction: Transaction, outcome: Outcome<Result>) => Promise<void>;
+  readonly onEnd: (outcome: Outcome<Result>) => void;
+  readonly onConflict: () => void;
 }
 
 async function settle<Result>(running: Promise<Result>): Promise<Outcome<Result>> {

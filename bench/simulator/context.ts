@@ -4,6 +4,7 @@ import { Database, qualifiedName } from "./database.js";
 import { type Address, type Deployment, JOBS, ROOT } from "./deployment.js";
 import type { Random } from "./random.js";
 import { runWithin } from "./sandbox.js";
+import { Syscalls } from "./syscalls.js";
 import type { Transaction } from "./transaction.js";
 
 /** The document of a scheduled function. */
@@ -62,6 +63,7 @@ export class Execution {
 /** A class, not a literal of closures, because one is made for every call to a function. */
 export class SimulatedCtx {
   readonly db: Database;
+  readonly syscalls: Syscalls;
   readonly meta = new Meta(this);
   readonly scheduler = new Scheduler(this);
 
@@ -70,19 +72,22 @@ export class SimulatedCtx {
     readonly component: string,
     readonly kind: "query" | "stale query" | "mutation",
   ) {
-    this.db = new Database(execution.transaction, component, kind);
+    const { transaction } = execution;
+    this.syscalls = new Syscalls(() => transaction.cost.readRounds++);
+    this.db = new Database(transaction, component, kind, this.syscalls);
   }
 
   // Own properties all, because wrappers of functions copy a ctx with `{ ...ctx }`.
   runQuery = async (reference: unknown, args?: unknown, options?: QueryOptions): Promise<unknown> => {
     const address = this.execution.deployment.resolve(reference, this.component);
     const stale = this.kind === "stale query" || options?.useStaleSnapshot === true;
-    return await this.execution.call(address, args, stale ? "stale query" : "query");
+    return await this.syscalls.alone(() => this.execution.call(address, args, stale ? "stale query" : "query"));
   };
 
   runMutation = async (reference: unknown, args?: unknown): Promise<unknown> => {
     if (this.kind !== "mutation") throw new Error("A query cannot run a mutation.");
-    return await this.execution.call(this.execution.deployment.resolve(reference, this.component), args, "mutation");
+    const address = this.execution.deployment.resolve(reference, this.component);
+    return await this.syscalls.alone(() => this.execution.call(address, args, "mutation"));
   };
 }
 
@@ -108,7 +113,7 @@ class Scheduler {
     const address = execution.deployment.resolve(reference, component);
     const job: Job = { address, args, scheduledTime: time, state: { kind: "pending" } };
     const fields = job as unknown as Record<string, Value>;
-    return await Promise.resolve(execution.transaction.insert(qualifiedName(component, JOBS), fields));
+    return await this.ctx.syscalls.alone(() => execution.transaction.insert(qualifiedName(component, JOBS), fields));
   }
 
   async runAfter(delayMs: number, reference: unknown, args?: unknown): Promise<string> {
@@ -116,8 +121,9 @@ class Scheduler {
   }
 
   async cancel(id: string): Promise<void> {
-    this.ctx.execution.transaction.patch(id, { state: { kind: "canceled" } });
-    await Promise.resolve();
+    await this.ctx.syscalls.alone(() => {
+      this.ctx.execution.transaction.patch(id, { state: { kind: "canceled" } });
+    });
   }
 }
 

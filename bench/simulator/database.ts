@@ -2,6 +2,7 @@
 import { CommitTsPlaceholder, type Value } from "convex/values";
 import { type Document, tableOf } from "./document.js";
 import { SimulatedQuery } from "./query.js";
+import { Syscalls } from "./syscalls.js";
 import type { Transaction } from "./transaction.js";
 
 type Fields = Record<string, Value | undefined>;
@@ -22,6 +23,7 @@ export class Database {
     readonly component: string,
     /** Stale: reads the snapshot alone, without own writes, and depends on nothing. */
     readonly kind: "query" | "stale query" | "mutation",
+    readonly syscalls = new Syscalls(),
   ) {}
 
   get #stale(): boolean {
@@ -39,35 +41,38 @@ export class Database {
     if (table !== undefined && tableOf(id) !== qualifiedName(this.component, table)) {
       throw new Error(`${id} is no id of ${table}.`);
     }
-    const document = this.transaction.get(id, { stale: this.#stale });
-    return await Promise.resolve(document && { ...document });
+    const document = await this.syscalls.read(() => this.transaction.get(id, { stale: this.#stale }));
+    return document && { ...document };
   }
 
   query(table: string): SimulatedQuery {
-    return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.#stale);
+    return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.#stale, this.syscalls);
   }
 
   async insert(table: string, fields: Fields): Promise<string> {
     this.#checkWritable();
-    return await Promise.resolve(this.transaction.insert(qualifiedName(this.component, table), fields));
+    return await this.syscalls.alone(() => this.transaction.insert(qualifiedName(this.component, table), fields));
   }
 
   async patch(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
     this.#checkWritable();
-    this.transaction.patch(...idAndFields(args));
-    await Promise.resolve();
+    await this.syscalls.alone(() => {
+      this.transaction.patch(...idAndFields(args));
+    });
   }
 
   async replace(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
     this.#checkWritable();
-    this.transaction.replace(...idAndFields(args));
-    await Promise.resolve();
+    await this.syscalls.alone(() => {
+      this.transaction.replace(...idAndFields(args));
+    });
   }
 
   async delete(...args: [string] | [string, string]): Promise<void> {
     this.#checkWritable();
-    this.transaction.delete(args.length === 2 ? args[1] : args[0]);
-    await Promise.resolve();
+    await this.syscalls.alone(() => {
+      this.transaction.delete(args.length === 2 ? args[1] : args[0]);
+    });
   }
 
   #checkWritable(): void {

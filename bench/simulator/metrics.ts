@@ -1,7 +1,7 @@
 /** What a run showed, in numbers. */
-import { addCost, type Cost, noCost } from "./cost.js";
+import { addCost, type Cost, dividedCost, noCost } from "./cost.js";
 import type { Design, Shards } from "./design.js";
-import { type Grant, meanWait, overGrant, possible, sum } from "./oracle.js";
+import { falseDenials, type Grant, meanWait, overGrant, possible, sum } from "./oracle.js";
 import type { Probes, Request, RunOptions, Scenario } from "./simulation.js";
 
 export interface Metrics {
@@ -10,8 +10,12 @@ export interface Metrics {
   readonly shards: Shards;
   readonly calls: number;
   readonly attemptsPerCall: number;
-  /** Share of the calls that failed after their last retry. */
+  /** Share of the calls that the platform gave up: after the last retry, or for want of a permit. */
   readonly failed: number;
+  /** Those of them that got no permit. */
+  readonly overloaded: number;
+  /** How often a client sent a call, the first time included. */
+  readonly sendsPerCall: number;
   /** Share of the calls whose code threw. */
   readonly threw: number;
   readonly firstError: string | undefined;
@@ -19,10 +23,17 @@ export interface Metrics {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly perCall: Cost;
+  /** What the attempt cost that denied, on average. */
+  readonly perDenial: Cost;
   /** What scheduled functions did beside the calls, per call. */
   readonly backgroundPerCall: Cost;
+  readonly keys: number;
+  /** Rows of the limit when the run was over. */
+  readonly rowsAtEnd: number;
   readonly admittedCalls: number;
   readonly deniedCalls: number;
+  /** Share of the denials at whose moment one exact bucket, having granted the same, held the tokens. */
+  readonly falseDenials: number;
   /** Tokens. */
   readonly admitted: number;
   /** Tokens admitted before the last arrival was due; later ones, after long retries, had more time to accrue. */
@@ -31,14 +42,14 @@ export interface Metrics {
   readonly possible: number;
   /** `admittedInTime / possible` */
   readonly utilisation: number;
-  /** Tokens beyond the bound. */
+  /** Tokens beyond the bound, in the whole run. */
   readonly overGrant: number;
   /** Share of the probed denials whose retryAt sufficed; undefined when none was probed. */
   readonly honest: number | undefined;
   /** The same, one millisecond after retryAt. */
   readonly honestOneMsLater: number | undefined;
   readonly probes: number;
-  /** With reservations: the mean wait of the admitted calls, and of one exact bucket's. */
+  /** With reservations: the mean wait of those admitted, and what one exact bucket would have told the same calls. */
   readonly meanWaitMs: number;
   readonly exactMeanWaitMs: number;
 }
@@ -50,55 +61,95 @@ interface Run {
   readonly requests: readonly Request[];
   readonly probes: Probes;
   readonly background: Cost;
+  readonly rowsAtEnd: number;
 }
 
-export function measure({ design, scenario, options, requests, probes, background }: Run): Metrics {
+export function measure({ design, scenario, options, requests: all, probes, background, rowsAtEnd }: Run): Metrics {
+  const { limit, measured: { fromMs, toMs } = { fromMs: 0, toMs: Infinity } } = scenario;
+  const requests = all.filter(({ atMs }) => atMs >= fromMs && atMs < toMs);
   const calls = Math.max(1, requests.length);
-  const cost = noCost();
-  let attempts = 0;
-  for (const { call } of requests) {
-    addCost(cost, call.cost);
-    attempts += call.attempts;
-  }
+  const share = (of: readonly Request[]) => of.length / calls;
   const latencies = requests.map(({ call }) => call.endedMs - call.startedMs).sort((a, b) => a - b);
   const threw = requests.flatMap(({ call }) => (call.outcome.kind === "threw" ? [call.outcome.error] : []));
-  const admitted = requests.filter(({ call }) => call.outcome.kind === "committed" && call.outcome.value.ok);
-  const denied = requests.filter(({ call }) => call.outcome.kind === "committed" && !call.outcome.value.ok);
-  const { limit } = scenario;
-  const buckets = [...byKey(requests).values()];
-  // Reservations without bound are never denied.
-  const mostPossible = scenario.reserve
-    ? sum(requests)
-    : buckets.reduce((total, bucket) => total + possible(limit, bucket.map(arrivalOf)), 0);
+  const admitted = requests.filter(isAdmitted);
+  const denied = requests.filter(isDenied);
+  const endMs = Math.min(toMs, scenario.seconds * 1000);
+  const inTime = all.filter((r) => isAdmitted(r) && r.call.decidedMs >= fromMs && r.call.decidedMs < endMs);
+  const buckets = [...byKey(all).values()];
+  const mostPossible = buckets.reduce((total, bucket) => {
+    const arrivals = bucket.filter(({ atMs }) => atMs < toMs).map(arrivalOf);
+    // Reservations without bound are never denied.
+    return (
+      total +
+      (scenario.reserve ? sum(arrivals.filter(({ atMs }) => atMs >= fromMs)) : possible(limit, arrivals, fromMs))
+    );
+  }, 0);
   const spreadMs = 2 * (options.skewMs ?? 0);
-  const over = [...byKey(admitted).values()].map((bucket) => overGrant(limit, bucket.map(grantOf), spreadMs));
-  const inTime = sum(admitted.filter(({ call }) => call.decidedMs < scenario.seconds * 1000));
+  const over = buckets.map((bucket) => overGrant(limit, bucket.filter(isAdmitted).map(grantOf), spreadMs));
+  const wrong = buckets.reduce(
+    (total, bucket) =>
+      total + falseDenials(limit, bucket.filter(isAdmitted).map(grantOf), bucket.filter(isDenied).map(grantOf)),
+    0,
+  );
   return {
     label: design.label,
     library: design.library,
     shards: design.shards,
     calls: requests.length,
-    attemptsPerCall: attempts / calls,
-    failed: requests.filter(({ call }) => call.outcome.kind === "exhausted").length / calls,
+    attemptsPerCall: requests.reduce((total, { call }) => total + call.attempts, 0) / calls,
+    failed: share(requests.filter(({ call }) => call.sends > 1 || isGivenUp(call.outcome.kind))),
+    overloaded: share(requests.filter(({ call }) => call.outcome.kind === "overloaded")),
+    sendsPerCall: requests.reduce((total, { call }) => total + call.sends, 0) / calls,
     threw: threw.length / calls,
     firstError: threw.length > 0 ? String(threw[0]) : undefined,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
-    perCall: divided(cost, calls),
-    backgroundPerCall: divided(background, calls),
+    perCall: meanCost(requests.map(({ call }) => call.cost)),
+    perDenial: meanCost(denied.map(({ call }) => call.lastCost)),
+    backgroundPerCall: dividedCost(background, Math.max(1, all.length)),
+    keys: buckets.length,
+    rowsAtEnd,
     admittedCalls: admitted.length,
     deniedCalls: denied.length,
+    falseDenials: wrong / Math.max(1, all.filter(isDenied).length),
     admitted: sum(admitted),
     possible: mostPossible,
-    admittedInTime: inTime,
-    utilisation: inTime / Math.max(1, mostPossible),
+    admittedInTime: sum(inTime),
+    utilisation: sum(inTime) / Math.max(1, mostPossible),
     overGrant: Math.max(0, ...over),
     honest: probes.asked > 0 ? probes.sufficed / probes.asked : undefined,
     honestOneMsLater: probes.asked > 0 ? (probes.sufficed + probes.nearly) / probes.asked : undefined,
     probes: probes.asked,
-    meanWaitMs: mean(admitted.map((request) => grantOf(request).atMs - request.call.clock)),
-    exactMeanWaitMs: scenario.reserve ? mean(buckets.map((bucket) => meanWait(limit, bucket.map(arrivalOf)))) : 0,
+    meanWaitMs: mean(all.filter(isAdmitted).map((request) => grantOf(request).atMs - request.call.clock)),
+    exactMeanWaitMs: scenario.reserve ? exactMeanWait(limit, buckets) : 0,
   };
+}
+
+/** The mean over all buckets of the waits that one exact bucket would have told the calls that were admitted. */
+function exactMeanWait(limit: Scenario["limit"], buckets: readonly (readonly Request[])[]): number {
+  const served = buckets.map((bucket) =>
+    bucket.filter(isAdmitted).map(({ call, count }) => ({ atMs: call.clock, count })),
+  );
+  const total = served.reduce((total, grants) => total + meanWait(limit, grants) * grants.length, 0);
+  return (
+    total /
+    Math.max(
+      1,
+      served.reduce((calls, grants) => calls + grants.length, 0),
+    )
+  );
+}
+
+function isAdmitted({ call: { outcome } }: Request): boolean {
+  return outcome.kind === "committed" && outcome.value.ok;
+}
+
+function isDenied({ call: { outcome } }: Request): boolean {
+  return outcome.kind === "committed" && !outcome.value.ok;
+}
+
+function isGivenUp(kind: Request["call"]["outcome"]["kind"]): boolean {
+  return kind === "exhausted" || kind === "overloaded";
 }
 
 function byKey(requests: readonly Request[]): Map<string | undefined, Request[]> {
@@ -115,9 +166,9 @@ function arrivalOf({ atMs, count }: Request): Grant {
   return { atMs: Math.floor(atMs), count };
 }
 
-/** An admission counts when its work may start: now, or when its reservation runs. */
+/** An admission counts when its work may start: now, or when its reservation runs. A denial counts when it was decided. */
 function grantOf({ count, call: { outcome, clock } }: Request): Grant {
-  const retryAt = outcome.kind === "committed" ? outcome.value.retryAt : undefined;
+  const retryAt = outcome.kind === "committed" && outcome.value.ok ? outcome.value.retryAt : undefined;
   return { atMs: retryAt ?? clock, count };
 }
 
@@ -130,13 +181,8 @@ function mean(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0) / Math.max(1, values.length);
 }
 
-function divided(cost: Cost, by: number): Cost {
-  const { rangesRead, rowsRead, rowsWritten, storeCalls, hops } = cost;
-  return {
-    rangesRead: rangesRead / by,
-    rowsRead: rowsRead / by,
-    rowsWritten: rowsWritten / by,
-    storeCalls: storeCalls / by,
-    hops: hops / by,
-  };
+function meanCost(costs: readonly Cost[]): Cost {
+  const total = noCost();
+  for (const cost of costs) addCost(total, cost);
+  return dividedCost(total, Math.max(1, costs.length));
 }

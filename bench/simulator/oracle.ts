@@ -46,6 +46,12 @@ export class ExactBucket {
     return true;
   }
 
+  /** Whether the tokens are there; takes nothing. */
+  holds({ atMs, count }: Grant): boolean {
+    this.#advance(atMs);
+    return this.#partsOf(count) <= this.#parts;
+  }
+
   /** Takes the tokens, there or not, and says how long the bucket then needs until it owes nothing. */
   charge({ atMs, count }: Grant): number {
     this.#advance(atMs);
@@ -117,16 +123,34 @@ function accruedIn({ kind, rate, period }: BucketConfig, lengthMs: number): numb
   return Math.ceil((1000 * rate * lengthMs) / period) / 1000;
 }
 
-/** The tokens that one exact bucket would admit of these arrivals, first come, first served. */
-export function possible(config: BucketConfig, arrivals: readonly Grant[]): number {
+/** The tokens that one exact bucket would admit of these arrivals, first come, first served, from a moment on. */
+export function possible(config: BucketConfig, arrivals: readonly Grant[], fromMs = -Infinity): number {
   const bucket = new ExactBucket(config);
-  return sum([...arrivals].sort((a, b) => a.atMs - b.atMs).filter((arrival) => bucket.take(arrival)));
+  const taken = [...arrivals].sort((a, b) => a.atMs - b.atMs).filter((arrival) => bucket.take(arrival));
+  return sum(taken.filter(({ atMs }) => atMs >= fromMs));
 }
 
-/** The mean wait, in ms, if one exact bucket took reservations from these arrivals without bound. */
-export function meanWait(config: BucketConfig, arrivals: readonly Grant[]): number {
+/** How many of the denials were wrong: one exact bucket that had granted what was granted until then held the tokens. */
+export function falseDenials(config: BucketConfig, grants: readonly Grant[], denials: readonly Grant[]): number {
   const bucket = new ExactBucket(config);
-  const waits = [...arrivals].sort((a, b) => a.atMs - b.atMs).map((arrival) => bucket.charge(arrival));
+  const events = [
+    ...grants.map((grant) => ({ grant, isDenial: false })),
+    ...denials.map((grant) => ({ grant, isDenial: true })),
+  ];
+  // Of the same millisecond the grants come first: what they took a denial did not find.
+  events.sort((a, b) => a.grant.atMs - b.grant.atMs || Number(a.isDenial) - Number(b.isDenial));
+  let wrong = 0;
+  for (const { grant, isDenial } of events) {
+    if (!isDenial) bucket.charge(grant);
+    else if (bucket.holds(grant)) wrong++;
+  }
+  return wrong;
+}
+
+/** The mean wait, in ms, if one exact bucket took these reservations without bound, in the order of their moments. */
+export function meanWait(config: BucketConfig, reservations: readonly Grant[]): number {
+  const bucket = new ExactBucket(config);
+  const waits = [...reservations].sort((a, b) => a.atMs - b.atMs).map((reservation) => bucket.charge(reservation));
   return waits.reduce((total, wait) => total + wait, 0) / Math.max(1, waits.length);
 }
 

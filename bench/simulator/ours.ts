@@ -1,11 +1,11 @@
-/** This package, in either home, as its users call it. */
+/** This package, in either place, as its users call it. */
 import { componentsGeneric, defineSchema } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
 import { defineRateLimits, type RateLimitConfig, rateLimitTables } from "../../src/index.js";
 import type { Component } from "./deployment.js";
-import type { Consume, Design, Shards } from "./design.js";
+import { COLD_LIMIT, coldNames, type Consume, type Design, type LimitOptions, type Shards } from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
 export type PlaceName = "tables" | "component";
@@ -17,13 +17,13 @@ const apps: Record<PlaceName, Component> = {
   component: { children: { rateLimits: { schema: componentSchema, modules: { public: publicFunctions } } } },
 };
 
-export function ours(shards: Shards, home: PlaceName = "tables"): Design {
+export function ours(shards: Shards, place: PlaceName = "tables"): Design {
   return {
-    label: `ours ${shards}${home === "component" ? " (component)" : ""}`,
+    label: `ours ${shards}${place === "component" ? " (component)" : ""}`,
     library: "ours",
     shards,
-    app: apps[home],
-    limit: (config, shards) => consumeIn(home, configOf(config, shards)),
+    app: apps[place],
+    limit: (config, shards, options) => consumeIn(place, configOf(config, shards), options),
   };
 }
 
@@ -32,17 +32,32 @@ function configOf({ kind, start, ...config }: BucketConfig, shards: Shards): Rat
   return { kind, ...config, shards, ...(start === undefined ? {} : { start }) };
 }
 
-function consumeIn(home: PlaceName, config: RateLimitConfig): Consume {
-  const limits = { hot: config };
+function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOptions): Consume {
+  const { keyed, bundleOf } = options;
+  const cold = coldNames(options);
+  const limits = {
+    hot: { ...config, keyed },
+    ...Object.fromEntries(cold.map((name) => [name, { ...COLD_LIMIT, keyed: true }])),
+  };
   // The simulated ctx has what the library uses of the real one; the types promise much more.
-  if (home === "tables") {
-    const { rateLimit } = defineRateLimits(limits);
-    return async (ctx, ask) => answer(await rateLimit(ctx as never, { name: "hot", ...ask }));
+  const { rateLimit, rateLimitAll } = (place === "tables"
+    ? defineRateLimits(limits)
+    : defineRateLimits(limits, { component })) as unknown as Functions;
+  if (bundleOf > 1) {
+    return async (ctx, { user, ...hot }) =>
+      answer(await rateLimitAll(ctx, [...cold.map((name) => ({ name, key: user })), { name: "hot", ...hot }]));
   }
-  const { rateLimit } = defineRateLimits(limits, { component });
-  return async (ctx, ask) => answer(await rateLimit(ctx as never, { name: "hot", ...ask }));
+  return async (ctx, { key, count, reserve }) => answer(await rateLimit(ctx, { name: "hot", key, count, reserve }));
 }
 
-function answer({ ok, retryAt }: { ok: boolean; retryAt?: number | undefined }) {
+/** The functions as they are used here, of limits whose names are not known before the run. */
+interface Functions {
+  rateLimit: (ctx: unknown, args: unknown) => Promise<Status>;
+  rateLimitAll: (ctx: unknown, requests: readonly unknown[]) => Promise<Status>;
+}
+
+type Status = { ok: boolean; retryAt?: number | undefined };
+
+function answer({ ok, retryAt }: Status) {
   return { ok, retryAt };
 }

@@ -9,7 +9,7 @@ import * as lib from "../../node_modules/@convex-dev/rate-limiter/dist/component
 import schema from "../../node_modules/@convex-dev/rate-limiter/dist/component/schema.js";
 import * as worker from "../../node_modules/@convex-dev/rate-limiter/dist/component/worker.js";
 import type { Component } from "./deployment.js";
-import type { Consume, Design } from "./design.js";
+import { COLD_LIMIT, coldNames, type Consume, type Design, type LimitOptions } from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
 const { rateLimiter: component } = componentsGeneric() as unknown as {
@@ -30,9 +30,9 @@ export function peer(shards: number): Design {
     library: "peer",
     shards,
     app,
-    limit: (config, shards) => {
+    limit: (config, shards, options) => {
       if (shards === "auto") throw new Error("The official component has no automatic number of shards.");
-      return consume(config, { shards });
+      return consume(config, { shards }, options);
     },
   };
 }
@@ -44,18 +44,25 @@ export function peerAsynchronous(): Design {
     library: "peer",
     shards: 1,
     app,
-    limit: (config) => consume(config, { applyUpdates: "asynchronously" }),
+    limit: (config, _shards, options) => consume(config, { applyUpdates: "asynchronously" }, options),
   };
 }
 
 type Mode = { shards: number } | { applyUpdates: "asynchronously" };
 
-function consume({ kind, start, ...config }: BucketConfig, mode: Mode): Consume {
+function consume({ kind, start, ...config }: BucketConfig, mode: Mode, options: LimitOptions): Consume {
   const windows = start === undefined ? {} : { start };
+  const cold = coldNames(options);
   const limiter = new RateLimiter(component, {
+    ...Object.fromEntries(cold.map((name) => [name, COLD_LIMIT])),
     hot: kind === "token bucket" ? { kind, ...config, ...mode } : { kind, ...config, ...windows, ...mode },
   });
-  return async (ctx, { key, count, reserve }) => {
+  return async (ctx, { key, count, reserve, user }) => {
+    // It has no call for several limits: one after another, until one denies.
+    for (const name of cold) {
+      const { ok, retryAfter } = await limiter.limit(ctx as never, name as "hot", { key: user ?? "nobody" });
+      if (!ok) return { ok, retryAt: Math.ceil(Date.now() + retryAfter) };
+    }
     const options = { count, ...(key === undefined ? {} : { key }), ...(reserve === undefined ? {} : { reserve }) };
     const { ok, retryAfter } = await limiter.limit(ctx as never, "hot", options);
     // Its waits have fractions; a caller can only wait for whole milliseconds.

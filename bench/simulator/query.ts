@@ -2,6 +2,7 @@
 import type { Value } from "convex/values";
 import type { Document } from "./document.js";
 import { EVERYTHING, type Key, type Range } from "./key.js";
+import type { Syscalls } from "./syscalls.js";
 import { BY_CREATION_TIME } from "./table.js";
 import type { Scan, Transaction } from "./transaction.js";
 
@@ -52,6 +53,9 @@ export class RangeBuilder {
   }
 }
 
+/** How many documents an iteration fetches at once. */
+const PREFETCHED = 100;
+
 /** A query over one table. Like Convex's, it reads nothing before it is asked for results. */
 export class SimulatedQuery implements AsyncIterable<Document> {
   #index = BY_CREATION_TIME;
@@ -62,6 +66,7 @@ export class SimulatedQuery implements AsyncIterable<Document> {
     readonly transaction: Transaction,
     readonly table: string,
     readonly stale: boolean,
+    readonly syscalls: Syscalls,
   ) {}
 
   withIndex(name: string, build: (q: RangeBuilder) => RangeBuilder = (q) => q): this {
@@ -84,14 +89,16 @@ export class SimulatedQuery implements AsyncIterable<Document> {
   }
 
   async take(count: number): Promise<Document[]> {
-    const documents: Document[] = [];
-    if (count > 0) {
-      for (const document of this.#scan()) {
-        documents.push({ ...document });
-        if (documents.length >= count) break;
+    return await this.syscalls.read(() => {
+      const documents: Document[] = [];
+      if (count > 0) {
+        for (const document of this.#scan()) {
+          documents.push({ ...document });
+          if (documents.length >= count) break;
+        }
       }
-    }
-    return await Promise.resolve(documents);
+      return documents;
+    });
   }
 
   async first(): Promise<Document | null> {
@@ -105,10 +112,15 @@ export class SimulatedQuery implements AsyncIterable<Document> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Document> {
-    for (const document of this.#scan()) yield await Promise.resolve({ ...document });
+    const scan = this.#scan();
+    for (let i = 0; ; i++) {
+      const next = i % PREFETCHED === 0 ? await this.syscalls.read(() => scan.next()) : scan.next();
+      if (next.done === true) return;
+      yield { ...next.value };
+    }
   }
 
-  #scan(): Generator<Document> {
+  #scan(): Generator<Document, undefined> {
     const scan: Scan = { table: this.table, index: this.#index, range: this.#range, order: this.#order };
     return this.transaction.scan(scan, { stale: this.stale });
   }

@@ -1,14 +1,18 @@
 /** One run: a limit, its callers, and the design that answers them. */
-import { type Arrival, type ArrivalOptions, arrivals } from "./arrivals.js";
-import { Backend, type Call } from "./backend.js";
+import { type Arrival, type ArrivalOptions, arrivals, type HerdOptions, herds } from "./arrivals.js";
+import { Backend, type BackendOptions, type Call, type Seen } from "./backend.js";
 import type { SimulatedCtx } from "./context.js";
 import type { Answer, Ask, Design, Shards } from "./design.js";
 import { type Metrics, measure } from "./metrics.js";
 import type { BucketConfig } from "./oracle.js";
-import { createRandom, wholeNumber } from "./random.js";
+import { createRandom, type Random, wholeNumber } from "./random.js";
 
 export interface OpenLoop extends Omit<ArrivalOptions, "seed" | "seconds"> {
   readonly kind: "open";
+}
+
+export interface Herds extends Omit<HerdOptions, "seed"> {
+  readonly kind: "herds";
 }
 
 /** Callers that call again as soon as they are answered, and have thought. */
@@ -23,19 +27,24 @@ export interface ClosedLoop {
 
 export interface Scenario {
   readonly limit: BucketConfig;
-  readonly callers: OpenLoop | ClosedLoop;
+  readonly callers: OpenLoop | Herds | ClosedLoop;
   readonly seconds: number;
+  /** Only calls of this part of the run are counted (over-grant: all); default: the whole run. */
+  readonly measured?: { readonly fromMs: number; readonly toMs: number };
   readonly reserve?: boolean;
+  /** With how many limits each call has to do, the hot one among them; default 1. */
+  readonly bundleOf?: number;
+  /** What each attempt takes for work beside the limit; default 0. */
+  readonly holdMs?: number;
   /** Changes of the shard count while calls go on. */
   readonly changes?: readonly { readonly atMs: number; readonly shards: Shards }[];
   /** How many denials to put to the test: does the same call succeed at `retryAt` when nobody else calls? */
   readonly probes?: number;
 }
 
-export interface RunOptions {
-  readonly seed: string;
-  readonly skewMs?: number | undefined;
-  readonly browser?: boolean | undefined;
+export interface RunOptions extends Pick<BackendOptions, "seed" | "platform" | "skewMs" | "browser"> {
+  /** Whether browsers send calls again that the platform gave up, until the scenario's time is over; default false. */
+  readonly resends?: boolean | undefined;
 }
 
 /** One call, and what came of it. */
@@ -56,19 +65,27 @@ export interface Probes {
 /** Probes are taken from every so manieth denial, so that they cover the run. */
 const PROBE_EVERY = 7;
 
+/** So many that no two calls of a bundle in flight share a user, but for a few. */
+const USERS = 100_000;
+
 export async function simulate(design: Design, scenario: Scenario, options: RunOptions): Promise<Metrics> {
-  const backend = new Backend(design.app, options);
-  let consume = design.limit(scenario.limit, design.shards);
+  const { limit, holdMs, bundleOf = 1, callers } = scenario;
+  const resendsUntilMs = options.resends ? scenario.seconds * 1000 : 0;
+  const backend = new Backend(design.app, { ...options, holdMs, resendsUntilMs });
+  const keyed = callers.kind !== "open" || callers.keys !== undefined;
+  let consume = design.limit(limit, design.shards, { keyed, bundleOf });
   for (const { atMs, shards } of scenario.changes ?? []) {
     backend.agenda.plan(atMs, () => {
-      consume = design.limit(scenario.limit, shards);
+      consume = design.limit(limit, shards, { keyed, bundleOf });
     });
   }
   const requests: Request[] = [];
   const probes: Probes = { asked: 0, sufficed: 0, nearly: 0 };
+  const users: Random = createRandom(`${options.seed}/users`);
   let denials = 0;
-  const ask = ({ key, count }: { key?: string | undefined; count: number }, onEnd?: () => void) => {
-    const request: Ask = { key, count, ...(scenario.reserve ? { reserve: true } : {}) };
+  const ask = ({ key, count }: { key: string | undefined; count: number }, onEnd?: () => void) => {
+    const user = bundleOf > 1 ? `user ${wholeNumber(users, 1, USERS)}` : undefined;
+    const request: Ask = { key, count, user, ...(scenario.reserve ? { reserve: true } : {}) };
     const atMs = backend.agenda.nowMs;
     // A retry after a change runs the changed code, and its denial is probed with that.
     const inUse = { consume };
@@ -76,11 +93,12 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
       inUse.consume = consume;
       return await inUse.consume(ctx, request);
     };
-    const witness = async ({ ok, retryAt }: Answer) => {
+    const witness = async ({ ok, retryAt }: Answer, { snapshot }: Seen) => {
       if (ok || retryAt === undefined || probes.asked >= (scenario.probes ?? 0)) return;
       if (denials++ % PROBE_EVERY !== 0) return;
       probes.asked++;
-      const isAdmitted = async (at: number) => (await backend.runAlone((ctx) => inUse.consume(ctx, request), at)).ok;
+      const isAdmitted = async (at: number) =>
+        (await backend.runAlone((ctx) => inUse.consume(ctx, request), at, snapshot)).ok;
       if (await isAdmitted(retryAt)) probes.sufficed++;
       else if (await isAdmitted(retryAt + 1)) probes.nearly++;
     };
@@ -95,22 +113,24 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
   };
   const planned = start(scenario, options.seed, backend, ask);
   await backend.agenda.run(() => requests.length === planned() && backend.agenda.nowMs >= scenario.seconds * 1000);
-  return measure({ design, scenario, options, requests, probes, background: backend.background });
+  const rowsAtEnd = backend.store.count("rateLimits");
+  return measure({ design, scenario, options, requests, probes, background: backend.background, rowsAtEnd });
 }
 
-type AskFor = (arrival: { key?: string | undefined; count: number }, onEnd?: () => void) => void;
+type AskFor = (arrival: { key: string | undefined; count: number }, onEnd?: () => void) => void;
 
 /** Plans the first calls, and says how many calls there were in the end. */
 function start({ callers, seconds }: Scenario, seed: string, { agenda }: Backend, ask: AskFor): () => number {
-  if (callers.kind === "open") {
-    const all: Arrival[] = arrivals({ ...callers, seconds, seed });
+  // The run is not over before its time, even when nobody calls any more.
+  agenda.plan(seconds * 1000, () => undefined);
+  if (callers.kind !== "closed") {
+    const all: Arrival[] =
+      callers.kind === "open" ? arrivals({ ...callers, seconds, seed }) : herds({ ...callers, seed });
     for (const arrival of all) {
       agenda.plan(arrival.atMs, () => {
         ask(arrival);
       });
     }
-    // The run is not over before its time, even when nobody calls any more.
-    agenda.plan(seconds * 1000, () => undefined);
     return () => all.length;
   }
   let calls = 0;
@@ -127,6 +147,5 @@ function start({ callers, seconds }: Scenario, seed: string, { agenda }: Backend
     };
     agenda.plan(0, callAgain);
   }
-  agenda.plan(seconds * 1000, () => undefined);
   return () => calls;
 }

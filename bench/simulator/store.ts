@@ -1,9 +1,9 @@
 /**
  * The database: tables with the versions that open snapshots can see, and a commit that validates.
  *
- * A transaction conflicts when something it read was written by one that committed after its snapshot: a document it got by
- * id, or anything that entered, left or changed within an index range it read. Commits come one at a time, so the result is
- * that of running the transactions one after another in the order of their commits.
+ * A transaction conflicts when something it read was written by one that was validated after its snapshot, published or not: a
+ * document it got by id, or anything that entered, left or changed within an index range it read. Validation is one at a time,
+ * so the result is that of running the transactions one after another in that order. Snapshots see what is published.
  */
 import { CommitTsPlaceholder, type Value } from "convex/values";
 import type { Document } from "./document.js";
@@ -24,6 +24,7 @@ export class Store {
   /** How many transactions read from each snapshot that is still open; in the order in which they were opened. */
   readonly #open = new Map<number, number>();
   #lastCommit = 0;
+  #published = 0;
   #lastId = 0;
 
   defineTable(name: string, indexFields: IndexFields): void {
@@ -42,8 +43,8 @@ export class Store {
   }
 
   openSnapshot(): number {
-    this.#open.set(this.#lastCommit, (this.#open.get(this.#lastCommit) ?? 0) + 1);
-    return this.#lastCommit;
+    this.#open.set(this.#published, (this.#open.get(this.#published) ?? 0) + 1);
+    return this.#published;
   }
 
   closeSnapshot(snapshot: number): void {
@@ -63,31 +64,49 @@ export class Store {
     return false;
   }
 
-  /** Writes, without validation: `hasConflict` was asked in the same moment. */
-  commit(writes: Writes): void {
-    if (writes.size === 0) return;
+  /**
+   * Writes, without validation: `hasConflict` was asked in the same moment. Whoever is validated from now on conflicts with it;
+   * snapshots see it once its `ts` is published.
+   */
+  stage(writes: Writes): { ts: number; bytes: number } {
     const ts = ++this.#lastCommit;
     const oldest = this.#oldestSnapshot();
+    let bytes = 0;
     for (const [id, { table, document }] of writes) {
-      this.table(table).write(id, document && withCommitTs(document, ts), ts, oldest);
+      bytes += this.table(table).write(id, document && withCommitTs(document, ts), ts, oldest);
     }
+    return { ts, bytes };
   }
 
-  /** A store of its own that begins with this one's documents; what runs here does not show there, nor the other way. */
-  fork(): Store {
+  publish(ts: number): void {
+    if (ts !== this.#published + 1) throw new Error(`Commit ${ts} cannot be published after ${this.#published}.`);
+    this.#published = ts;
+  }
+
+  /**
+   * A store of its own that begins with what a snapshot shows, by default the latest; what runs here does not show there, nor the
+   * other way.
+   */
+  fork(snapshot = this.#published): Store {
     const fork = new Store();
     fork.#lastId = this.#lastId;
     for (const [name, table] of this.#tables) {
       fork.defineTable(name, table.indexFields);
-      const writes = new Map([...table.documents()].map((document) => [document._id, { table: name, document }]));
-      fork.commit(writes);
+      const documents = [...table.documents(snapshot)];
+      fork.publish(fork.stage(new Map(documents.map((document) => [document._id, { table: name, document }]))).ts);
     }
     return fork;
   }
 
+  /** Documents that are published now, of the tables whose name ends so. */
+  count(tableName: string): number {
+    const tables = [...this.#tables].filter(([name]) => name.endsWith(`/${tableName}`));
+    return tables.reduce((total, [, table]) => total + [...table.documents(this.#published)].length, 0);
+  }
+
   #oldestSnapshot(): number {
     for (const snapshot of this.#open.keys()) return snapshot;
-    return this.#lastCommit;
+    return this.#published;
   }
 }
 

@@ -1,10 +1,13 @@
 /** One table: its documents by id, and its indexes. */
+import { getConvexSize } from "convex/values";
 import type { Document } from "./document.js";
 import { TableIndex } from "./tableIndex.js";
 import { addVersion, type Version, versionAt, wasWrittenSince } from "./versions.js";
 
 /** The fields of each index, by name. */
 export type IndexFields = Readonly<Record<string, readonly string[]>>;
+
+const ID_BYTES = 32;
 
 /** What a query without an index reads by. */
 export const BY_CREATION_TIME = "by_creation_time";
@@ -36,18 +39,24 @@ export class Table {
     return wasWrittenSince(this.#documents.get(id) ?? [], snapshot);
   }
 
-  write(id: string, after: Document | null, ts: number, oldest: number): void {
+  /** Returns the bytes that are written: the document and its index keys; a deletion's are not counted. */
+  write(id: string, after: Document | null, ts: number, oldest: number): number {
     const versions = this.#documents.get(id) ?? [];
     const before = versions.at(-1)?.document ?? null;
     for (const index of this.#indexes.values()) index.write(before, after, ts, oldest);
     this.#documents.set(id, versions);
     addVersion(versions, { ts, document: after }, oldest);
+    if (!after) return 0;
+    const keys = Object.values(this.indexFields).flat();
+    // Ids here have the name of their table; on the platform all have the same length.
+    const documentBytes = getConvexSize({ ...after, _id: "" }) + ID_BYTES;
+    return documentBytes + keys.reduce((total, field) => total + getConvexSize(after[field]), 0);
   }
 
-  /** The documents that exist now. */
-  *documents(): Generator<Document> {
+  /** The documents that a snapshot shows. */
+  *documents(snapshot: number): Generator<Document> {
     for (const versions of this.#documents.values()) {
-      const document = versions.at(-1)?.document;
+      const document = versionAt(versions, snapshot);
       if (document) yield document;
     }
   }

@@ -22,13 +22,15 @@ export class Transaction {
   readonly snapshot: number;
   readonly #ranges: { table: string; index: string; range: Range }[] = [];
   readonly #ids = new Map<string, string>();
+  /** Documents that were read, in whatever way. */
+  readonly #seen = new Set<string>();
   #writes = new Map<string, { table: string; document: Document | null }>();
   #inserted = 0;
 
   constructor(
     readonly store: Store,
-    /** The clock of this attempt: it stands still. */
-    readonly now: number,
+    /** The clock of this attempt: taken when its code begins, which may be long after its snapshot; then it stands still. */
+    public now: number,
   ) {
     this.snapshot = store.openSnapshot();
   }
@@ -37,15 +39,21 @@ export class Transaction {
     return this.#writes;
   }
 
-  /** Whether it has to run again. A transaction that wrote nothing is not validated, unless somebody else writes for it. */
-  hasConflict({ writesAnyway }: { writesAnyway: boolean }): boolean {
-    if (this.#writes.size === 0 && !writesAnyway) return false;
+  /** Whether it has to run again, if it is validated now. */
+  hasConflict(): boolean {
     return this.store.hasConflict(this.snapshot, { ranges: this.#ranges, ids: this.#ids });
   }
 
-  commit(): void {
-    this.store.commit(this.#writes);
+  /** Ends it: its writes are those of commit `ts`, which has to be published. */
+  stage(): { ts: number; bytes: number } {
+    const staged = this.store.stage(this.#writes);
     this.close();
+    return staged;
+  }
+
+  /** Stages and publishes at once. */
+  commit(): void {
+    this.store.publish(this.stage().ts);
   }
 
   close(): void {
@@ -69,6 +77,7 @@ export class Transaction {
     if (!stale) this.#ids.set(id, table);
     const document = this.#current(table, id, stale);
     if (document) this.cost.rowsRead++;
+    this.#seen.add(id);
     return document;
   }
 
@@ -76,7 +85,10 @@ export class Transaction {
    * The documents of a range, in order. The dependency reaches as far as the documents were asked for: up to the last one
    * taken, or over the whole range when there were no more.
    */
-  *scan({ table, index: name, range, order }: Scan, { stale = false }: { stale?: boolean } = {}): Generator<Document> {
+  *scan(
+    { table, index: name, range, order }: Scan,
+    { stale = false }: { stale?: boolean } = {},
+  ): Generator<Document, undefined> {
     this.cost.storeCalls++;
     this.cost.rangesRead++;
     const index = this.store.table(table).index(name);
@@ -85,6 +97,7 @@ export class Transaction {
     const documents = stale ? index.scan(range, order, this.snapshot) : this.#overlaid(table, index, range, order);
     for (const document of documents) {
       this.cost.rowsRead++;
+      this.#seen.add(document._id);
       const last = { prefix: index.keyOf(document), inclusive: true };
       read.range = order === "asc" ? { ...range, upper: last } : { ...range, lower: last };
       yield document;
@@ -130,6 +143,9 @@ export class Transaction {
   #toChange(id: string): Document {
     const table = tableOf(id);
     this.#ids.set(id, table);
+    this.cost.rowsReread++;
+    // What the transaction has read before is at hand.
+    if (!this.#seen.has(id) && !this.#writes.has(id)) this.cost.readRounds++;
     const document = this.#current(table, id, false);
     if (!document) throw new Error(`There is no document ${id} to change.`);
     return document;

@@ -1,9 +1,11 @@
 // @vitest-environment node
-import { defineSchema, defineTable } from "convex/server";
+import { defineSchema, defineTable, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { v } from "convex/values";
 import { describe, expect, it } from "vitest";
-import { Backend, type Call, PLATFORM } from "../../bench/simulator/backend.js";
+import { Backend, type BackendOptions, type Call } from "../../bench/simulator/backend.js";
 import type { SimulatedCtx } from "../../bench/simulator/context.js";
+import { mostBackoffMs, PLATFORM } from "../../bench/simulator/platform.js";
+import { Transaction } from "../../bench/simulator/transaction.js";
 
 const schema = defineSchema({
   counters: defineTable({ name: v.string(), value: v.number() }).index("by_name", ["name"]),
@@ -96,14 +98,32 @@ describe("the simulated backend", () => {
     expect(await trace("a")).not.toEqual(await trace("b"));
   });
 
-  it("takes execution and commit times from the model", async () => {
-    const calls = await run(new Backend({ schema }, { seed: "times" }), increment, 4000, 2000);
-    const times = calls.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
-    // Median 8 plus 4 to 12, 8 on average; the execution's own p99 is 40.
-    expect(times[2000]).toBeGreaterThan(15);
-    expect(times[2000]).toBeLessThan(18);
-    expect(times[3960]).toBeGreaterThan(42);
-    expect(times[3960]).toBeLessThan(56);
+  it("takes the time of an execution from the model: what it does by itself, reads, hops, and work beside the limit", async () => {
+    const timesOf = async (body: (ctx: SimulatedCtx) => Promise<unknown>, holdMs = 0) => {
+      const calls = await run(new Backend({ schema }, { seed: "times", browser: false, holdMs }), body, 4000, 2000);
+      return calls.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
+    };
+    const idle = await timesOf(async () => {
+      await Promise.resolve();
+    });
+    // Three standard errors of the quantiles of 4000 draws.
+    expect(Math.abs((idle[2000] ?? 0) - PLATFORM.execution.median)).toBeLessThan(0.33);
+    expect(Math.abs((idle[3960] ?? 0) - PLATFORM.execution.p99)).toBeLessThan(5);
+    const longer = (times: readonly number[]) => times.map((ms, i) => Math.round((ms - (idle[i] ?? 0)) * 1e6) / 1e6);
+    const reading = await timesOf(async (ctx) => {
+      await Promise.all([read(ctx), read(ctx), read(ctx)]);
+      await read(ctx);
+    });
+    expect(new Set(longer(reading))).toEqual(new Set([2 * PLATFORM.readMs]));
+    expect(
+      new Set(
+        longer(
+          await timesOf(async () => {
+            await Promise.resolve();
+          }, 90),
+        ),
+      ),
+    ).toEqual(new Set([90]));
   });
 
   it("freezes the clock within an attempt and lets clocks differ between attempts when asked to", async () => {
@@ -148,5 +168,187 @@ describe("the simulated backend", () => {
   it("refuses a second attempt while one is running", async () => {
     const backend = new Backend({ schema }, { seed: "nested" });
     await expect(backend.runAlone(async () => await backend.runAlone(read, 0), 0)).rejects.toThrow("running already");
+  });
+
+  it("fixes the snapshot before the wait for a permit: what is committed during the wait conflicts", async () => {
+    const platform = { mutationPermits: 1, jobsAtOnce: 1, bytesWrittenPerSecond: 1e9 };
+    const attemptsOf = async (mutationPermits: number, gapMs: number) => {
+      const backend = new Backend(
+        { schema },
+        { seed: "wait", platform: { ...platform, mutationPermits }, holdMs: 100 },
+      );
+      const calls: Call<unknown>[] = [];
+      const bodies = [
+        increment,
+        async () => {
+          await Promise.resolve();
+        },
+        increment,
+      ];
+      for (const [i, body] of bodies.entries()) {
+        backend.agenda.plan(i * gapMs, () => {
+          backend.call<unknown>(body, (call) => calls.push(call));
+        });
+      }
+      await backend.agenda.run();
+      return calls.sort((a, b) => a.startedMs - b.startedMs).map(({ attempts }) => attempts);
+    };
+    // The third runs 200 ms after the first began, which has long committed by then; its snapshot is from before.
+    expect(await attemptsOf(1, 1)).toEqual([1, 1, 2]);
+    expect(await attemptsOf(1, 1000)).toEqual([1, 1, 1]);
+  });
+
+  it.each([
+    ["S16", 16],
+    ["S256", 256],
+  ] as const)("runs as many mutations at once as %s has permits: %i", async (platform, permits) => {
+    const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
+    const calls = await run(
+      backend,
+      async () => {
+        await Promise.resolve();
+      },
+      300,
+      0,
+    );
+    expect(calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000)).toHaveLength(
+      permits,
+    );
+  });
+
+  it("fails a call that waits 5 s for a permit", async () => {
+    const platform = { mutationPermits: 1, jobsAtOnce: 1, bytesWrittenPerSecond: 1e9 };
+    const calls = await run(new Backend({ schema }, { seed: "late", platform, holdMs: 3000 }), read, 3, 0);
+    expect(calls.map(({ outcome }) => outcome.kind).sort()).toEqual(["committed", "committed", "overloaded"]);
+    expect(calls.find(({ outcome }) => outcome.kind === "overloaded")?.endedMs).toBe(5000);
+  });
+
+  /** A row that somebody else writes every other millisecond until then. */
+  function contendUntil(backend: Backend, untilMs: number) {
+    const counters = "/counters";
+    const first = new Transaction(backend.store, 0);
+    const id = first.insert(counters, { name: "n", value: 0 });
+    first.commit();
+    for (let { nowMs: atMs } = backend.agenda; atMs < untilMs; atMs += 2) {
+      backend.agenda.plan(atMs, () => {
+        const transaction = new Transaction(backend.store, 0);
+        transaction.patch(id, { value: -atMs });
+        // Beside the committer: nothing is waiting to be published, since every call conflicts.
+        transaction.commit();
+      });
+    }
+  }
+
+  it("retries after min(100 ms × 2^n, 2 s) × uniform(0, 1)", async () => {
+    const backend = new Backend({ schema }, { seed: "retries" });
+    contendUntil(backend, 20_000);
+    const starts = new Map<number, number[]>();
+    const calls = 400;
+    let ended = 0;
+    for (let i = 0; i < calls; i++) {
+      const own: number[] = [];
+      starts.set(i, own);
+      backend.agenda.plan(10 * i, () => {
+        backend.call(
+          async (ctx) => {
+            own.push(backend.agenda.nowMs);
+            await increment(ctx);
+          },
+          ({ outcome }) => {
+            expect(outcome.kind).toBe("exhausted");
+            ended++;
+          },
+        );
+      });
+    }
+    await backend.agenda.run();
+    expect(ended).toBe(calls);
+    // The mean of the execution's distribution (10.2 ms), and of one read.
+    const executionMs = 10.16 + PLATFORM.readMs;
+    for (let n = 0; n < 4; n++) {
+      const gaps = [...starts.values()].map((own) => (own[n + 1] ?? NaN) - (own[n] ?? NaN));
+      const mean = gaps.reduce((a, b) => a + b, 0) / calls;
+      const mostMs = 100 * 2 ** n;
+      // Three standard errors, of the uniform wait and of the execution (standard deviation 8 ms).
+      expect(Math.abs(mean - executionMs - mostMs / 2)).toBeLessThan(
+        (3 * Math.hypot(mostMs / Math.sqrt(12), 8)) / Math.sqrt(calls),
+      );
+    }
+    expect([0, 3, 4, 5, 9].map((n) => mostBackoffMs(PLATFORM.backoff, n))).toEqual([100, 800, 1600, 2000, 2000]);
+    expect([0, 9, 10].map((n) => mostBackoffMs(PLATFORM.jobBackoff, n))).toEqual([100, 51_200, 60_000]);
+  });
+
+  it("a browser whose call was given up reconnects and sends it again; an action gets the error", async () => {
+    const callWith = async (options: { browser: boolean; resendsUntilMs: number }) => {
+      const backend = new Backend({ schema }, { seed: "resend", ...options });
+      contendUntil(backend, 10_000);
+      const calls: Call<number>[] = [];
+      backend.call(increment, (call) => calls.push(call));
+      await backend.agenda.run();
+      expect(calls).toHaveLength(1);
+      return calls[0];
+    };
+    const resent = await callWith({ browser: true, resendsUntilMs: 60_000 });
+    expect(resent?.outcome.kind).toBe("committed");
+    expect(resent?.sends).toBeGreaterThan(1);
+    // Every time it is sent it has all its tries.
+    expect(resent?.attempts).toBeGreaterThan(5 * ((resent?.sends ?? NaN) - 1));
+    expect(resent?.endedMs).toBeGreaterThan(10_000);
+    for (const options of [
+      { browser: true, resendsUntilMs: 0 },
+      { browser: false, resendsUntilMs: 60_000 },
+    ]) {
+      expect(await callWith(options)).toMatchObject({ outcome: { kind: "exhausted" }, sends: 1, attempts: 5 });
+    }
+  });
+
+  /** A job that adds one to the counter, and a mutation that schedules so many. */
+  function jobs(backendOptions: BackendOptions) {
+    const started: number[] = [];
+    const record = internalMutationGeneric({
+      handler: async (ctx) => {
+        started.push(backend.agenda.nowMs);
+        await increment(ctx as unknown as SimulatedCtx);
+      },
+    });
+    const backend = new Backend({ schema, modules: { jobs: { record } } }, backendOptions);
+    const scheduleJobs = async (count: number, onScheduled: () => void = () => undefined) => {
+      const schedule = async ({ scheduler }: SimulatedCtx) => {
+        for (let i = 0; i < count; i++)
+          await scheduler.runAfter(0, makeFunctionReference<"mutation">("jobs:record"), {});
+      };
+      backend.call(schedule, onScheduled);
+      await backend.agenda.run();
+    };
+    return { backend, started, scheduleJobs };
+  }
+
+  it.each([
+    ["S16", 8],
+    ["S256", 40],
+  ] as const)("runs scheduled functions on %s: %i of 40 at once", async (platform, atOnce) => {
+    const { started, scheduleJobs } = jobs({ seed: "jobs", platform, holdMs: 5000 });
+    await scheduleJobs(40);
+    const first = started[0] ?? NaN;
+    expect(started.filter((atMs) => atMs < first + 5000)).toHaveLength(atOnce);
+  });
+
+  it("runs a scheduled function that conflicts until it commits, long after a call would have failed", async () => {
+    const { backend, started, scheduleJobs } = jobs({ seed: "until" });
+    await scheduleJobs(1, () => {
+      contendUntil(backend, 30_000);
+    });
+    expect(started.length).toBeGreaterThan(1 + PLATFORM.retries);
+    expect(started.at(-1)).toBeGreaterThan(29_900);
+    expect(backend.background.runs).toBe(1);
+  });
+
+  it("gives a denial nothing to wait for when an action called: no commit, no publication", async () => {
+    const backend = new Backend(
+      { schema },
+      { seed: "no commit", browser: false, platform: { mutationPermits: 1, jobsAtOnce: 1, bytesWrittenPerSecond: 1 } },
+    );
+    const [call] = await run(backend, read, 1, 0);
+    expect(call?.endedMs).toBeLessThan(200);
   });
 });

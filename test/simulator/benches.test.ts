@@ -3,58 +3,48 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
 import { drawContention } from "../../bench/contention/picture.js";
-import { flashCrowd, reservations, reshard } from "../../bench/contention/scenarios.js";
+import { CASE_NAMES } from "../../bench/contention/scenarios.js";
 import { renderCase } from "../../bench/contention/tables.js";
 import { renderEngine, runEngine } from "../../bench/engine.js";
 import { renderSeed, runSeed } from "../../bench/seed.js";
-import { ours } from "../../bench/simulator/ours.js";
-import { peer } from "../../bench/simulator/peer.js";
-import { simulate } from "../../bench/simulator/simulation.js";
 
 describe("bench:contention", () => {
-  it("runs every design through every load, judges it, and reports tables and a picture", async () => {
+  it.each(CASE_NAMES)("runs a small %s with every design, judges it and reports it", async (name) => {
+    const classes = name === "load-100" ? (["S256", "S16"] as const) : (["S256"] as const);
+    const [result] = await runContention({ ...DEFAULTS, cases: [name], classes, seconds: 0.05 });
+    expect(result?.runs.map(({ platform }) => platform)).toEqual(classes);
+    for (const { metrics } of result?.runs ?? []) {
+      const [first] = metrics;
+      expect(metrics.map(({ library }) => library)).toEqual(expect.arrayContaining(["ours", "peer"]));
+      expect(first?.calls).toBeGreaterThan(0);
+      for (const m of metrics) {
+        expect(m).toMatchObject({ threw: 0, firstError: undefined, calls: first?.calls, possible: first?.possible });
+        expect(m.rowsAtEnd).toBeGreaterThan(0);
+        if (m.library === "ours") expect(m.overGrant, m.label).toBe(0);
+      }
+    }
+    const report = result ? renderCase(result) : "";
+    expect(report).toContain(`(\`${name}\`)`);
+    expect(report).toMatch(/\| ours (auto|1) \/ official \d+ /);
+    expect(report).not.toMatch(/NaN|undefined|Infinity/);
+  });
+
+  it("draws the loads", async () => {
+    const cases = ["load-100", "step"] as const;
     const results = await runContention({
       ...DEFAULTS,
-      scenarios: ["load"],
-      rates: [40],
-      counts: ["one", "mixed"],
-      kinds: ["token bucket", "fixed window"],
-      patterns: ["poisson", "bursty"],
-      homes: ["tables", "component"],
-      designs: [4, 16, "auto", "async"],
-      seconds: 1,
-      probes: 3,
+      cases,
+      classes: ["S256"],
+      seconds: 0.1,
+      official: [4, "async"],
+      ours: [4],
     });
-    expect(results).toHaveLength(2 * 2 * 2 * 2);
-    for (const { case: one, metrics } of results) {
-      expect(metrics.map(({ label }) => label)).toEqual([
-        ...["ours 4", "ours 4 (component)", "ours 16", "ours 16 (component)", "ours auto", "ours auto (component)"],
-        ...["official 4", "official 16", "official async"],
-      ]);
-      for (const m of metrics) {
-        expect(m).toMatchObject({ threw: 0, firstError: undefined });
-        expect(m.calls).toBe(metrics[0]?.calls);
-        expect(m.possible).toBe(metrics[0]?.possible);
-        if (m.library === "ours") expect(m.overGrant, `${m.label}, ${one.title}`).toBe(0);
-      }
-      expect(renderCase({ case: one, metrics })).toContain("| ours 16 / official 16 ");
-    }
     const picture = drawContention(results);
     expect(picture).toMatch(/^<svg [^]*<\/svg>\n$/);
+    expect(picture).toContain(">100/s<");
     expect(picture).not.toMatch(/NaN|undefined|Infinity/);
   });
-
-  it("runs the flash crowd, a change of shards and reservations", async () => {
-    for (const { scenario } of [flashCrowd(40, "fixed window"), reshard(30, "walk 1 … 64 … 1"), reservations(1.2)]) {
-      const [own, official] = [await simulate(ours(16), scenario, run), await simulate(peer(16), scenario, run)];
-      expect(own).toMatchObject({ threw: 0, overGrant: 0, calls: official.calls });
-      expect(official).toMatchObject({ threw: 0, possible: own.possible });
-      expect(renderCase({ case: { title: "small", scenario }, metrics: [own, official] })).toContain("### small");
-    }
-  });
 });
-
-const run = { seed: "small" };
 
 describe("bench:engine", () => {
   it("races decisions and calls, and counts costs", async () => {
@@ -67,6 +57,8 @@ describe("bench:engine", () => {
     expect(allowed.find(({ label }) => label === "ours 1")?.cost).toEqual({
       rangesRead: 1,
       rowsRead: 1,
+      rowsReread: 1,
+      readRounds: 1,
       rowsWritten: 1,
       storeCalls: 2,
       hops: 0,

@@ -1,4 +1,5 @@
 // @vitest-environment node
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Database } from "../../bench/simulator/database.js";
 import { Store } from "../../bench/simulator/store.js";
@@ -15,7 +16,7 @@ function openStore() {
   const write = async <Result>(body: (db: Database) => Promise<Result>): Promise<Result> => {
     const { transaction, db } = begin();
     const result = await body(db);
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+    expect(transaction.hasConflict()).toBe(false);
     transaction.commit();
     return result;
   };
@@ -26,6 +27,12 @@ function openStore() {
 
 function shardOf(db: Database, shard: number, key?: string) {
   return db.query("rows").withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", key).eq("shard", shard));
+}
+
+function upTo(db: Database, shard: number) {
+  return db
+    .query("rows")
+    .withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", undefined).lte("shard", shard));
 }
 
 function allShards(db: Database) {
@@ -120,6 +127,42 @@ const cases: {
     conflicts: false,
   },
   {
+    title: "a row is inserted between the first one of a descending read and its upper bound",
+    read: (db) => upTo(db, 5).order("desc").first(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 4, value: 5 }),
+    conflicts: true,
+  },
+  {
+    title: "a row is inserted above the upper bound of a descending read",
+    read: (db) => upTo(db, 5).order("desc").first(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 6, value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "a row is inserted anywhere below the upper bound of a read that found nothing",
+    read: (db) => upTo(db, 1).order("desc").first(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", value: 5 }),
+    conflicts: true,
+  },
+  {
+    title: "the row that a descending read found is deleted",
+    read: (db) => upTo(db, 5).order("desc").first(),
+    meanwhile: (db, id) => db.delete(id),
+    conflicts: true,
+  },
+  {
+    title: "a row is inserted above the one that an ascending read found",
+    read: (db) => upTo(db, 5).first(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", shard: 3, value: 5 }),
+    conflicts: false,
+  },
+  {
+    title: "a row without the field is inserted below the one that an ascending read found",
+    read: (db) => upTo(db, 5).first(),
+    meanwhile: (db) => db.insert("rows", { name: "hot", value: 5 }),
+    conflicts: true,
+  },
+  {
     title: "a row is written outside bounds that exclude it",
     read: (db) =>
       db
@@ -156,7 +199,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     const first = begin();
     await read(first.db, id);
     await write((db) => meanwhile(db, id));
-    expect(first.transaction.hasConflict({ writesAnyway: true })).toBe(conflicts);
+    expect(first.transaction.hasConflict()).toBe(conflicts);
   });
 
   it("nothing conflicts with what was committed before the snapshot", async () => {
@@ -165,17 +208,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     await write((db) => db.patch(id, { value: 1 }));
     const { transaction, db } = begin();
     expect(await shardOf(db, 2).unique()).toMatchObject({ value: 1 });
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
-  });
-
-  it("a transaction that wrote nothing is not validated, unless a session writes for it", async () => {
-    const { begin, write, insert } = openStore();
-    const id = await insert(2);
-    const { transaction, db } = begin();
-    await shardOf(db, 2).unique();
-    await write((db) => db.patch(id, { value: 1 }));
-    expect(transaction.hasConflict({ writesAnyway: false })).toBe(false);
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(true);
+    expect(transaction.hasConflict()).toBe(false);
   });
 
   it("a read of the stale snapshot depends on nothing and sees no own write", async () => {
@@ -188,8 +221,87 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     await write((other) => other.insert("rows", { name: "hot", shard: 9, value: 5 }));
     expect((await allShards(stale).collect()).map(({ value }) => value)).toEqual([5]);
     expect(transaction.cost.rangesRead).toBe(before + 1);
-    expect(transaction.hasConflict({ writesAnyway: true })).toBe(false);
+    expect(transaction.hasConflict()).toBe(false);
     await expect(stale.patch(id, { value: 3 })).rejects.toThrow("cannot write");
+  });
+});
+
+describe("an index", () => {
+  it("sorts a missing field first, and an upper bound alone includes it", async () => {
+    const { begin, write, insert } = openStore();
+    await insert(2);
+    await write((db) => db.insert("rows", { name: "hot", value: 7 }));
+    const { db } = begin();
+    expect((await upTo(db, 5).collect()).map(({ value }) => value)).toEqual([7, 5]);
+    expect(await upTo(db, 1).order("desc").first()).toMatchObject({ value: 7 });
+    const bounded = db
+      .query("rows")
+      .withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", undefined).gte("shard", 0));
+    expect((await bounded.collect()).map(({ value }) => value)).toEqual([5]);
+  });
+
+  it("moves a row whose field a patch changes, or takes away with undefined", async () => {
+    const { begin, write, insert } = openStore();
+    const id = await insert(2);
+    await write((db) => db.patch(id, { shard: 40 }));
+    expect((await upTo(begin().db, 39).collect()).length).toBe(0);
+    await write((db) => db.patch(id, { shard: undefined }));
+    const row = await upTo(begin().db, 0).first();
+    expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "name", "value"]);
+  });
+
+  it("gives the jobs' states through db.system", async () => {
+    const { begin, insert } = openStore();
+    const id = await insert(2);
+    expect(await begin().db.system.get("rows", id)).toMatchObject({ shard: 2 });
+  });
+
+  it("conflicts exactly when a key in the range that was read is left, entered or rewritten", async () => {
+    const shard = fc.nat(9);
+    const change = fc.oneof(
+      fc.record({ do: fc.constant("insert" as const), shard }),
+      fc.record({ do: fc.constant("patch" as const), shard }),
+      fc.record({ do: fc.constant("delete" as const), shard }),
+      fc.record({ do: fc.constant("move" as const), shard, to: shard }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(shard),
+        shard,
+        shard,
+        fc.array(change, { maxLength: 3 }),
+        async (rows, from, to, changes) => {
+          const { begin, write, insert } = openStore();
+          const ids = new Map<number, string>();
+          for (const row of rows) ids.set(row, await insert(row));
+          const { transaction, db } = begin();
+          const range = db
+            .query("rows")
+            .withIndex("by_name_key_shard", (q) =>
+              q.eq("name", "hot").eq("key", undefined).gte("shard", from).lte("shard", to),
+            );
+          await range.collect();
+          const touched: number[] = [];
+          for (const [i, step] of changes.entries()) {
+            const id = ids.get(step.shard);
+            if (step.do === "insert" && id === undefined) ids.set(step.shard, await insert(step.shard));
+            else if (step.do === "patch" && id !== undefined) await write((db) => db.patch(id, { value: 100 + i }));
+            else if (step.do === "delete" && id !== undefined) {
+              await write((db) => db.delete(id));
+              ids.delete(step.shard);
+            } else if (step.do === "move" && id !== undefined && !ids.has(step.to)) {
+              await write((db) => db.patch(id, { shard: step.to }));
+              ids.delete(step.shard);
+              ids.set(step.to, id);
+              touched.push(step.to);
+            } else continue;
+            touched.push(step.shard);
+          }
+          expect(transaction.hasConflict()).toBe(touched.some((shard) => shard >= from && shard <= to));
+        },
+      ),
+      { numRuns: 500 },
+    );
   });
 });
 
@@ -223,6 +335,35 @@ describe("a snapshot", () => {
     expect(await shardOf(db, 2).unique()).toBeNull();
     await db.insert("rows", { name: "hot", shard: 3, value: 5 });
     await expect(shardOf(db, 3).unique()).rejects.toThrow("more than one");
+  });
+
+  it("does not show what is validated and not published, and conflicts with it", async () => {
+    const { store, begin, insert } = openStore();
+    const id = await insert(2);
+    const writer = begin();
+    await writer.db.patch(id, { value: 1 });
+    const { ts } = writer.transaction.stage();
+    const before = begin();
+    expect(await before.db.get(id)).toMatchObject({ value: 5 });
+    expect(before.transaction.hasConflict()).toBe(true);
+    store.publish(ts);
+    expect(await before.db.get(id)).toMatchObject({ value: 5 });
+    const after = begin();
+    expect(await after.db.get(id)).toMatchObject({ value: 1 });
+    expect(after.transaction.hasConflict()).toBe(false);
+  });
+
+  it("follows the order of validation: a later commit cannot be published first", async () => {
+    const { store, begin, insert } = openStore();
+    const id = await insert(2);
+    const [first, second] = [begin(), begin()];
+    await first.db.patch(id, { value: 1 });
+    await second.db.insert("rows", { name: "hot", shard: 3, value: 5 });
+    first.transaction.stage();
+    const { ts } = second.transaction.stage();
+    expect(() => {
+      store.publish(ts);
+    }).toThrow("cannot be published");
   });
 
   it("keeps its history only for as long as somebody reads it", async () => {
@@ -263,6 +404,6 @@ describe("a sub-transaction", () => {
     await expect(attempt).rejects.toThrow("stop");
     expect([...transaction.writes.values()].map(({ document }) => document?.["name"])).toEqual(["kept"]);
     await write((db) => db.patch(id, { value: 1 }));
-    expect(transaction.hasConflict({ writesAnyway: false })).toBe(true);
+    expect(transaction.hasConflict()).toBe(true);
   });
 });

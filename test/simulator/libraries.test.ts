@@ -1,10 +1,11 @@
 // @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { Backend } from "../../bench/simulator/backend.js";
-import type { Answer, Design } from "../../bench/simulator/design.js";
+import { type Answer, type Design, UNKEYED } from "../../bench/simulator/design.js";
 import { type BucketConfig, ExactBucket } from "../../bench/simulator/oracle.js";
 import { ours } from "../../bench/simulator/ours.js";
 import { peer, peerAsynchronous } from "../../bench/simulator/peer.js";
+import { PLATFORM } from "../../bench/simulator/platform.js";
 import { createRandom, exponential, wholeNumber } from "../../bench/simulator/random.js";
 import { type Scenario, simulate } from "../../bench/simulator/simulation.js";
 
@@ -17,7 +18,7 @@ const singleRow: Design[] = [ours(1), ours(1, "component"), peer(1)];
 /** Calls one after the other, far enough apart that none meets another, and what each was told. */
 async function serially(design: Design, limit: BucketConfig) {
   const backend = new Backend(design.app, { seed: "serial", epochMs: 0 });
-  const consume = design.limit(limit, design.shards);
+  const consume = design.limit(limit, design.shards, UNKEYED);
   const random = createRandom("serial");
   const asked: { count: number; clock: number; answer: Answer; attempts: number }[] = [];
   let atMs = 1000;
@@ -65,17 +66,29 @@ describe("under load", () => {
     expect(metrics.attemptsPerCall).toBeGreaterThan(1);
   });
 
-  it("both homes of ours do the very same, but for the hop", async () => {
+  it("both places of ours do the very same where no calls meet, but for the hop", async () => {
     const [tables, component] = [ours(1), ours(1, "component")];
-    const inTables = await simulate(tables, busy, { seed: "homes" });
-    const inComponent = await simulate(component, busy, { seed: "homes" });
+    const calm: Scenario = {
+      limit: { kind: "token bucket", rate: 1, period: 10_000, capacity: 3 },
+      callers: { kind: "open", pattern: "poisson", demand: 0.2, counts: { from: 1, to: 1 } },
+      seconds: 500,
+    };
+    const inTables = await simulate(tables, calm, { seed: "places" });
+    const inComponent = await simulate(component, calm, { seed: "places" });
+    expect(Math.min(inTables.admittedCalls, inTables.deniedCalls)).toBeGreaterThan(20);
     expect(inTables.perCall.hops).toBe(0);
     expect(inComponent.perCall.hops).toBe(inComponent.attemptsPerCall);
     expect(inComponent).toEqual({
       ...inTables,
       label: component.label,
-      perCall: { ...inTables.perCall, hops: inComponent.perCall.hops },
+      perCall: { ...inTables.perCall, hops: 1 },
+      perDenial: { ...inTables.perDenial, hops: 1 },
+      p50Ms: inComponent.p50Ms,
+      p99Ms: inComponent.p99Ms,
     });
+    // A hop takes time.
+    expect(inComponent.p50Ms).toBeCloseTo(inTables.p50Ms + PLATFORM.hopMs, 6);
+    expect(inComponent.p99Ms).toBeCloseTo(inTables.p99Ms + PLATFORM.hopMs, 6);
   });
 
   it("the peer's asynchronous mode runs its worker, never conflicts, and admits too much", async () => {

@@ -1,6 +1,13 @@
 // @vitest-environment node
 import { describe, expect, it } from "vitest";
-import { type BucketConfig, ExactBucket, meanWait, overGrant, possible } from "../../bench/simulator/oracle.js";
+import {
+  type BucketConfig,
+  ExactBucket,
+  falseDenials,
+  meanWait,
+  overGrant,
+  possible,
+} from "../../bench/simulator/oracle.js";
 
 /** One token a second, five at most. */
 const bucket: BucketConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 5 };
@@ -87,6 +94,16 @@ describe("the oracle's verdict", () => {
   it("compares with what one bucket would have admitted, first come, first served", () => {
     expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)])).toBe(7);
     expect(possible(bucket, [at(0, 4), at(0, 2), at(0, 1)])).toBe(5);
+  });
+
+  it("counts what was possible from a moment on, with what was taken before", () => {
+    expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)], 1000)).toBe(2);
+  });
+
+  it("counts the denials at whose moment the tokens were there", () => {
+    expect(falseDenials(bucket, burst(0, 5), [at(0), at(999), at(1000), at(1999, 2)])).toBe(1);
+    expect(falseDenials(bucket, [...burst(0, 4), at(5)], [at(4), at(5)])).toBe(1);
+    expect(falseDenials(bucket, [], [at(0, 6)])).toBe(0);
   });
 
   it("knows the mean wait of reservations", () => {

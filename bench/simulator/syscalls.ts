@@ -1,0 +1,57 @@
+/**
+ * What the code of one function asks of its surroundings, in the order of the platform: nothing happens before the code waits for
+ * it; then all reads that wait are done at once, and a write, or a call to another function, by itself.
+ */
+interface Syscall {
+  readonly isRead: boolean;
+  readonly run: () => Promise<void>;
+}
+
+export class Syscalls {
+  readonly #waiting: Syscall[] = [];
+  #isAnswering = false;
+
+  /** @param onReads - hears of each round of reads. */
+  constructor(readonly onReads: () => void = () => undefined) {}
+
+  async read<Result>(body: () => Result): Promise<Result> {
+    return await this.#ask(true, body);
+  }
+
+  async alone<Result>(body: () => Result | Promise<Result>): Promise<Result> {
+    return await this.#ask(false, body);
+  }
+
+  #ask<Result>(isRead: boolean, body: () => Result | Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const run = async () => {
+        try {
+          resolve(await body());
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      };
+      this.#waiting.push({ isRead, run });
+      if (!this.#isAnswering) void this.#answer();
+    });
+  }
+
+  async #answer(): Promise<void> {
+    this.#isAnswering = true;
+    await codeWaits();
+    while (this.#waiting.length > 0) {
+      const reads = this.#waiting.filter(({ isRead }) => isRead);
+      const batch = reads.length > 0 ? reads : this.#waiting.slice(0, 1);
+      for (const syscall of batch) this.#waiting.splice(this.#waiting.indexOf(syscall), 1);
+      if (reads.length > 0) this.onReads();
+      for (const { run } of batch) await run();
+      await codeWaits();
+    }
+    this.#isAnswering = false;
+  }
+}
+
+/** Resolves when the code has run as far as it can: after its microtasks. */
+async function codeWaits(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}

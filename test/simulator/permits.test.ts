@@ -1,0 +1,63 @@
+// @vitest-environment node
+import { describe, expect, it } from "vitest";
+import { Agenda } from "../../bench/simulator/agenda.js";
+import { Permits } from "../../bench/simulator/permits.js";
+import { Queue } from "../../bench/simulator/queue.js";
+
+/** Each of `holds` asks at its own moment and holds the permit for so long; what happened, in order. */
+async function run(count: number, mostWaitMs: number, holds: readonly { atMs: number; forMs: number }[]) {
+  const agenda = new Agenda();
+  const permits = new Permits(agenda, count, mostWaitMs);
+  const log: string[] = [];
+  for (const [i, { atMs, forMs }] of holds.entries()) {
+    agenda.plan(atMs, () => {
+      permits.acquire(
+        () => {
+          log.push(`${i} from ${agenda.nowMs}`);
+          agenda.plan(agenda.nowMs + forMs, () => {
+            permits.release();
+          });
+        },
+        () => log.push(`${i} gave up at ${agenda.nowMs}`),
+      );
+    });
+  }
+  await agenda.run();
+  return log;
+}
+
+describe("permits", () => {
+  it("are given to so many at once, to the others in the order in which they came", async () => {
+    const holds = [0, 1, 2, 3, 4].map((atMs) => ({ atMs, forMs: 10 }));
+    expect(await run(2, Infinity, holds)).toEqual(["0 from 0", "1 from 1", "2 from 10", "3 from 11", "4 from 20"]);
+  });
+
+  it("are waited for only so long, and then go to the next", async () => {
+    const holds = [
+      { atMs: 0, forMs: 6000 },
+      { atMs: 10, forMs: 10 },
+      { atMs: 1500, forMs: 10 },
+    ];
+    expect(await run(1, 5000, holds)).toEqual(["0 from 0", "1 gave up at 5010", "2 from 6000"]);
+  });
+
+  it("come back once", () => {
+    const permits = new Permits(new Agenda(), 1, 5000);
+    expect(() => {
+      permits.release();
+    }).toThrow("nobody held");
+  });
+
+  it("wait in a queue that gives every item once, in order, however many have passed", () => {
+    const queue = new Queue<number>();
+    const taken: (number | undefined)[] = [];
+    for (let i = 0; i < 5000; i++) {
+      queue.push(2 * i);
+      queue.push(2 * i + 1);
+      taken.push(queue.take());
+    }
+    for (let item = queue.take(); item !== undefined; item = queue.take()) taken.push(item);
+    expect(taken).toEqual(Array.from({ length: 10_000 }, (_, i) => i));
+    expect(queue.take()).toBeUndefined();
+  });
+});

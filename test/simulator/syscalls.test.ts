@@ -1,0 +1,66 @@
+// @vitest-environment node
+import { describe, expect, it } from "vitest";
+import { Syscalls } from "../../bench/simulator/syscalls.js";
+
+function open() {
+  const log: string[] = [];
+  let rounds = 0;
+  const syscalls = new Syscalls(() => rounds++);
+  const read = (name: string) => syscalls.read(() => log.push(`read ${name}`));
+  const write = (name: string) => syscalls.alone(() => log.push(`write ${name}`));
+  return { log, read, write, syscalls, rounds: () => rounds };
+}
+
+describe("the syscalls of one function", () => {
+  it("count the reads of one Promise.all once, and reads one after another each", async () => {
+    const { read, rounds } = open();
+    await Promise.all([read("a"), read("b"), read("c")]);
+    expect(rounds()).toBe(1);
+    await read("d");
+    await read("e");
+    expect(rounds()).toBe(3);
+  });
+
+  it("do all reads that wait before any write, so that two sequences at once both read the old row", async () => {
+    const { log, read, write, rounds } = open();
+    const sequence = async (name: string) => {
+      await read(name);
+      await write(name);
+    };
+    await Promise.all([sequence("a"), sequence("b"), write("c")]);
+    expect(log).toEqual(["read a", "read b", "write c", "write a", "write b"]);
+    expect(rounds()).toBe(1);
+  });
+
+  it("wait until the code can do no more, however many microtasks it takes to ask", async () => {
+    const { read, rounds } = open();
+    const late = async () => {
+      for (let i = 0; i < 100; i++) await Promise.resolve();
+      await read("late");
+    };
+    await Promise.all([read("early"), late()]);
+    expect(rounds()).toBe(1);
+  });
+
+  it("run what must be alone one after another, reads that come meanwhile afterwards", async () => {
+    const { log, read, syscalls } = open();
+    const other = async (name: string) => {
+      await syscalls.alone(async () => {
+        log.push(`${name} begins`);
+        await new Promise((resolve) => setImmediate(resolve));
+        log.push(`${name} ends`);
+      });
+    };
+    await Promise.all([other("a"), other("b"), read("c")]);
+    expect(log).toEqual(["read c", "a begins", "a ends", "b begins", "b ends"]);
+  });
+
+  it("pass errors on to the one who asked", async () => {
+    const { read, syscalls } = open();
+    const failing = syscalls.read(() => {
+      throw new Error("no");
+    });
+    const [failed, done] = await Promise.allSettled([failing, read("a")]);
+    expect([failed.status, done.status]).toEqual(["rejected", "fulfilled"]);
+  });
+});
