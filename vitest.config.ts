@@ -1,7 +1,21 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 // .ci/run counts the tests in this file (JSON) and measures the coverage in the same run.
-const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
+const { VITEST_REPORT: report, COVERAGE: coverage, FAST: fast } = process.env;
+
+/** What `npm run test:fast` leaves out: files that take more than 2 s on an idle machine, the slowest first. */
+export const slow = [
+  "test/mutants/mutants.test.ts",
+  "test/operations/exactness.test.ts",
+  "test/tidy/source.test.ts",
+  "test/client/jobs.test.ts",
+  "test/embedded/conformance.test.ts",
+  "test/model/model.test.ts",
+  "test/tidy/docs.test.ts",
+  "test/client/liveQueries.test.ts",
+  "test/model/interleavings.test.ts",
+  "test/simulator/benches.test.ts",
+];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;
 
@@ -21,6 +35,7 @@ export default defineConfig({
     // Properties and whole programs under coverage, on two cores that others use as well.
     testTimeout: 60_000,
     include: ["test/**/*.test.ts"],
+    exclude: [...configDefaults.exclude, ...(fast === undefined ? [] : slow)],
     server: { deps: { inline: ["convex-test"] } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
     coverage: {

@@ -1,12 +1,13 @@
-/** Home B: the operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. */
+/** The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. */
 import { v } from "convex/values";
-import { adjust as adjustBucket } from "../src/operations/adjust.js";
-import * as all from "../src/operations/all.js";
 import { bundle } from "../src/engine/bundle.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { list as listKeys, parseList } from "../src/operations/list.js";
-import * as operations from "../src/operations/consume.js";
-import { parsePlace, parseRequest, withUnits } from "../src/engine/request.js";
+import { adjustmentOf, parseBucket, parseRequest } from "../src/engine/request.js";
+import * as adjusting from "../src/operations/adjust.js";
+import * as all from "../src/operations/all.js";
+import * as consuming from "../src/operations/consume.js";
+import * as listing from "../src/operations/list.js";
+import * as resetting from "../src/operations/reset.js";
 import {
   adjustArgs,
   allArgs,
@@ -24,13 +25,13 @@ import { mutation, query } from "./_generated/server.js";
 export const consume = mutation({
   args: demandArgs,
   returns: vRateLimitStatus,
-  handler: (ctx, args) => operations.consume(ctx, parseRequest(args)),
+  handler: (ctx, args) => consuming.consume(ctx, parseRequest(args)),
 });
 
 export const check = query({
   args: demandArgs,
   returns: vRateLimitStatus,
-  handler: (ctx, args) => operations.check(ctx, parseRequest(args)),
+  handler: (ctx, args) => consuming.check(ctx, parseRequest(args)),
 });
 
 export const consumeAll = mutation({
@@ -48,23 +49,23 @@ export const checkAll = query({
 export const adjust = mutation({
   args: adjustArgs,
   returns: vRateLimitStatus,
-  handler: (ctx, args) => adjustBucket(ctx, withUnits(parsePlace(args), args.count)),
+  handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
 });
 
 export const get = query({
   args: configuredArgs,
   returns: vRateLimitSnapshot,
-  handler: (ctx, args) => operations.get(ctx, parsePlace(args)),
+  handler: (ctx, args) => consuming.get(ctx, parseBucket(args)),
 });
 
 export const reset = mutation({
   args: bucketArgs,
   returns: v.null(),
-  handler: (ctx, args) => operations.reset(ctx, args),
+  handler: (ctx, args) => resetting.reset(ctx, args),
 });
 
 export const list = query({
   args: listArgs,
   returns: vRateLimitPage,
-  handler: (ctx, args) => listKeys(ctx, parseList(parseLimit(args.name, args.config), args)),
+  handler: (ctx, { name, config, ...options }) => listing.list(ctx, listing.parseList(parseLimit(name, config), options)),
 });

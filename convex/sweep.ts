@@ -1,20 +1,20 @@
-/** Home B: sweeping, in batches that schedule the next. */
+/** Sweeping, in batches that schedule the next. */
 import type { FunctionReturnType } from "convex/server";
-import { deleteFull, findFull, idOf } from "../src/operations/sweep.js";
-import { sweepArgs, type SweepResult, vFullRows, vSweepResult } from "../src/validators.js";
+import { deleteFull, findFull } from "../src/operations/sweep.js";
+import { sweepArgs, type SweepResult, vFullBuckets, vSweepResult } from "../src/validators.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 
 export const find = internalQuery({
   args: sweepArgs,
-  returns: vFullRows,
+  returns: vFullBuckets,
   handler: async (ctx, args) => {
-    const { rows, cursor } = await findFull(ctx, args);
-    return { rows: rows.map(idOf), cursor };
+    const { buckets, cursor } = await findFull(ctx, args);
+    return { buckets: buckets.map(({ name, key }) => (key === undefined ? { name } : { name, key })), cursor };
   },
 });
 
-/** Reads the batch from a stale snapshot: only the rows that it deletes can conflict, and each of them once. */
+/** Reads the batch from a stale snapshot: only the buckets that it deletes can conflict. */
 export const sweep = mutation({
   args: sweepArgs,
   returns: vSweepResult,
@@ -22,7 +22,7 @@ export const sweep = mutation({
     const full: FunctionReturnType<typeof internal.sweep.find> = await ctx.runQuery(internal.sweep.find, args, {
       useStaleSnapshot: true,
     });
-    const deleted = await deleteFull(ctx, args.targets, full.rows);
+    const deleted = await deleteFull(ctx, args.targets, full.buckets);
     const { targets } = args;
     if (full.cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor: full.cursor });
     return { deleted, isDone: full.cursor === null };

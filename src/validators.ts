@@ -1,61 +1,142 @@
 /** The wire form of everything that crosses into the component or out of it. The public types are inferred from it. */
 import { type Infer, type ObjectType, v } from "convex/values";
 
-const sharedFields = {
+const vShards = v.union(
+  v.number(),
+  v.literal("auto"),
+  v.object({ atLeast: v.optional(v.number()), atMost: v.optional(v.number()) }),
+);
+
+const vTokenBucket = v.object({
+  kind: v.literal("token bucket"),
   rate: v.number(),
   period: v.number(),
   capacity: v.optional(v.number()),
   maxReserved: v.optional(v.number()),
-  shards: v.optional(v.union(v.number(), v.literal("auto"))),
-};
-
-const vTokenBucket = v.object({ kind: v.literal("token bucket"), ...sharedFields });
+  shards: v.optional(vShards),
+});
 const vFixedWindow = v.object({
   kind: v.literal("fixed window"),
-  ...sharedFields,
+  rate: v.number(),
+  period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
+  capacity: v.optional(v.number()),
+  maxReserved: v.optional(v.number()),
+  shards: v.optional(vShards),
   start: v.optional(v.number()),
+  timeZone: v.optional(v.string()),
+  anchor: v.optional(v.number()),
+});
+const vSlidingWindow = v.object({
+  kind: v.literal("sliding window"),
+  rate: v.number(),
+  period: v.number(),
+  maxReserved: v.optional(v.number()),
+  shards: v.optional(vShards),
 });
 
 /** The validator of a {@link RateLimitConfig}. */
-export const vRateLimitConfig = v.union(vTokenBucket, vFixedWindow);
+export const vRateLimitConfig = v.union(vTokenBucket, vFixedWindow, vSlidingWindow);
 
 /**
  * How a limit behaves.
  *
- * - `kind`: `"token bucket"` refills continuously, `"fixed window"` all at once at the start of each window.
- * - `rate`: tokens that arrive per `period`; above 0, at most 1e12.
- * - `period`: milliseconds; above 0, at most 1e15. For a fixed window a whole number.
- * - `capacity`: the most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served.
- * - `maxReserved`: the most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited.
- * - `shards`: rows that a hot limit is spread over: a whole number from 1 to 256, or `"auto"`; default 1.
- * - `start` (fixed window only): any moment at which a window starts, in whole milliseconds since the epoch; the
- *   default comes from a hash of name and key, so that different keys reset at different times.
+ * - `"token bucket"` refills continuously and saves up to `capacity`.
+ * - `"fixed window"` refills all at once at the start of each window, which is a period in ms, or a day, week or month.
+ * - `"sliding window"` lets at most `rate` tokens start in any `period`, wherever it begins.
  *
  * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
  * never down.
  */
-export type RateLimitConfig = Infer<typeof vRateLimitConfig>;
-export type TokenBucketConfig = Infer<typeof vTokenBucket>;
-export type FixedWindowConfig = Infer<typeof vFixedWindow>;
+export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
 
-const outcome = { remaining: v.number(), resetAt: v.number() };
+/** What configs of all kinds have. */
+interface CommonConfig {
+  /** Tokens that arrive per `period`; above 0, at most 1e12. */
+  rate: number;
+  /** The most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited. */
+  maxReserved?: number;
+  /**
+   * Rows that a hot limit is spread over: at most so many (1 to 1,024), `"auto"`, or bounds on their number; default 1. A bucket
+   * begins as one row, splits where it is hot and folds where it is cold.
+   */
+  shards?: number | "auto" | { atLeast?: number; atMost?: number };
+}
+
+interface SavingConfig extends CommonConfig {
+  /** The most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served. */
+  capacity?: number;
+}
+
+export interface TokenBucketConfig extends SavingConfig {
+  kind: "token bucket";
+  /** Milliseconds; above 0, at most 1e15. */
+  period: number;
+}
+
+export interface FixedWindowConfig extends SavingConfig {
+  kind: "fixed window";
+  /** The length of a window: whole milliseconds, above 0, at most 1e15; or a unit of the calendar. */
+  period: number | "day" | "week" | "month";
+  /**
+   * Where `period` is in ms: any moment at which a window starts, in whole milliseconds since the epoch; the default comes from a
+   * hash of name and key, so that different keys reset at different times.
+   */
+  start?: number;
+  /** Where `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */
+  timeZone?: string;
+  /**
+   * Where `period` is a unit of the calendar: the day on which a month begins (1 to 31, in a shorter month its last day), the
+   * weekday on which a week begins (1 is Monday), or the minutes after midnight at which a day begins.
+   */
+  anchor?: number;
+}
+
+export interface SlidingWindowConfig extends CommonConfig {
+  kind: "sliding window";
+  /** A sliding window holds its rate, and nothing is saved up. */
+  capacity?: undefined;
+  /** Whole milliseconds; above 0, at most 1e15. */
+  period: number;
+}
+
+const outlook = { remaining: v.optional(v.number()), resetAt: v.optional(v.number()) };
 
 /** The validator of a {@link RateLimitStatus}. */
 export const vRateLimitStatus = v.union(
-  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), ...outcome }),
-  v.object({ ok: v.literal(false), retryAt: v.number(), ...outcome }),
+  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook }),
+  v.object({ ok: v.literal(false), retryAt: v.number(), ...outlook }),
 );
 
-/**
- * What a limit answers. All times are whole milliseconds since the epoch.
- *
- * - `ok: true` without `retryAt`: go.
- * - `ok: true` with `retryAt`: reserved; run the work at `retryAt`, without asking again.
- * - `ok: false`: ask again at `retryAt`, the first millisecond at which the same request would succeed.
- * - `remaining`: whole tokens left after this decision, never below 0.
- * - `resetAt`: when the bucket is full again; for a fixed window, the start of the next window.
- */
-export type RateLimitStatus = Infer<typeof vRateLimitStatus>;
+interface Outlook {
+  /** Whole tokens left after this decision, never below 0. Absent when only some rows of a split bucket were read. */
+  remaining?: number;
+  /**
+   * When the bucket is full again; for a fixed window, the start of the next window. Absent when only some rows of a split bucket
+   * were read.
+   */
+  resetAt?: number;
+}
+
+interface Allowed extends Outlook {
+  ok: true;
+  /** Present for a reservation that waits: run the work at this moment, without asking again. */
+  retryAt?: number;
+}
+
+interface Denied extends Outlook {
+  ok: false;
+  /**
+   * The first millisecond at which the same request succeeds, if no other comes between. On a split bucket whose rows were not all
+   * read, a moment that suffices.
+   */
+  retryAt: number;
+}
+
+/** What a limit answers. All times are whole milliseconds since the epoch. */
+export type RateLimitStatus = Allowed | Denied;
+
+/** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
+export type ExactRateLimitStatus = RateLimitStatus & Required<Outlook>;
 
 /** The validator of a {@link RateLimitAllStatus}. */
 export const vRateLimitAllStatus = v.union(
@@ -70,15 +151,21 @@ export const vRateLimitAllStatus = v.union(
  *   `remaining` is what is there.
  * - `retryAt`: the latest of the denials, or else of the reservations; in milliseconds since the epoch.
  */
-export type RateLimitAllStatus = Infer<typeof vRateLimitAllStatus>;
+export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
+  { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
+
+const storedState = {
+  value: v.number(),
+  ts: v.number(),
+  recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+};
 
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   name: v.string(),
-  value: v.number(),
-  ts: v.number(),
+  ...storedState,
   config: vRateLimitConfig,
-  shards: v.optional(v.array(v.object({ shard: v.number(), value: v.number(), ts: v.number() }))),
+  shards: v.optional(v.array(v.object({ shard: v.number(), ...storedState }))),
 });
 
 /**
@@ -86,7 +173,7 @@ export const vRateLimitSnapshot = v.object({
  * used). Of a limit with several rows, `shards` has them one by one, and `value` is their sum. It does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
  * {@link RateLimitStatus} for any moment.
  */
-export type RateLimitSnapshot = Infer<typeof vRateLimitSnapshot>;
+export type RateLimitSnapshot = Omit<Infer<typeof vRateLimitSnapshot>, "config"> & { config: RateLimitConfig };
 
 /** Which bucket: the arguments that every registered function of the component takes. */
 export const bucketArgs = { name: v.string(), key: v.optional(v.string()) };
@@ -94,9 +181,10 @@ export const configuredArgs = { ...bucketArgs, config: vRateLimitConfig };
 export const demandArgs = {
   ...configuredArgs,
   count: v.optional(v.number()),
-  reserve: v.optional(v.boolean()),
+  reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
 };
-export const adjustArgs = { ...configuredArgs, count: v.number() };
+/** `at`: of a cancelled reservation, the moment that its tokens were promised for. */
+export const adjustArgs = { ...configuredArgs, count: v.number(), at: v.optional(v.number()) };
 export const allArgs = { requests: v.array(v.object(demandArgs)) };
 
 /** One key of a limit, in a list. */
@@ -105,7 +193,8 @@ const vRateLimitEntry = v.object({
   value: v.number(),
   ok: v.boolean(),
   retryAt: v.optional(v.number()),
-  ...outcome,
+  error: v.optional(v.string()),
+  ...outlook,
 });
 
 /** The validator of a {@link RateLimitPage}. */
@@ -116,6 +205,7 @@ export const vRateLimitPage = v.object({ page: v.array(vRateLimitEntry), cursor:
  *
  * - `value`: tokens held now, negative while tokens are owed to reservations.
  * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
+ * - `error`: of a bucket whose rows are damaged, what is wrong; its calls throw until it is reset.
  * - `cursor`: where the next page starts; null after the last.
  */
 export type RateLimitPage = Infer<typeof vRateLimitPage>;
@@ -133,13 +223,13 @@ const vSweepTarget = v.object({ name: v.string(), configs: v.array(vRateLimitCon
 export const sweepArgs = { targets: v.array(vSweepTarget), cursor: v.optional(v.string()) };
 export type SweepArgs = ObjectType<typeof sweepArgs>;
 
-/** Rows that are full again, and where the next batch starts; null after the last. */
-export const vFullRows = v.object({
-  rows: v.array(v.object({ ...bucketArgs, shard: v.number() })),
+/** Buckets that are full again, and where the next batch starts; null after the last. */
+export const vFullBuckets = v.object({
+  buckets: v.array(v.object(bucketArgs)),
   cursor: v.union(v.string(), v.null()),
 });
 
-export type FullRows = Infer<typeof vFullRows>;
+export type FullBuckets = Infer<typeof vFullBuckets>;
 
 /** The validator of a {@link SweepResult}. */
 export const vSweepResult = v.object({ deleted: v.number(), isDone: v.boolean() });
@@ -157,8 +247,12 @@ export const vRateLimitedJob = v.object({
   count: v.number(),
   config: v.optional(vRateLimitConfig),
   runAt: v.number(),
+  dueAt: v.optional(v.number()),
   id: v.id("_scheduled_functions"),
 });
 
-/** A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. */
+/**
+ * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
+ * tokens are there, if `spread` has made that earlier; both in milliseconds since the epoch.
+ */
 export type RateLimitedJob = Infer<typeof vRateLimitedJob>;

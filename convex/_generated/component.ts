@@ -28,6 +28,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
+          at?: number;
           config:
             | {
                 capacity?: number;
@@ -35,23 +36,35 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               }
             | {
+                anchor?: number;
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
-                start?: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               };
           count: number;
           key?: string;
           name: string;
         },
-        | { ok: true; remaining: number; resetAt: number; retryAt?: number }
-        | { ok: false; remaining: number; resetAt: number; retryAt: number },
+        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
       check: FunctionReference<
@@ -65,24 +78,36 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               }
             | {
+                anchor?: number;
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
-                start?: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               };
           count?: number;
           key?: string;
           name: string;
-          reserve?: boolean;
+          reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining: number; resetAt: number; retryAt?: number }
-        | { ok: false; remaining: number; resetAt: number; retryAt: number },
+        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
       checkAll: FunctionReference<
@@ -97,21 +122,33 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   maxReserved?: number;
                   period: number;
                   rate: number;
-                  shards?: number | "auto";
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
                 }
               | {
+                  anchor?: number;
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
                   period: number;
                   rate: number;
-                  shards?: number | "auto";
-                  start?: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
                 };
             count?: number;
             key?: string;
             name: string;
-            reserve?: boolean;
+            reserve?: boolean | { within: number };
           }>;
         },
         | {
@@ -120,14 +157,14 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt?: number;
                 }
               | {
                   ok: false;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt: number;
                 }
             >;
@@ -138,14 +175,14 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt?: number;
                 }
               | {
                   ok: false;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt: number;
                 }
             >;
@@ -163,24 +200,36 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               }
             | {
+                anchor?: number;
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
-                start?: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               };
           count?: number;
           key?: string;
           name: string;
-          reserve?: boolean;
+          reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining: number; resetAt: number; retryAt?: number }
-        | { ok: false; remaining: number; resetAt: number; retryAt: number },
+        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
       consumeAll: FunctionReference<
@@ -195,21 +244,33 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   maxReserved?: number;
                   period: number;
                   rate: number;
-                  shards?: number | "auto";
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
                 }
               | {
+                  anchor?: number;
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
                   period: number;
                   rate: number;
-                  shards?: number | "auto";
-                  start?: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
                 };
             count?: number;
             key?: string;
             name: string;
-            reserve?: boolean;
+            reserve?: boolean | { within: number };
           }>;
         },
         | {
@@ -218,14 +279,14 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt?: number;
                 }
               | {
                   ok: false;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt: number;
                 }
             >;
@@ -236,14 +297,14 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt?: number;
                 }
               | {
                   ok: false;
-                  remaining: number;
-                  resetAt: number;
+                  remaining?: number;
+                  resetAt?: number;
                   retryAt: number;
                 }
             >;
@@ -261,16 +322,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               }
             | {
+                anchor?: number;
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
-                start?: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               };
           key?: string;
           name: string;
@@ -283,19 +356,37 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               }
             | {
+                anchor?: number;
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
-                start?: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               };
           name: string;
-          shards?: Array<{ shard: number; ts: number; value: number }>;
+          recent?: Array<{ at: number; count: number }>;
+          shards?: Array<{
+            recent?: Array<{ at: number; count: number }>;
+            shard: number;
+            ts: number;
+            value: number;
+          }>;
           ts: number;
           value: number;
         },
@@ -312,16 +403,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               }
             | {
+                anchor?: number;
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
                 period: number;
                 rate: number;
-                shards?: number | "auto";
-                start?: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
               };
           cursor?: string;
           limit?: number;
@@ -331,10 +434,11 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         {
           cursor: string | null;
           page: Array<{
+            error?: string;
             key?: string;
             ok: boolean;
-            remaining: number;
-            resetAt: number;
+            remaining?: number;
+            resetAt?: number;
             retryAt?: number;
             value: number;
           }>;
@@ -363,16 +467,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   maxReserved?: number;
                   period: number;
                   rate: number;
-                  shards?: number | "auto";
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
                 }
               | {
+                  anchor?: number;
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
                   period: number;
                   rate: number;
-                  shards?: number | "auto";
-                  start?: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
                 }
             >;
             name: string;

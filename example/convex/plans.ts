@@ -24,14 +24,14 @@ async function reportsOf(ctx: QueryCtx, id: Id<"users">) {
 export const makeReport = mutation({
   args: { user: v.id("users"), title: v.string() },
   returns: v.union(
-    v.object({ ok: v.literal(true), left: v.number() }),
+    v.object({ ok: v.literal(true), left: v.optional(v.number()) }),
     v.object({ ok: v.literal(false), retryAt: v.number() }),
   ),
   handler: async (ctx, { user, title }) => {
     const status = await rateLimit(ctx, await reportsOf(ctx, user));
     if (!status.ok) return { ok: false as const, retryAt: status.retryAt };
     await ctx.db.insert("reports", { user, title });
-    return { ok: true as const, left: status.remaining };
+    return { ok: true as const, ...(status.remaining !== undefined && { left: status.remaining }) };
   },
 });
 

@@ -11,8 +11,9 @@ export function levelAt(config: RateLimitConfig, { value, ts }: State, now: numb
 }
 
 function arrived(config: RateLimitConfig, from: number, to: number): number {
-  const { rate, period } = config;
-  if (config.kind === "token bucket") return ((to - from) * rate) / period;
+  const { rate } = config;
+  const period = Number(config.period);
+  if (config.kind !== "fixed window") return ((to - from) * rate) / period;
   const { start = 0 } = config;
   return (Math.floor((to - start) / period) - Math.floor((from - start) / period)) * rate;
 }
@@ -37,11 +38,12 @@ export function slicesAt({ config, shards = [], value, ts }: RateLimitSnapshot, 
   const walk = (node: number, depth: number) => {
     const share = 2 ** -depth;
     const from = (node - 2 ** depth) * share;
-    const part = { ...config, rate: config.rate * share, capacity: (config.capacity ?? config.rate) * share };
+    const capacity = (config.capacity ?? config.rate) * share;
+    const part = { ...config, rate: config.rate * share, capacity } as RateLimitConfig;
     const row = rows.get(node);
     if (row || depth >= deepest || !hasRowBelow(rows, node)) {
-      const tokens = row ? levelAt(part, row, now) : part.capacity;
-      slices.push({ from, to: from + share, tokens, capacity: part.capacity, hasRow: row !== undefined });
+      const tokens = row ? levelAt(part, row, now) : capacity;
+      slices.push({ from, to: from + share, tokens, capacity, hasRow: row !== undefined });
       return;
     }
     walk(2 * node, depth + 1);

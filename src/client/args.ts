@@ -1,5 +1,6 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
-import type { RateLimitConfig } from "../validators.js";
+import type { FunctionReference } from "convex/server";
+import type { ExactRateLimitStatus, RateLimitConfig, RateLimitStatus } from "../validators.js";
 
 /**
  * A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. With `keyed: true` every call must
@@ -11,32 +12,56 @@ export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
 /** The names that autocomplete; any other string is a limit defined inline. */
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 
-/** One bucket of a limit. A limit that was not defined needs a config; a defined one may be given another (plans, tiers). */
+/**
+ * One bucket of a limit. A limit that was not defined needs a config; a defined one may be given another (plans, tiers). For several
+ * names it must fit all of them.
+ */
 export type BucketArgs<Limits, Name> = { name: Name } & (Name extends keyof Limits
-  ? KeyArg<Limits[Name]> & { config?: RateLimitConfig }
-  : { key?: string | undefined; config: RateLimitConfig });
+  ? { config?: RateLimitConfig | undefined }
+  : { config: RateLimitConfig }) &
+  KeyOf<Limits, Name>;
 
-type KeyArg<Definition> = Definition extends { keyed: true }
+/** A key where any of the names demands one, none where any forbids it. */
+type KeyOf<Limits, Name> = true extends KeyedOf<Limits, Name>
   ? { key: string }
-  : Definition extends { keyed: false }
+  : false extends KeyedOf<Limits, Name>
     ? { key?: undefined }
     : { key?: string | undefined };
 
-/** One bucket, and what is asked of it. */
-export type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & {
+type KeyedOf<Limits, Name> = Name extends keyof Limits
+  ? Limits[Name] extends { keyed: infer Keyed }
+    ? Keyed
+    : undefined
+  : undefined;
+
+/** What is asked of a bucket. */
+export interface Asked {
   /** Tokens to take: a finite number of at least 0, default 1. */
-  count?: number;
-  /** Whether the tokens may be taken from the future, up to `maxReserved`: then the work has to wait until `retryAt`. */
-  reserve?: boolean;
-};
+  count?: number | undefined;
+  /**
+   * Whether the tokens may be taken from the future, up to `maxReserved`: then the work has to wait until `retryAt`. With
+   * `{ within }` it waits at most so many milliseconds, or is denied.
+   */
+  reserve?: boolean | { within: number } | undefined;
+}
+
+/** One bucket, and what is asked of it. */
+export type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked;
 
 export interface ThrowsArg {
   /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. */
-  throws?: boolean;
+  throws?: boolean | undefined;
 }
 
 /** What `rateLimit` and `checkRateLimit` take. */
 export type RateLimitArgs<Limits, Name> = DemandArgs<Limits, Name> & ThrowsArg;
+
+/** The answer: exact for limits that are defined without `shards`. */
+export type StatusOf<Limits, Name> = Name extends keyof Limits
+  ? "shards" extends keyof Limits[Name]
+    ? RateLimitStatus
+    : ExactRateLimitStatus
+  : RateLimitStatus;
 
 /** What `rateLimitAll` takes: one element for each name in `Names`. */
 export type DemandList<Limits, Names extends readonly string[]> = {
@@ -52,9 +77,12 @@ export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
 /** What `scheduleRateLimited` takes. */
 export type ScheduleArgs<Limits, Name> = BucketArgs<Limits, Name> & {
   /** Tokens that the job takes: a finite number of at least 0, default 1. */
-  count?: number;
-  /** Milliseconds: the job starts up to this much later than it might, at random, so that jobs do not start all at once. */
-  spread?: number;
+  count?: number | undefined;
+  /**
+   * Milliseconds, up to a day: the job starts up to this much later than it might, at random, so that jobs do not start all at
+   * once.
+   */
+  spread?: number | undefined;
 };
 
 /** What `listRateLimits` takes. */
@@ -63,15 +91,29 @@ export type ListArgs<Name> = {
   /** Where the page before ended; absent for the first. */
   cursor?: string | undefined;
   /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
-  limit?: number;
+  limit?: number | undefined;
   /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
-  onlyLimited?: boolean;
+  onlyLimited?: boolean | undefined;
 };
+
+export interface SweepOptions {
+  /**
+   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A bucket is swept
+   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
+   */
+  configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
+}
+
+/** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
+export interface SweepContinuation {
+  cursor?: string | undefined;
+  next: FunctionReference<"mutation", "internal" | "public", { cursor?: string | undefined }>;
+}
 
 /** What every call says of its bucket, whatever the types promised. */
 export interface AnyBucketArgs {
   name: string;
   key?: string | undefined;
-  config?: RateLimitConfig;
+  config?: RateLimitConfig | undefined;
 }
-export type AnyDemandArgs = AnyBucketArgs & { count?: number; reserve?: boolean };
+export type AnyDemandArgs = AnyBucketArgs & Asked;

@@ -1,27 +1,41 @@
-/** `defineRateLimits`: look up the limit, ask its home, throw if asked. */
+/** `defineRateLimits`: find the limit, ask the place where it lives, throw if asked. */
 import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
 import { bundle } from "../engine/bundle.js";
-import { type Definitions, parseDefinitions } from "./definitions.js";
-import { checkName } from "../engine/demand.js";
-import { badField, misuse, show } from "../engine/misuse.js";
-import { rateLimited } from "./errors.js";
-import { type AnyExposeArgs, expose } from "./expose.js";
-import { componentHome, type ComponentHome, type Home, tablesHome, type TablesHome } from "./places.js";
+import { booleanField, checkFields, type Fields } from "../engine/fields.js";
+import { misuseError, show } from "../engine/misuse.js";
+import { adjustmentOf, type Request, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
-import type { RateLimits } from "./rateLimits.js";
-import { type Request, withDemand, withRefund, withUnits } from "../engine/request.js";
-import { cancelPending, checkSpread, scheduleReserved } from "./schedule.js";
 import { sweepTargets } from "../operations/sweep.js";
-import type { FixedWindowConfig, RateLimitAllStatus, RateLimitStatus, TokenBucketConfig } from "../validators.js";
+import { checkDatabase } from "../storage/rows.js";
+import { inTurn } from "../storage/turns.js";
+import type { FixedWindowConfig, RateLimitAllStatus, RateLimitStatus, SlidingWindowConfig, TokenBucketConfig } from "../validators.js";
+import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
+import { checkArgs, DEMAND_FIELDS, type Definitions, parseDefinitions, THROWS_FIELDS } from "./definitions.js";
+import { denialError } from "./errors.js";
+import { type AnyExposeArgs, expose } from "./expose.js";
+import { inComponent, type InComponent, inTables, type InTables, type Place } from "./places.js";
+import type { RateLimits } from "./rateLimits.js";
+import { cancelPending, checkJob, checkScheduler, reserveFor, SCHEDULE_FIELDS, scheduleReserved } from "./schedule.js";
 
 /** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
 type KnownFields<Limits> = {
   [Name in keyof Limits]: Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
 };
 type FieldOf<Definition> =
-  "keyed" | (Definition extends { kind: "fixed window" } ? keyof FixedWindowConfig : keyof TokenBucketConfig);
+  | "keyed"
+  | (Definition extends { kind: infer Kind }
+      ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
+      : never);
+
+/** Options for a set of limits. */
+export interface RateLimitsOptions {
+  /**
+   * Whether the error of `throws: true` carries the key, default false. The error reaches the client: set it only where clients may
+   * know the keys that the server chooses.
+   */
+  errorKeys?: boolean | undefined;
+}
 
 /**
  * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
@@ -43,115 +57,144 @@ type FieldOf<Definition> =
  */
 export function defineRateLimits<const Limits extends RateLimitDefinitions>(
   limits: Limits & KnownFields<Limits>,
-  options: { component: ComponentApi },
-): RateLimits<Limits, ComponentHome>;
+  options: RateLimitsOptions & { component: ComponentApi },
+): RateLimits<Limits, InComponent>;
 export function defineRateLimits<const Limits extends RateLimitDefinitions>(
   limits: Limits & KnownFields<Limits>,
-  options?: { component?: undefined },
-): RateLimits<Limits, TablesHome>;
+  options?: RateLimitsOptions & { component?: undefined },
+): RateLimits<Limits, InTables>;
 export function defineRateLimits(
   limits: RateLimitDefinitions,
-  { component }: { component?: ComponentApi | undefined } = {},
-): RateLimits<RateLimitDefinitions, TablesHome> | RateLimits<RateLimitDefinitions, ComponentHome> {
+  options: RateLimitsOptions & { component?: ComponentApi | undefined } = {},
+): RateLimits<RateLimitDefinitions, InTables> | RateLimits<RateLimitDefinitions, InComponent> {
   const definitions = parseDefinitions(limits);
-  return component ? limitsIn(componentHome(component), definitions) : limitsIn(tablesHome, definitions);
+  checkFields("defineRateLimits", "the options", options, OPTION_FIELDS);
+  const { component } = options;
+  return component
+    ? limitsIn(inComponent(component), definitions, options)
+    : limitsIn(inTables, definitions, options);
 }
 
-function limitsIn<Contexts extends TablesHome | ComponentHome>(
-  home: Home<Contexts>,
+const OPTION_FIELDS: Fields = {
+  component: { permitted: "a component's api, such as components.rateLimits", holds: isComponent },
+  errorKeys: booleanField,
+};
+
+/** References are proxies: functions, or objects in tests. */
+function isComponent(value: unknown): boolean {
+  return typeof value === "function" || (typeof value === "object" && value !== null);
+}
+
+function limitsIn<Contexts extends InTables | InComponent>(
+  place: Place<Contexts>,
   { limits, lookUp }: Definitions,
+  { errorKeys = false }: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
-  const parse = (args: AnyDemandArgs): Request => withDemand(lookUp(args), args);
-  const parseAll = (list: readonly AnyDemandArgs[]) => {
+  /** Throws the denial of a request, if it is to be thrown. */
+  const denialOf = ({ limit, key }: Request, retryAt: number) =>
+    denialError({ name: limit.name, key: errorKeys ? key : undefined }, retryAt);
+  const parse = (args: AnyDemandArgs & ThrowsArg, call: string): Request =>
+    requestTo(lookUp(args, call, CALL_FIELDS), args);
+  const parseAll = (list: readonly AnyDemandArgs[], options: ThrowsArg, call: string) => {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = list;
-    if (!Array.isArray(given)) throw new Error(`Several rate limits must be an array of requests, got ${show(given)}.`);
-    return bundle(list.map(parse));
+    if (!Array.isArray(given) || given.length === 0) {
+      throw new Error(`${call} needs an array of one or more requests, got ${show(given)}.`);
+    }
+    checkFields(call, "the options", options, THROWS_FIELDS);
+    return bundle(Array.from(list, (args) => requestTo(lookUp(args, call, DEMAND_FIELDS), args)));
   };
   return {
     rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
-      const request = parse(args);
-      return orThrow(request, checkThrows(args, args.name), await home.consume(ctx, request));
+      const request = parse(args, "rateLimit");
+      const status = await place.consume(ctx, request);
+      if (args.throws && !status.ok) throw denialOf(request, status.retryAt);
+      return exact(status);
     },
     checkRateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
-      const request = parse(args);
-      return orThrow(request, checkThrows(args, args.name), await home.check(ctx, request));
+      const request = parse(args, "checkRateLimit");
+      const status = await place.check(ctx, request);
+      if (args.throws && !status.ok) throw denialOf(request, status.retryAt);
+      return exact(status);
     },
     rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const requested = parseAll(list);
-      return allOrThrow(
-        requested.requests,
-        checkThrows(options, "rateLimitAll"),
-        await home.consumeAll(ctx, requested),
-      );
+      const bundled = parseAll(list, options, "rateLimitAll");
+      const all = await place.consumeAll(ctx, bundled);
+      if (options.throws && !all.ok) throw denialOf(longest(bundled.requests, all), all.retryAt);
+      return exact(all);
     },
     checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const requested = parseAll(list);
-      return allOrThrow(
-        requested.requests,
-        checkThrows(options, "checkRateLimitAll"),
-        await home.checkAll(ctx, requested),
-      );
+      const bundled = parseAll(list, options, "checkRateLimitAll");
+      const all = await place.checkAll(ctx, bundled);
+      if (options.throws && !all.ok) throw denialOf(longest(bundled.requests, all), all.retryAt);
+      return exact(all);
     },
     adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) =>
-      await home.adjust(ctx, withUnits(lookUp(args), args.count)),
+      exact(await place.adjust(ctx, adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELD), { count: args.count }))),
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
-      const { limit, key } = lookUp(args);
-      return await home.reset(ctx, { name: limit.name, key });
+      const { limit, key } = lookUp(args, "resetRateLimit");
+      return await place.reset(ctx, { name: limit.name, key });
     },
-    getRateLimit: async (ctx, args: AnyBucketArgs) => await home.get(ctx, lookUp(args)),
+    getRateLimit: async (ctx, args: AnyBucketArgs) => await place.get(ctx, lookUp(args, "getRateLimit")),
     exposeRateLimit: (name: string, args: AnyExposeArgs) =>
-      expose(name, args, { check: lookUp, get: (ctx, bucket) => home.get(ctx, lookUp(bucket)) }),
+      expose(name, args, {
+        check: (bucket) => lookUp(bucket, "exposeRateLimit"),
+        get: (ctx, bucket) => place.get(ctx, lookUp(bucket, "exposeRateLimit")),
+      }),
     scheduleRateLimited: async <Fn extends SchedulableFunctionReference>(
       ctx: Parameters<typeof scheduleReserved>[0] & Contexts["mutation"],
-      { name, key, config, count = 1, spread = 0 }: AnyBucketArgs & { count?: number; spread?: number },
+      args: AnyBucketArgs & { count?: number; spread?: number },
       fn: Fn,
       ...fnArgs: OptionalRestArgs<Fn>
     ) => {
-      // The handle is stored in documents: only its own fields, and none that is undefined.
-      const reserved = {
-        name,
-        count,
-        ...(key === undefined ? {} : { key }),
-        ...(config === undefined ? {} : { config }),
-      };
-      const request = parse({ ...reserved, reserve: true });
-      checkSpread(name, spread);
-      const status = await home.consume(ctx, request);
+      const bucket = lookUp(args, "scheduleRateLimited", SCHEDULE_FIELDS);
+      const { name, key, config, count = 1, spread = 0 } = args;
+      const request = requestTo(bucket, { count, reserve: reserveFor(spread) });
+      checkScheduler(ctx, "scheduleRateLimited");
+      const status = await place.consume(ctx, request);
+      // The job is stored in documents: only its own fields, and none that is undefined.
+      const reserved = { name, count, ...(key !== undefined && { key }), ...(config && { config }) };
       return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
     },
     cancelRateLimited: async (ctx, job) => {
-      const refund = withRefund(lookUp(job), job.count);
-      const result = await cancelPending(ctx, job);
-      if (result.canceled) await home.adjust(ctx, refund);
+      checkJob(job);
+      checkScheduler(ctx, "cancelRateLimited");
+      checkDatabase(ctx);
+      const { name, key, config, dueAt = job.runAt } = job;
+      const bucket = lookUp({ name, ...(key !== undefined && { key }), ...(config && { config }) }, "cancelRateLimited");
+      const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
+      const result = await inTurn(ctx, () => cancelPending(ctx, job));
+      if (result.canceled) await place.adjust(ctx, refund);
       return result;
     },
     listRateLimits: async (ctx, args) => {
-      checkName(args.name);
-      const limit = limits.get(args.name);
-      if (!limit) throw misuse(args.name, "is not defined, so its keys cannot be listed.");
-      return await home.list(ctx, parseList(limit, args));
+      checkArgs(args, "listRateLimits");
+      const { name, ...options } = args;
+      const limit = limits.get(name);
+      if (!limit) throw misuseError(name, "is not defined, so its keys cannot be listed.");
+      return await place.list(ctx, parseList(limit, options));
     },
-    sweepRateLimits: async (ctx, options) => await home.sweep(ctx, sweepTargets(limits, options.configs), options),
+    sweepRateLimits: async (ctx, options) => {
+      checkScheduler(ctx, "sweepRateLimits");
+      const given: unknown = options;
+      if (typeof given !== "object" || given === null) {
+        throw new Error(`sweepRateLimits needs an object of options, got ${show(given)}.`);
+      }
+      return await place.sweep(ctx, sweepTargets(limits, options.configs), options);
+    },
   };
 }
 
-function checkThrows({ throws }: ThrowsArg, name: string): boolean {
-  const given: unknown = throws;
-  if (given === undefined || typeof given === "boolean") return given ?? false;
-  throw badField(name, "throws", "true or false", given);
+/** Whether a status is exact follows from the definitions, which the types of the functions know and those in here do not. */
+function exact(status: RateLimitStatus | RateLimitAllStatus): never {
+  return status as never;
 }
 
-function orThrow({ limit, key }: Request, throws: boolean, status: RateLimitStatus): RateLimitStatus {
-  if (throws && !status.ok) throw rateLimited(limit.name, key, status.retryAt);
-  return status;
-}
+const COUNT_FIELD: Fields = { count: DEMAND_FIELDS["count"] as Fields[string] };
+const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, ...THROWS_FIELDS };
 
 /** Of several denials the one that takes longest is thrown: it is the one to wait for. */
-function allOrThrow(requests: readonly Request[], throws: boolean, all: RateLimitAllStatus): RateLimitAllStatus {
-  requests.forEach((request, i) => {
-    const own = all.statuses[i];
-    if (own?.retryAt === all.retryAt && own !== undefined) orThrow(request, throws, own);
-  });
-  return all;
+function longest(requests: readonly Request[], { statuses, retryAt }: RateLimitAllStatus): Request {
+  const place = statuses.findIndex((status) => !status.ok && status.retryAt === retryAt);
+  return requests[place] as Request;
 }

@@ -1,11 +1,24 @@
-/** The denial as an error: thrown by the client code on request (`throws: true`), in both homes alike. */
+/** The denial as an error: thrown by the client code on request (`throws: true`), in both places alike. */
 import { ConvexError } from "convex/values";
 
-/** The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch. */
-export type RateLimitErrorData = { kind: "RateLimited"; name: string; key?: string; retryAt: number };
+/**
+ * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
+ * from the denial on. `key` is there only with `errorKeys: true`: the error reaches the client.
+ */
+export type RateLimitErrorData = {
+  kind: "RateLimited";
+  name: string;
+  key?: string;
+  retryAt: number;
+  retryAfter: number;
+};
 
-export function rateLimited(name: string, key: string | undefined, retryAt: number): ConvexError<RateLimitErrorData> {
-  return new ConvexError({ kind: "RateLimited", name, ...(key === undefined ? {} : { key }), retryAt });
+export function denialError(
+  { name, key }: { name: string; key: string | undefined },
+  retryAt: number,
+): ConvexError<RateLimitErrorData> {
+  const retryAfter = Math.max(0, retryAt - Date.now());
+  return new ConvexError({ kind: "RateLimited", name, ...(key === undefined ? {} : { key }), retryAt, retryAfter });
 }
 
 /**
@@ -41,6 +54,7 @@ function hasDenialData(error: unknown): boolean {
   if (typeof error !== "object" || error === null || !("data" in error)) return false;
   const data = error.data as Partial<Record<keyof RateLimitErrorData, unknown>> | null;
   if (typeof data !== "object" || data?.kind !== "RateLimited") return false;
-  const { name, key, retryAt } = data;
-  return typeof name === "string" && (key === undefined || typeof key === "string") && typeof retryAt === "number";
+  const { name, key, retryAt, retryAfter } = data;
+  if (typeof name !== "string" || (key !== undefined && typeof key !== "string")) return false;
+  return typeof retryAt === "number" && typeof retryAfter === "number";
 }

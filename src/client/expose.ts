@@ -1,4 +1,4 @@
-/** A limit as public functions, for the React hook. The client may ask, and wish for a key; the server decides everything. */
+/** A limit as public functions, for clients. A client may ask, and request a key; the server decides everything. */
 import {
   type GenericDataModel,
   type GenericQueryCtx,
@@ -8,7 +8,7 @@ import {
   type RegisteredQuery,
 } from "convex/server";
 import { v } from "convex/values";
-import { badField } from "../engine/misuse.js";
+import { fieldError } from "../engine/misuse.js";
 import { type RateLimitConfig, type RateLimitSnapshot, vRateLimitSnapshot } from "../validators.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
@@ -18,7 +18,7 @@ type Decided<DataModel extends GenericDataModel, Input, Value> = (
 ) => Value | Promise<Value>;
 
 /**
- * The server's function from the caller (and the key that the client wishes for, if any) to the key it gets. Ignore the wish,
+ * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request,
  * or check it: the bucket of whatever is returned is shown. Throw to refuse.
  */
 export type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided<
@@ -84,11 +84,11 @@ export function expose(
   if (typeof config !== "function") check({ name, ...(keyFor && { key: "any" }), ...(config && { config }) });
   return {
     getRateLimit: queryGeneric({
-      // All that a client can say: no name, no config, no shards, and a key only where the server looks at it.
+      // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
       args: keyFor ? { key: v.optional(v.string()) } : {},
       returns: vRateLimitSnapshot,
-      handler: async (ctx: GenericQueryCtx<AnyDataModel>, { key: wish }: { key?: string }) => {
-        const key = keyFor && someKey(name, await keyFor(ctx, wish));
+      handler: async (ctx: GenericQueryCtx<AnyDataModel>, { key: requested }: { key?: string }) => {
+        const key = keyFor && someKey(name, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
         return await get(ctx, { name, ...(keyFor && { key }), ...(chosen && { config: chosen }) });
       },
@@ -104,5 +104,5 @@ export function expose(
 /** A key function that finds nobody must not show the bucket that belongs to everybody. */
 function someKey(name: string, key: unknown): string {
   if (typeof key === "string" && key !== "") return key;
-  throw badField(name, "the key that exposeRateLimit's key function returns", "a non-empty string", key);
+  throw fieldError(name, "the key that exposeRateLimit's key function returns", "a non-empty string", key);
 }

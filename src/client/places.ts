@@ -1,15 +1,18 @@
-/** The two homes of a limit: the app's own tables, or the component. Both answer the same questions. */
+/** The two places where limits live: the app's own tables, or the component. Both answer the same questions. */
 import type { GenericActionCtx, GenericDataModel, Scheduler } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
+import type { Bundle } from "../engine/bundle.js";
+import { show } from "../engine/misuse.js";
+import type { Adjustment, Bucket, Request } from "../engine/request.js";
 import { adjust } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
-import type { Bundle } from "../engine/bundle.js";
+import { check, consume, get } from "../operations/consume.js";
 import { list, type ListRequest } from "../operations/list.js";
-import * as operations from "../operations/consume.js";
-import type { SweepContinuation } from "./rateLimits.js";
-import type { Adjustment, Place, Request } from "../engine/request.js";
-import type { BucketId, Reader, Writer } from "../storage/rows.js";
+import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
+import { writeCursor } from "../storage/batches.js";
+import { type BucketId, checkDatabase, type Reader, type Writer } from "../storage/rows.js";
+import { inTurn } from "../storage/turns.js";
 import type {
   RateLimitAllStatus,
   RateLimitPage,
@@ -18,33 +21,33 @@ import type {
   SweepArgs,
   SweepResult,
 } from "../validators.js";
-import { writeCursor } from "../storage/batches.js";
+import type { SweepContinuation } from "./args.js";
 
-/** The contexts of home A: a database that has the `rateLimits` table. */
-export interface TablesHome {
+/** The contexts of limits in your tables: a database that has the `rateLimits` table. */
+export interface InTables {
   query: Reader;
   mutation: Writer;
   sweep: SweepContinuation;
 }
 
 /**
- * The contexts of home B: queries, mutations, actions and HTTP actions can call the component. An action's signature is the
+ * The contexts of limits in the component: queries, mutations, actions and HTTP actions can call it. An action's signature is the
  * narrowest of them (no options), so all fit.
  */
-export interface ComponentHome {
+export interface InComponent {
   query: Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
   mutation: Pick<GenericActionCtx<GenericDataModel>, "runMutation">;
   /** The component schedules its own batches. */
   sweep: object;
 }
 
-export interface Home<Contexts extends TablesHome | ComponentHome> {
+export interface Place<Contexts extends InTables | InComponent> {
   consume(ctx: Contexts["mutation"], request: Request): Promise<RateLimitStatus>;
   check(ctx: Contexts["query"], request: Request): Promise<RateLimitStatus>;
-  consumeAll(ctx: Contexts["mutation"], requested: Bundle): Promise<RateLimitAllStatus>;
-  checkAll(ctx: Contexts["query"], requested: Bundle): Promise<RateLimitAllStatus>;
+  consumeAll(ctx: Contexts["mutation"], bundle: Bundle): Promise<RateLimitAllStatus>;
+  checkAll(ctx: Contexts["query"], bundle: Bundle): Promise<RateLimitAllStatus>;
   adjust(ctx: Contexts["mutation"], adjustment: Adjustment): Promise<RateLimitStatus>;
-  get(ctx: Contexts["query"], place: Place): Promise<RateLimitSnapshot>;
+  get(ctx: Contexts["query"], bucket: Bucket): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   list(ctx: Contexts["query"], request: ListRequest): Promise<RateLimitPage>;
   sweep(
@@ -54,48 +57,81 @@ export interface Home<Contexts extends TablesHome | ComponentHome> {
   ): Promise<SweepResult>;
 }
 
-/** Home A: no hop, the caller's own transaction. */
-export const tablesHome: Home<TablesHome> = {
-  ...operations,
-  consumeAll,
-  checkAll,
-  adjust,
-  list,
+/** Runs an operation on the ctx's own database when those before it have ended. */
+function taking<Ctx extends Reader, Args, Result>(
+  operation: (ctx: Ctx, args: Args) => Promise<Result>,
+): (ctx: Ctx, args: Args) => Promise<Result> {
+  return (ctx, args) => {
+    checkDatabase(ctx);
+    return inTurn(ctx, () => operation(ctx, args));
+  };
+}
+
+/** In your tables: no hop, the caller's own transaction. */
+export const inTables: Place<InTables> = {
+  consume: taking(consume),
+  check: taking(check),
+  consumeAll: taking(consumeAll),
+  checkAll: taking(checkAll),
+  adjust: taking(adjust),
+  get: taking(get),
+  reset: taking(reset),
+  list: taking(list),
   sweep: async (ctx, targets, { cursor, next }) => {
-    const swept = await sweepBatch(ctx, { targets, cursor });
+    const swept = await taking(sweepBatch)(ctx, { targets, cursor });
     if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
     return { deleted: swept.deleted, isDone: swept.cursor === null };
   },
 };
 
-/** Home B: one hop a call; from a mutation it is a sub-transaction of the caller's. */
-export function componentHome({ public: api, sweep }: ComponentApi): Home<ComponentHome> {
+/** In the component: one hop a call; from a mutation it is a sub-transaction of the caller's. */
+export function inComponent({ public: api, sweep }: ComponentApi): Place<InComponent> {
   return {
-    consume: (ctx, request) => ctx.runMutation(api.consume, requestArgs(request)),
-    check: (ctx, request) => ctx.runQuery(api.check, requestArgs(request)),
-    consumeAll: (ctx, { requests }) => ctx.runMutation(api.consumeAll, { requests: requests.map(requestArgs) }),
-    checkAll: (ctx, { requests }) => ctx.runQuery(api.checkAll, { requests: requests.map(requestArgs) }),
-    adjust: (ctx, { units, ...place }) =>
-      ctx.runMutation(api.adjust, { ...placeArgs(place), count: units / place.limit.unitsPerToken }),
-    get: (ctx, place) => ctx.runQuery(api.get, placeArgs(place)),
-    reset: (ctx, bucket) => ctx.runMutation(api.reset, bucketArgs(bucket)),
-    list: (ctx, { limit, from, most, onlyLimited }) => {
+    consume: async (ctx, request) => await mutation(ctx)(api.consume, requestArgs(request)),
+    check: async (ctx, request) => await query(ctx)(api.check, requestArgs(request)),
+    consumeAll: async (ctx, { requests }) =>
+      await mutation(ctx)(api.consumeAll, { requests: requests.map(requestArgs) }),
+    checkAll: async (ctx, { requests }) => await query(ctx)(api.checkAll, { requests: requests.map(requestArgs) }),
+    adjust: async (ctx, { count, at, ...bucket }) =>
+      await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
+    get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
+    reset: async (ctx, { name, key }) => await mutation(ctx)(api.reset, { name, ...withKey(key) }),
+    list: async (ctx, { limit, from, most, onlyLimited }) => {
       const { name, config } = limit;
-      return ctx.runQuery(api.list, { name, config, cursor: writeCursor(from), limit: most, onlyLimited });
+      return await query(ctx)(api.list, { name, config, cursor: writeCursor(from), limit: most, onlyLimited });
     },
-    sweep: (ctx, targets) => ctx.runMutation(sweep.sweep, { targets }),
+    sweep: async (ctx, targets) => await mutation(ctx)(sweep.sweep, { targets }),
   };
 }
 
-function requestArgs({ demand, ...place }: Request) {
-  return { ...placeArgs(place), count: demand.count / place.limit.unitsPerToken, reserve: demand.reserve };
+function mutation(ctx: InComponent["mutation"]): InComponent["mutation"]["runMutation"] {
+  checkCaller(ctx, "runMutation", "a mutation or action");
+  return (...call) => ctx.runMutation(...call);
 }
 
-function placeArgs({ limit, key }: Place) {
-  return { ...bucketArgs({ name: limit.name, key }), config: limit.config };
+function query(ctx: InComponent["query"]): InComponent["query"]["runQuery"] {
+  checkCaller(ctx, "runQuery", "a query, mutation or action");
+  return (...call) => ctx.runQuery(...call);
+}
+
+function checkCaller(ctx: unknown, method: string, whose: string): void {
+  if (typeof ctx === "object" && ctx !== null && typeof (ctx as Record<string, unknown>)[method] === "function") return;
+  throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
+}
+
+function requestArgs({ limit, key, asked: { count, reserve } }: Request) {
+  return {
+    ...bucketArgs({ limit, key }),
+    ...(count !== undefined && { count }),
+    ...(reserve !== undefined && { reserve }),
+  };
+}
+
+function bucketArgs({ limit: { name, config }, key }: Bucket) {
+  return { name, ...withKey(key), config };
 }
 
 /** An absent key stays absent: undefined is no value on the wire. */
-function bucketArgs({ name, key }: BucketId) {
-  return key === undefined ? { name } : { name, key };
+function withKey(key: string | undefined) {
+  return key === undefined ? {} : { key };
 }

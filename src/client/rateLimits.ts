@@ -1,6 +1,5 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type {
-  FunctionReference,
   GenericDataModel,
   OptionalRestArgs,
   SchedulableFunctionReference,
@@ -14,18 +13,19 @@ import type {
   NameIn,
   RateLimitArgs,
   ScheduleArgs,
+  StatusOf,
+  SweepOptions,
   ThrowsArg,
 } from "./args.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
-import type { ComponentHome, TablesHome } from "./places.js";
+import type { InComponent, InTables } from "./places.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type {
+  ExactRateLimitStatus,
   RateLimitAllStatus,
-  RateLimitConfig,
   RateLimitedJob,
   RateLimitPage,
   RateLimitSnapshot,
-  RateLimitStatus,
   SweepResult,
 } from "../validators.js";
 
@@ -33,18 +33,18 @@ import type {
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
  * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
  */
-export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome> {
+export interface RateLimits<Limits, Contexts extends InTables | InComponent> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: RateLimitArgs<Limits, Name>,
-  ) => Promise<RateLimitStatus>;
+  ) => Promise<StatusOf<Limits, Name>>;
 
   /** The same decision as `rateLimit` would make now, taking nothing; for queries too. */
   checkRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["query"],
     args: RateLimitArgs<Limits, Name>,
-  ) => Promise<RateLimitStatus>;
+  ) => Promise<ExactRateLimitStatus>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add
@@ -54,14 +54,14 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
     ctx: Contexts["mutation"],
     requests: DemandList<Limits, Names>,
     options?: ThrowsArg,
-  ) => Promise<RateLimitAllStatus>;
+  ) => Promise<RateLimitAllStatus<StatusOf<Limits, Names[number]>>>;
 
   /** The same decision as `rateLimitAll` would make now, taking nothing; for queries too. */
   checkRateLimitAll: <const Names extends readonly NameIn<Limits>[]>(
     ctx: Contexts["query"],
     requests: DemandList<Limits, Names>,
     options?: ThrowsArg,
-  ) => Promise<RateLimitAllStatus>;
+  ) => Promise<RateLimitAllStatus<ExactRateLimitStatus>>;
 
   /**
    * Settles after the fact, when the true count is known only later (LLM tokens): charges `count` without asking, below zero if
@@ -71,7 +71,7 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
   adjustRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: AdjustArgs<Limits, Name>,
-  ) => Promise<RateLimitStatus>;
+  ) => Promise<StatusOf<Limits, Name>>;
 
   /** Forgets the bucket: it is full again. For failed logins, on success. */
   resetRateLimit: <Name extends NameIn<Limits>>(
@@ -87,7 +87,7 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
 
   /**
    * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
-   * the client's wish) to the key; a client can choose neither name nor config nor shards.
+   * the key that the client requests) to the key; a client can choose neither name nor config nor shards.
    */
   exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
     name: Name,
@@ -113,7 +113,7 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 
   /**
-   * A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. It looks at the
+   * A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. It reads the
    * clock, so a live query that returns it shows the moment at which it last ran.
    */
   listRateLimits: <Name extends keyof Limits & string>(
@@ -129,18 +129,4 @@ export interface RateLimits<Limits, Contexts extends TablesHome | ComponentHome>
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
     args: SweepOptions & Contexts["sweep"],
   ) => Promise<SweepResult>;
-}
-
-export interface SweepOptions {
-  /**
-   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A row is swept
-   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
-   */
-  configs?: Readonly<Record<string, readonly RateLimitConfig[]>>;
-}
-
-/** In home A the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
-export interface SweepContinuation {
-  cursor?: string | undefined;
-  next: FunctionReference<"mutation", "internal" | "public", { cursor?: string | undefined }>;
 }

@@ -1,20 +1,23 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
 import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
-import { badField } from "../engine/misuse.js";
+import type { Fields } from "../engine/fields.js";
+import { numberField } from "../engine/fields.js";
+import { show } from "../engine/misuse.js";
 import { type JobReader, readJobState } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../validators.js";
+import { DAY } from "./durations.js";
 
-/** What scheduling needs of a ctx, besides the limit's home: the app's scheduler, so that the job is the app's own. */
+/** What scheduling needs of a ctx, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {
   scheduler: Scheduler;
 }
 
-/** What cancelling needs of a ctx: it also looks at the job's state. */
+/** What cancelling needs of a ctx: it also reads the job's state. */
 export type CancellingCtx = SchedulingCtx & JobReader;
 
 /**
  * - `ok: true`: the job is scheduled for `runAt` (ms since the epoch); `job` can be stored and cancelled.
- * - `ok: false`: `maxReserved` is used up; ask again at `retryAt`.
+ * - `ok: false`: `maxReserved` is used up, or the job would start more than five years from now; ask again at `retryAt`.
  */
 export type ScheduleResult = { ok: true; runAt: number; job: RateLimitedJob } | { ok: false; retryAt: number };
 
@@ -22,11 +25,25 @@ export type ScheduleResult = { ok: true; runAt: number; job: RateLimitedJob } | 
 export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
-/** @throws when `spread` is not a finite number of at least 0. */
-export function checkSpread(name: string, spread: unknown): void {
-  if (!(typeof spread === "number" && Number.isFinite(spread) && spread >= 0)) {
-    throw badField(name, "spread", "a finite number of milliseconds of at least 0", spread);
-  }
+/** The scheduler refuses a start further away than five years of 366 days. */
+const SCHEDULER_MS = 5 * 366 * DAY;
+
+export const SCHEDULE_FIELDS: Fields = {
+  count: { permitted: "a number", holds: () => true },
+  spread: numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" }),
+};
+
+/** The reservation that a job needs: one whose start the scheduler accepts. */
+export function reserveFor(spread: number): { within: number } {
+  return { within: SCHEDULER_MS - spread };
+}
+
+/** @throws when the ctx has no scheduler: that of a query, say. */
+export function checkScheduler(ctx: unknown, call: string): void {
+  const scheduler: unknown =
+    typeof ctx === "object" && ctx !== null ? (ctx as { scheduler?: unknown }).scheduler : undefined;
+  if (typeof scheduler === "object" && scheduler !== null) return;
+  throw new Error(`${call} needs the ctx of a mutation or action, got ${show(ctx)} without scheduler.`);
 }
 
 /** Schedules what a reservation has granted: now, or when its tokens will be there, and up to `spread` later. */
@@ -38,9 +55,10 @@ export async function scheduleReserved<Fn extends SchedulableFunctionReference>(
   args: OptionalRestArgs<Fn>,
 ): Promise<ScheduleResult> {
   if (!status.ok) return { ok: false, retryAt: status.retryAt };
-  const runAt = (status.retryAt ?? Date.now()) + Math.floor(Math.random() * spread);
+  const dueAt = status.retryAt ?? Date.now();
+  const runAt = dueAt + Math.floor(Math.random() * spread);
   const id = await ctx.scheduler.runAt(runAt, fn, ...args);
-  return { ok: true, runAt, job: { ...reserved, runAt, id } };
+  return { ok: true, runAt, job: { ...reserved, runAt, ...(runAt > dueAt && { dueAt }), id } };
 }
 
 /** Cancels a job that has not begun; it is up to the caller to give its tokens back. */
@@ -49,4 +67,12 @@ export async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob):
   if (state !== "pending") return { canceled: false, state };
   await ctx.scheduler.cancel(id);
   return { canceled: true };
+}
+
+/** @throws when it is not what `scheduleRateLimited` returned as `job`. */
+export function checkJob(job: unknown): void {
+  const { name, id, count, runAt } = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
+  const isJob = typeof name === "string" && typeof id === "string" && typeof runAt === "number";
+  if (isJob && typeof count === "number" && count >= 0) return;
+  throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
 }

@@ -1,63 +1,79 @@
 /** What a caller asks for → a demand in units. */
-import { badField, misuse, show } from "./misuse.js";
-import type { Demand, Limit } from "./types.js";
-import { ceilUnits, MAX_TOKENS, MAX_UNITS } from "./units.js";
+import { fieldError, misuseError } from "./misuse.js";
+import type { Limit } from "./kinds/kind.js";
+import { ceilUnits, isSameNumber, MAX_TOKENS, MAX_UNITS } from "./units.js";
+
+/** One question to a bucket: may `units` go, if need be from the future? */
+export interface Demand {
+  readonly units: number;
+  readonly reserve: boolean;
+  /** A reservation that would start later than this many ms from now is denied. */
+  readonly withinMs: number;
+}
+
+/** `true` for any wait, or the longest wait in ms. */
+export type Reserve = boolean | { within: number };
+
+export interface DemandArgs {
+  count?: number | undefined;
+  reserve?: Reserve | undefined;
+}
 
 /**
  * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
- * `reserve` is no boolean.
+ * `reserve` is neither a boolean nor a bound on the wait.
  */
-export function parseDemand(
-  limit: Limit,
-  { count = 1, reserve = false }: { count?: number | undefined; reserve?: boolean | undefined },
-): Demand {
-  if (typeof reserve !== "boolean") throw badField(limit.name, "reserve", "true or false", reserve);
+export function parseDemand(limit: Limit, { count = 1, reserve = false }: DemandArgs): Demand {
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
-    throw badField(limit.name, "count", "a finite number of at least 0", count);
+    throw fieldError(limit.name, "count", "a finite number of at least 0", count);
   }
-  return checkPossible(limit, { count: ceilUnits(count, limit.unitsPerToken), reserve }, count);
+  const withinMs = parseReserve(limit.name, reserve);
+  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
+  const most = limit.kind.most(limit, demand.reserve);
+  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
+  if (demand.units <= most) return demand;
+  const bound = demand.reserve ? "with a reservation it can hold" : "it can hold";
+  throw misuseError(
+    limit.name,
+    `count ${count} can never be served: ${bound} at most ${most / limit.unitsPerToken} (capacity and maxReserved say how much).`,
+  );
+}
+
+function parseReserve(name: string, reserve: unknown): number {
+  if (typeof reserve === "boolean") return Infinity;
+  const within = typeof reserve === "object" && reserve !== null ? (reserve as { within?: unknown }).within : undefined;
+  if (typeof within === "number" && within >= 0) return within;
+  throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
+}
+
+/** A count that is equal to the capacity as a number is equal in units, whatever the doubles. */
+function unitsOf(limit: Limit, count: number): number {
+  const { capacity = limit.config.rate } = limit.config;
+  return isSameNumber(count, capacity) ? limit.capacity : ceilUnits(count, limit.unitsPerToken);
 }
 
 /**
- * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down, and cut
- * off where no bucket could have room for more.
- * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS, or more than a limit like this can ever owe.
+ * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
+ * cut off where no bucket could hold more.
+ * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
  */
 export function parseAdjustment(limit: Limit, count: number): number {
   if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
-    throw badField(limit.name, "count", "a number from -1e12 to 1e12", count);
+    throw fieldError(limit.name, "count", "a number from -1e12 to 1e12", count);
   }
-  const units = ceilUnits(count, limit.unitsPerToken);
-  if (units <= MAX_UNITS) return Math.max(units, -2 * MAX_UNITS);
-  const most = Math.floor(MAX_UNITS / limit.unitsPerToken);
-  throw misuse(limit.name, `count ${count} can never be paid: a limit like this can owe at most ${most}.`);
+  const { capacity = limit.config.rate } = limit.config;
+  const units = isSameNumber(count, -capacity) ? -limit.capacity : unitsOf(limit, count);
+  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, units));
 }
 
-/** @throws when the demand is so large that no wait would ever be long enough. */
-export function checkPossible(limit: Limit, demand: Demand, asked = demand.count / limit.unitsPerToken): Demand {
-  const { count, reserve } = demand;
-  const possible = reserve ? limit.capacity + limit.maxReserved : limit.capacity;
-  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  if (count <= possible) return demand;
-  const most = possible / limit.unitsPerToken;
-  throw misuse(limit.name, `count ${asked} can never be served: ${bound(limit, reserve)} at most ${most}.`);
+/** The most whole tokens in so many units. */
+export function wholeTokens({ unitsPerToken }: Limit, units: number): number {
+  return Math.max(0, Math.floor(units / unitsPerToken));
 }
 
-function bound(limit: Limit, reserve: boolean): string {
-  if (reserve) return "capacity and maxReserved together hold";
-  return limit.maxReserved > 0 ? "without reserve: true it must fit into capacity," : "it must fit into capacity,";
+/** Whether the refill brings a demand within 50 ms: then a caller who comes back finds it, whatever two rows say now. */
+export function isFast(limit: Limit, units: number): boolean {
+  return limit.kind.unitsPerMs(limit) * FAST_MS >= units;
 }
 
-/** @throws when `name` is not a non-empty string. */
-export function checkName(name: unknown): void {
-  if (typeof name !== "string" || name === "") {
-    throw new Error(`A rate limit's name must be a non-empty string, got ${show(name)}.`);
-  }
-}
-
-/** @throws when `key` is present and not a non-empty string. */
-export function checkKey(name: string, key: unknown): void {
-  if (key !== undefined && (typeof key !== "string" || key === "")) {
-    throw badField(name, "key", "a non-empty string", key);
-  }
-}
+const FAST_MS = 50;

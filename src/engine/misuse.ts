@@ -4,13 +4,22 @@
 const SHOWN_CHARACTERS = 80;
 
 /** The message names the limit and says what is wrong. */
-export function misuse(limit: string, problem: string): Error {
+export function misuseError(limit: string, problem: string): Error {
   return new Error(`Rate limit ${show(limit)}: ${problem}`);
 }
 
 /** The misuse of one field; `permitted` completes the sentence "<field> must be …". */
-export function badField(limit: string, field: string, permitted: string, value: unknown): Error {
-  return misuse(limit, `${field} must be ${permitted}, got ${show(value)}.`);
+export function fieldError(limit: string, field: string, permitted: string, value: unknown): Error {
+  return misuseError(limit, `${field} must be ${permitted}, got ${show(value)}.`);
+}
+
+/** Stored rows that this package cannot have written: nothing is let through until the bucket is reset. */
+export function damageError(limit: string, key: string | undefined, problem: string): Error {
+  const bucket = key === undefined ? "" : `the bucket of key ${show(key)} cannot be used: `;
+  return misuseError(
+    limit,
+    `${bucket}${problem}, so nothing is let through. resetRateLimit makes it full again.`,
+  );
 }
 
 /** Any value, as short text. Never throws, whatever the value. */
@@ -31,6 +40,3 @@ function inFull(value: unknown): string {
     return "an object";
   }
 }
-
-/** What helps when stored state is unusable. */
-export const REMEDY = "resetRateLimit makes it full again.";

@@ -1,61 +1,57 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
-import { checkKey, parseAdjustment, parseDemand } from "./demand.js";
-import { forKey, parseLimit } from "./limit.js";
-import { badField } from "./misuse.js";
-import type { Demand, Limit } from "./types.js";
 import type { RateLimitConfig } from "../validators.js";
+import { type Demand, type DemandArgs, parseAdjustment, parseDemand } from "./demand.js";
+import type { Limit } from "./kinds/kind.js";
+import { forKey, parseLimit } from "./limit.js";
+import { checkKey } from "./names.js";
 
-/** One bucket: a parsed limit, at one key. */
-export interface Place {
+/** A limit at a key. */
+export interface Bucket {
   readonly limit: Limit;
   readonly key: string | undefined;
 }
 
-/** One bucket and what is asked of it. */
-export interface Request extends Place {
+/** What is asked of one bucket. */
+export interface Request extends Bucket {
+  /** As the caller said it. */
+  readonly asked: DemandArgs;
   readonly demand: Demand;
 }
 
-/** One bucket and what it is to be charged, in units; negative to give back. */
-export interface Adjustment extends Place {
+/** What one bucket is charged, in units; negative to give back. */
+export interface Adjustment extends Bucket {
+  /** As the caller said it, in tokens. */
+  readonly count: number;
   readonly units: number;
+  /** Of a cancelled reservation: the moment that its tokens were promised for. */
+  readonly at: number | undefined;
 }
 
-interface PlaceArgs {
+export interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
 }
 
-interface RequestArgs extends PlaceArgs {
-  count?: number | undefined;
-  reserve?: boolean | undefined;
+export function parseBucket({ name, key, config }: BucketArgs): Bucket {
+  return bucketAt(parseLimit(name, config), key);
 }
 
-export function parsePlace({ name, key, config }: PlaceArgs): Place {
-  return placeAt(parseLimit(name, config), key);
-}
-
-export function parseRequest(args: RequestArgs): Request {
-  return withDemand(parsePlace(args), args);
-}
-
-export function placeAt(limit: Limit, key: string | undefined): Place {
+export function bucketAt(limit: Limit, key: string | undefined): Bucket {
   checkKey(limit.name, key);
   return { limit: forKey(limit, key), key };
 }
 
-export function withDemand(place: Place, { count, reserve }: Pick<RequestArgs, "count" | "reserve">): Request {
-  return { ...place, demand: parseDemand(place.limit, { count, reserve }) };
+export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
+  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked) };
 }
 
-export function withUnits(place: Place, count: number): Adjustment {
-  return { ...place, units: parseAdjustment(place.limit, count) };
+export function parseRequest(args: BucketArgs & DemandArgs): Request {
+  return requestTo(parseBucket(args), args);
 }
 
-/** What a cancelled demand gives back: exactly the units that it was charged. */
-export function withRefund(place: Place, count: number): Adjustment {
-  const { units } = withUnits(place, count);
-  if (units < 0) throw badField(place.limit.name, "count", "a number of at least 0", count);
-  return { ...place, units: -units };
+/** With `at` it takes a reservation back, so it is rounded as the reservation was: all that was charged comes back. */
+export function adjustmentOf(bucket: Bucket, { count, at }: { count: number; at?: number | undefined }): Adjustment {
+  const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
+  return { ...bucket, count, units, at };
 }

@@ -1,36 +1,41 @@
 /** The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct. */
-import { project } from "./kinds/bucket.js";
-import { decideOnAll } from "./sharding/probe.js";
-import { parseDemand } from "./demand.js";
-import { ROOT } from "./sharding/heap.js";
+import type { ExactRateLimitStatus, RateLimitSnapshot } from "../validators.js";
+import { parseDemand, type Reserve } from "./demand.js";
+import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
-import { badField } from "./misuse.js";
-import { cover } from "./sharding/reshard.js";
-import { partFromStored, toStored } from "./stored.js";
+import { damageError, fieldError } from "./misuse.js";
+import { fromShard, toShard, WHOLE } from "./sharding/interval.js";
+import { decideOnAll } from "./sharding/pool.js";
+import { fold, type Shard, shardAt } from "./sharding/shard.js";
+import { fromStored, type StoredState, toStored } from "./state.js";
 import { END_OF_TIME } from "./time.js";
-import type { Limit, Part } from "./types.js";
-import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
 
-/** The snapshot of all parts of a limit: at the latest moment at which one of them was written. */
-export function snapshotOf(limit: Limit, parts: readonly Part[]): RateLimitSnapshot {
-  const ts = Math.max(...parts.map(({ bucket }) => bucket.ts));
-  const value = parts.reduce((sum, part) => sum + project(part.limit, part.bucket, ts).value, 0);
-  const config = limit.kind === "fixed window" ? { ...limit.config, start: limit.start } : limit.config;
-  const written = parts.filter(({ limit: part, bucket }) => bucket.ts > 0 || bucket.value < part.capacity);
-  const shards = written.map(({ node, bucket }) => ({ shard: node, ...toStored(limit, bucket) }));
+/** The snapshot of all shards of a limit: at the latest moment at which one of them was written. */
+export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
+  const ts = Math.max(...shards.map(({ state }) => state.ts));
+  const [only] = shards;
+  const whole = only && shards.length === 1 ? only.state : fold(limit, WHOLE, shards, ts).state;
+  const stored = shards.flatMap(({ interval, state }) => {
+    const shard = toShard(interval);
+    return shard === undefined ? [] : [{ shard, ...copyOf(toStored(limit, state)) }];
+  });
   return {
     name: limit.name,
-    ...toStored(limit, { value, ts }),
-    config,
-    ...(shards.some(({ shard }) => shard !== ROOT) ? { shards } : {}),
+    ...copyOf(toStored(limit, whole)),
+    config: limit.kind.shownConfig(limit),
+    ...(stored.length > 0 && { shards: stored }),
   };
+}
+
+function copyOf({ value, ts, recent }: StoredState) {
+  return { value, ts, ...(recent && { recent: [...recent] }) };
 }
 
 /**
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when `now` is no moment that a Date can name, or `count` could never be served.
+ * @throws when the snapshot is none, `now` is no moment that a Date can name, or `count` could never be served.
  * @example
  * ```ts
  * import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
@@ -42,14 +47,27 @@ export function snapshotOf(limit: Limit, parts: readonly Part[]): RateLimitSnaps
  */
 export function projectRateLimit(
   snapshot: RateLimitSnapshot,
-  { now, ...demand }: { now: number; count?: number; reserve?: boolean },
-): RateLimitStatus {
-  const limit = parseLimit(snapshot.name, snapshot.config);
-  if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
-    throw badField(limit.name, "now", "a number of milliseconds from -8.64e15 to 8.64e15", now);
+  options: { now: number; count?: number | undefined; reserve?: Reserve | undefined },
+): ExactRateLimitStatus {
+  const given: unknown = snapshot;
+  if (typeof given !== "object" || given === null) {
+    throw fieldError("projectRateLimit", "the snapshot", "what getRateLimit returns", given);
   }
-  const { shards = [{ shard: ROOT, value: snapshot.value, ts: snapshot.ts }] } = snapshot;
-  const stored = shards.map(({ shard, ...state }) => partFromStored(limit, shard, state));
-  const parts = cover(limit, new Map(stored.map((part) => [part.node, part])));
-  return decideOnAll(limit, parts, Math.floor(now), parseDemand(limit, demand)).status;
+  const limit = parseLimit(snapshot.name, snapshot.config);
+  const isOptions = typeof (options as unknown) === "object" && (options as unknown) !== null;
+  const { now = NaN, ...asked } = isOptions ? options : {};
+  if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
+    throw fieldError(limit.name, "now", "a number of milliseconds from -8.64e15 to 8.64e15", now);
+  }
+  return decideOnAll(limit, shardsOf(limit, snapshot), Math.floor(now), parseDemand(limit, asked)).status as ExactRateLimitStatus;
+}
+
+function shardsOf(limit: Limit, { shards, ...state }: RateLimitSnapshot): Shard[] {
+  if (!shards) return [shardAt(limit, WHOLE, fromStored(limit, state, undefined))];
+  return shards.map(({ shard, ...stored }) => {
+    const interval = fromShard(shard);
+    if (!interval) throw damageError(limit.name, undefined, `the snapshot's shard ${shard} is unusable`);
+    const { limit: share } = shardAt(limit, interval, { value: 0, ts: 0 });
+    return { interval, limit: share, state: fromStored(share, stored, undefined) };
+  });
 }

@@ -3,7 +3,7 @@ export const END_OF_TIME = 8.64e15;
 
 /**
  * The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does. It
- * looks twice as far ahead each time, then halves: quick when the moment is near.
+ * searches twice as far ahead each time, then halves: quick when the moment is near.
  */
 export function firstMoment(from: number, holds: (moment: number) => boolean): number {
   let before = -1;

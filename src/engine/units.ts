@@ -10,12 +10,12 @@ export const MAX_UNITS = 2 ** 50;
 /** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a token. */
 export const MAX_TOKENS = 1e12;
 
-/** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is headroom for debts. */
+/** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is room for debts. */
 const EXACT_UNITS = 2 ** 48;
 
 /**
- * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides keeps the grain the same for every
- * number of shards (at most 256), so that resharding neither makes nor loses a unit. Without it less than a unit is lost.
+ * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides lets a split bucket (at most 1,024
+ * shards) refill in whole units. Without it a write loses less than a unit.
  */
 const REFINEMENTS = [1000 * 1024, 1000, 100, 10, 1];
 
@@ -23,25 +23,34 @@ const REFINEMENTS = [1000 * 1024, 1000, 100, 10, 1];
 const SNAP = 2 ** -51;
 
 /** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
-interface Grain {
+export interface Grain {
   readonly unitsPerToken: number;
   readonly refill: number;
 }
 
+/** What a limit must be able to count, in tokens. */
+export interface Quantities {
+  /** The largest quantity that counts exactly: capacity, rate, reserve. */
+  readonly exact: number;
+  /** The largest debt that fits. */
+  readonly debt: number;
+}
+
 /**
- * Chooses the grain for `rate / per` tokens per step, such that `largest` tokens still count exactly. A ratio that is no
- * fraction of decimals (1/3), or too fine for so large a quantity, is rounded down to about 15 digits: never up.
+ * Chooses the grain for `rate / per` tokens per step. A ratio that is no fraction of decimals (1/3), or too fine for so large
+ * quantities, is rounded down to about 15 digits: never up.
  */
-export function chooseGrain(rate: number, per: number, largest: number): Grain {
-  const scale = Math.max(1, largest, rate / per);
-  const [numerator, denominator] = toFraction(rate, per) ?? [rate / per, Infinity];
-  for (const refinement of REFINEMENTS) {
-    const unitsPerToken = denominator * refinement;
-    if (unitsPerToken * scale <= EXACT_UNITS) {
-      return { unitsPerToken, refill: numerator * refinement };
+export function chooseGrain(rate: number, per: number, { exact, debt }: Quantities): Grain {
+  const most = Math.min(EXACT_UNITS / Math.max(1, exact, rate / per), MAX_UNITS / debt);
+  const fraction = toFraction(rate, per);
+  if (fraction) {
+    const [numerator, denominator] = fraction;
+    const refinement = REFINEMENTS.find((finer) => denominator * finer <= most);
+    if (refinement !== undefined) {
+      return { unitsPerToken: denominator * refinement, refill: numerator * refinement };
     }
   }
-  const unitsPerToken = 2 ** Math.floor(Math.log2(EXACT_UNITS / scale));
+  const unitsPerToken = Math.max(1, 2 ** Math.floor(Math.log2(most)));
   return { unitsPerToken, refill: (rate / per) * unitsPerToken * (1 - 4 * SNAP) };
 }
 
@@ -54,6 +63,11 @@ export function floorUnits(tokens: number, unitsPerToken: number): number {
 /** Tokens as whole units, rounded up (what is charged). */
 export function ceilUnits(tokens: number, unitsPerToken: number): number {
   return -floorUnits(-tokens, unitsPerToken);
+}
+
+/** Whether two numbers of tokens are equal, up to the rounding of a sum of a few doubles. */
+export function isSameNumber(a: number, b: number): boolean {
+  return Math.abs(a - b) <= Math.abs(b) * 4 * SNAP;
 }
 
 /** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */

@@ -1,7 +1,7 @@
 /** The seam between the wrapper and the limits: who takes the tokens, and where. */
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { type Infer, v } from "convex/values";
-import { rateLimitAll } from "../client/inline.js";
+import { defineRateLimits } from "../client/defineRateLimits.js";
 import { type RateLimitStatus, vRateLimitConfig } from "../validators.js";
 import type { HttpCtx } from "./ctx.js";
 
@@ -40,5 +40,6 @@ export type Consume = (
  * ```
  */
 export function inComponent(component: ComponentApi): Consume {
-  return (ctx, requests) => rateLimitAll(ctx, requests, { component });
+  const { rateLimitAll } = defineRateLimits({}, { component });
+  return (ctx, requests) => rateLimitAll(ctx, requests);
 }

@@ -1,5 +1,5 @@
 /** Costs: how many tokens a request takes. A client may have a say, within bounds that are yours. */
-import { misuse } from "../engine/misuse.js";
+import { misuseError } from "../engine/misuse.js";
 
 /** How many tokens a request takes. */
 export type HttpCost = (request: Request) => number;
@@ -14,7 +14,7 @@ export interface CostBounds {
 /** Every request takes as much. */
 export function fixed(count: number): HttpCost {
   if (!(Number.isFinite(count) && count >= 0))
-    throw misuse("cost", `must be a finite number of at least 0, got ${count}.`);
+    throw misuseError("cost", `must be a finite number of at least 0, got ${count}.`);
   return () => count;
 }
 
@@ -33,7 +33,7 @@ export function fromQuery(name: string, bounds: CostBounds): HttpCost {
 /** When a value is sent more than once the largest counts: the handler may go by any of them. */
 function within({ default: byDefault, min, max }: CostBounds): (values: readonly string[]) => number {
   if (!(min >= 0 && min <= byDefault && byDefault <= max && Number.isFinite(max))) {
-    throw misuse("cost", `needs finite 0 <= min <= default <= max, got ${min}, ${byDefault}, ${max}.`);
+    throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${min}, ${byDefault}, ${max}.`);
   }
   return (values) => {
     const named = values.length > 0 ? Math.max(...values.map((value) => readNumber(value) ?? byDefault)) : byDefault;

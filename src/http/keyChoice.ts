@@ -1,5 +1,5 @@
 /** Which key a limit uses, down to the case that there is none: that one is always spelt out. */
-import { misuse } from "../engine/misuse.js";
+import { misuseError } from "../engine/misuse.js";
 import type { HttpCtx } from "./ctx.js";
 import type { KeySource } from "./keys.js";
 
@@ -26,7 +26,7 @@ export const deny: KeyEnd = denyWith(403);
 
 /** Whoever has no key shares one bucket of this name with all the others. */
 export function sharedBucket(name: string): KeyEnd {
-  if (name === "") throw misuse("shared", "a shared bucket needs a name.");
+  if (name === "") throw misuseError("shared", "a shared bucket needs a name.");
   return { kind: "shared", key: `shared:${name}` };
 }
 

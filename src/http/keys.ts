@@ -2,7 +2,7 @@
  * Key sources: who is calling? Each source's keys begin with a prefix of its own, so that no header can name a bucket of another
  * source, and are at most 64 printable characters after it, whatever was sent.
  */
-import { misuse } from "../engine/misuse.js";
+import { misuseError } from "../engine/misuse.js";
 import { callerAddress } from "./address.js";
 import type { HttpCtx } from "./ctx.js";
 import { digestOf } from "./digest.js";
@@ -30,7 +30,7 @@ export function byValue(
   prefix: string,
   read: (ctx: HttpCtx, request: Request) => string | undefined | Promise<string | undefined>,
 ): KeySource {
-  if (!/^[\w-]+$/.test(prefix)) throw misuse(prefix, "a key's prefix must be made of letters, digits, - and _.");
+  if (!/^[\w-]+$/.test(prefix)) throw misuseError(prefix, "a key's prefix must be made of letters, digits, - and _.");
   return source(`own.${prefix}`, read);
 }
 
@@ -73,7 +73,7 @@ export function byAddress({ trustedProxies }: { trustedProxies: number | "platfo
     return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip ?? ""));
   }
   if (!(Number.isInteger(trustedProxies) && trustedProxies >= 1)) {
-    throw misuse(
+    throw misuseError(
       "address",
       `trustedProxies must be a whole number of at least 1, or "platform", got ${trustedProxies}.`,
     );

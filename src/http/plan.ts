@@ -1,7 +1,7 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
 import type { RateLimitDefinition } from "../index.js";
 import { parseLimit } from "../engine/limit.js";
-import { misuse } from "../engine/misuse.js";
+import { misuseError } from "../engine/misuse.js";
 import type { LimitRequest } from "./consume.js";
 import { fixed, type HttpCost } from "./costs.js";
 import type { HttpCtx } from "./ctx.js";
@@ -37,10 +37,10 @@ type Plan =
 
 /** @throws when there is no limit, two have the same name, or a config that is known already is invalid. */
 export function checkLimits(limits: readonly HttpLimit[]): void {
-  if (limits.length === 0) throw misuse("limits", "limitHttp needs at least one limit.");
+  if (limits.length === 0) throw misuseError("limits", "limitHttp needs at least one limit.");
   const names = new Set<string>();
   for (const { name, config } of limits) {
-    if (names.has(name)) throw misuse(name, "is listed twice; clients could not tell the policies apart.");
+    if (names.has(name)) throw misuseError(name, "is listed twice; clients could not tell the policies apart.");
     names.add(name);
     if (typeof config !== "function") parseLimit(name, withoutKeyed(config));
   }
@@ -55,7 +55,7 @@ export async function planFor(limit: HttpLimit, ctx: HttpCtx, request: Request):
     typeof limit.config === "function" ? await limit.config({ ctx, request, key }) : limit.config,
   );
   const count = cost(request);
-  const capacity = config.capacity ?? config.rate;
+  const { capacity = config.rate } = config;
   if (count > capacity) return { kind: "never", name, count, capacity };
   return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config }, unit };
 }

@@ -47,11 +47,11 @@ export function quotaOf({ name, status, config, count = 1, key, unit, partitionK
     denied: !status.ok,
     quota: Math.floor(config.capacity ?? config.rate),
     windowSeconds: windowSeconds(config),
-    available: status.remaining,
+    available: status.remaining ?? 0,
     moreAt: status.ok ? renewedAt(status, config, count) : status.retryAt,
     unit,
     partitionKey,
-    requestsLeft: count > 0 ? status.remaining / count : Infinity,
+    requestsLeft: count > 0 ? (status.remaining ?? 0) / count : Infinity,
   };
 }
 
@@ -72,7 +72,8 @@ export function secondsUntil(moment: number, now: number): number {
  * nor the time until it is restored is ever larger than the policy says.
  */
 function windowSeconds(config: RateLimitConfig): number {
-  const { kind, rate, period, capacity = rate } = config;
+  const { kind, rate, capacity = rate } = config as { kind: string; rate: number; capacity?: number };
+  const period = config.period as number;
   const periods = capacity === 0 ? 1 : capacity / rate;
   const seconds = ((kind === "fixed window" ? Math.ceil(periods) : periods) * period) / 1000;
   // The product of two rounded numbers may lie just above the whole number that it stands for: 0.3 / 0.1 * 1 s.
@@ -81,9 +82,9 @@ function windowSeconds(config: RateLimitConfig): number {
 
 /** When a request like this one finds its tokens again, even if all that is available was used in the meantime. */
 function renewedAt(status: RateLimitStatus, config: RateLimitConfig, count: number): number {
-  const moment = Math.max(status.resetAt, status.retryAt ?? 0);
+  const moment = Math.max(status.resetAt ?? 0, status.retryAt ?? 0);
   if (config.kind === "token bucket") return moment;
   // A window brings `rate` tokens, which may be less than the request takes.
-  const windows = Math.ceil((count - status.remaining) / config.rate);
-  return moment + Math.max(0, windows - 1) * config.period;
+  const windows = Math.ceil((count - (status.remaining ?? 0)) / config.rate);
+  return moment + Math.max(0, windows - 1) * (config.period as number);
 }

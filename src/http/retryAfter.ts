@@ -1,6 +1,6 @@
 /** Retry-After: never earlier than the truth, and on request later, by a share of the wait that is the caller's own. */
 import { hashedStart } from "../engine/phase.js";
-import { badField } from "../engine/misuse.js";
+import { fieldError } from "../engine/misuse.js";
 
 /** What has to be waited for: a bucket, and the moment. */
 interface Wait {
@@ -26,5 +26,5 @@ function share(name: string, key: string | undefined): number {
 
 /** @throws when the fraction is not between 0 and 1. */
 export function checkJitter(name: string, jitter: number): void {
-  if (!(jitter >= 0 && jitter <= 1)) throw badField(name, "jitter", "a number from 0 to 1", jitter);
+  if (!(jitter >= 0 && jitter <= 1)) throw fieldError(name, "jitter", "a number from 0 to 1", jitter);
 }

@@ -1,46 +1,95 @@
 /** Settling after the fact: charging what was really used, giving back what was not. */
-import { ask } from "./ask.js";
-import { decide, replace } from "../engine/decide.js";
-import { giveBack } from "../engine/sharding/giveBack.js";
-import { misuse } from "../engine/misuse.js";
-import type { Decision, Part } from "../engine/types.js";
-import { MAX_UNITS } from "../engine/units.js";
-import { loadAll, loadPart, openParts, type Parts, saveParts } from "../storage/parts.js";
+import { outlook } from "../engine/decide.js";
+import type { State } from "../engine/kinds/kind.js";
 import type { Adjustment } from "../engine/request.js";
+import { outlookOf } from "../engine/sharding/pool.js";
+import { WHOLE } from "../engine/sharding/interval.js";
+import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import type { Writer } from "../storage/rows.js";
+import { loadAll, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
+import { answerOnAll, type Call } from "./bucket.js";
+import { loadAtRandom, settle } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
-export async function adjust(ctx: Writer, { limit, key, units }: Adjustment): Promise<RateLimitStatus> {
-  // A charge is a reservation that nothing bounds, so it goes where a reservation would go.
-  const known = openParts({ limit: { ...limit, maxReserved: MAX_UNITS }, key }, Date.now());
-  const { status, taken } =
-    units >= 0
-      ? await ask(ctx, known, { count: units, reserve: true }, Math.random())
-      : await returnTo(ctx, known, -units, Math.random());
-  if (!status.ok) {
-    throw misuse(limit.name, `count ${units / limit.unitsPerToken} cannot be charged: too much is owed already.`);
-  }
-  await saveParts(ctx, known, taken);
+export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateLimitStatus> {
+  const call: Call = { now: Date.now(), random: Math.random };
+  const { units } = adjustment;
+  const alone = await adjustOneRow(ctx, adjustment, call);
+  if (alone) return alone;
+  const shards = await loadAll(ctx, adjustment);
+  if (units <= 0) return await giveBack(ctx, adjustment, shards, call.now);
+  if (heldByAll(shards, call.now) < units) return await charge(ctx, adjustment, shards, call.now);
+  const demand = { units, reserve: false, withinMs: Infinity };
+  const { status, write } = answerOnAll({ ...adjustment, asked: {}, demand }, shards, call.now);
+  await write(ctx);
   return status;
 }
 
-/** Finds room for the units: in an unsharded limit its row, in another two of its shards, and all of them when those are full. */
-async function returnTo(ctx: Writer, known: Parts, units: number, random: number): Promise<Decision> {
-  const { place, now } = known;
-  const { limit } = place;
-  const { shards } = limit;
-  const answer = (parts: Part[], taken: Part[]) => {
-    const { status } = decide(limit, replace(parts, taken), now, { count: 0, reserve: true });
-    return { status, taken, asked: parts };
-  };
-  if (shards > 1) {
-    const first = Math.floor(random * shards);
-    const few = [];
-    for (const leaf of [first, (first + shards / 2) % shards]) few.push(await loadPart(ctx, known, shards + leaf));
-    const { taken, left } = giveBack(few, now, units);
-    if (left === 0) return answer(few, taken);
+/** One of several rows, if it has what is charged, or room for what comes back. */
+async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
+  const { units, at, limit } = adjustment;
+  if (units === 0 || limit.levels.most === 0) return undefined;
+  const shard = await loadAtRandom(ctx, adjustment, call);
+  if (!shard || shard.interval.level === 0) return undefined;
+  const { limit: share, state } = advance(shard, call.now);
+  const hasRoom = units > 0 ? state.value >= units : share.capacity - state.value >= -units;
+  if (!hasRoom) return undefined;
+  const next = units > 0 ? share.kind.take(share, state, units) : share.kind.giveBack(share, state, -units, at);
+  const after = { ...shard, state: next };
+  const write =
+    units > 0
+      ? await settle(ctx, adjustment, shard, after, units, call)
+      : (writer: Writer) => save(writer, adjustment, [shard], [after]);
+  await write(ctx);
+  return { ok: true };
+}
+
+/** More than all rows hold is owed by the bucket as a whole. */
+async function charge(
+  ctx: Writer,
+  bucket: Adjustment,
+  shards: readonly StoredShard[],
+  now: number,
+): Promise<RateLimitStatus> {
+  const { limit, units } = bucket;
+  const { state } = fold(limit, WHOLE, shards, now);
+  const charged = limit.kind.take(limit, state, units);
+  await save(ctx, bucket, shards, [{ interval: WHOLE, limit, state: charged }]);
+  return standing(limit, charged, now);
+}
+
+/** Gives to the emptiest first, none above its share. */
+async function giveBack(
+  ctx: Writer,
+  bucket: Adjustment,
+  shards: readonly StoredShard[],
+  now: number,
+): Promise<RateLimitStatus> {
+  const { limit, units, at } = bucket;
+  const room = (shard: Shard) => shard.limit.capacity - shard.state.value;
+  const current = shards.map((stored) => ({ stored, shard: advance(stored, now) }));
+  current.sort((a, b) => room(b.shard) - room(a.shard));
+  const before: StoredShard[] = [];
+  const after: Shard[] = [];
+  let left = -units;
+  for (const { stored, shard } of current) {
+    const state = shard.limit.kind.giveBack(shard.limit, shard.state, left, at);
+    const given = state.value - shard.state.value;
+    if (given <= 0) continue;
+    before.push(stored);
+    after.push({ ...shard, state });
+    left -= given;
   }
-  const all = await loadAll(ctx, known);
-  return answer(all, giveBack(all, now, units).taken);
+  await save(ctx, bucket, before, after);
+  const all = [...shards.filter((shard) => !before.includes(shard)), ...after];
+  const [only] = all;
+  return only && all.length === 1 ? standing(limit, only.state, now) : { ok: true, ...outlookOf(limit, all, now) };
+}
+
+/** How a bucket stands; while it is in debt, with the moment at which the debt is paid. */
+function standing(limit: Adjustment["limit"], stored: State, now: number): RateLimitStatus {
+  const state = limit.kind.advance(limit, stored, now);
+  const wait = state.value < 0 ? { retryAt: limit.kind.whenHolding(limit, state, 0) } : {};
+  return { ok: true, ...wait, ...outlook(limit, state, now) };
 }

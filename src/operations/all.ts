@@ -1,92 +1,51 @@
-/** Several demands at once, all or nothing: each row is read once, and nothing is written unless every limit lets its part go. */
-import { ask, askAbout } from "./ask.js";
-import type { Bundle, Claim } from "../engine/bundle.js";
-import { outlook } from "../engine/decide.js";
-import { decideOnAll } from "../engine/sharding/probe.js";
-import type { Decision, Demand } from "../engine/types.js";
-import { loadAll, openParts, type Parts, saveParts } from "../storage/parts.js";
+/** Several limits at once, all or nothing: nothing is written unless every one of them lets its part go. */
+import type { Bundle } from "../engine/bundle.js";
+import type { Request } from "../engine/request.js";
 import type { Reader, Writer } from "../storage/rows.js";
-import type { RateLimitAllStatus, RateLimitStatus } from "../validators.js";
+import { loadAll } from "../storage/shards.js";
+import type { RateLimitAllStatus } from "../validators.js";
+import { type Answer, answer, answerOnAll, type Call } from "./bucket.js";
 
 /** Takes what all the requests ask for, or nothing. */
-export async function consumeAll(ctx: Writer, requested: Bundle): Promise<RateLimitAllStatus> {
-  const random = Math.random();
-  const answers = await askAll(ctx, requested, (known, demand) => ask(ctx, known, demand, random));
-  const status = combine(answers);
+export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {
+  const call: Call = { now: Date.now(), random: Math.random };
+  const answers = await sideBySide(bundle.summed, (request) => answer(ctx, request, call));
+  const status = combine(bundle, answers);
   if (status.ok) {
-    for (const { known, taken } of answers) await saveParts(ctx, known, taken);
+    for (const { write } of answers) await write(ctx);
   }
   return status;
 }
 
-/** The same decision with a look at everything, taking nothing. */
-export async function checkAll(ctx: Reader, requested: Bundle): Promise<RateLimitAllStatus> {
-  return combine(await askAll(ctx, requested, (known, demand) => askAbout(ctx, known, demand)));
-}
-
-/** How one demand is put to one bucket. */
-type Asking = (known: Parts, demand: Demand) => Promise<Decision>;
-
-/** What one bucket says to the claim on it. */
-interface Answer {
-  readonly claim: Claim;
-  readonly known: Parts;
-  readonly taken: Decision["taken"];
-  /** To the requests that want their tokens now, and to those that may take them from the future. */
-  readonly atOnce: RateLimitStatus;
-  readonly reserved: RateLimitStatus;
-  /** How the bucket stands while nothing is taken from it. */
-  readonly untouched: RateLimitStatus;
-}
-
-async function askAll(ctx: Reader, { claims }: Bundle, asking: Asking): Promise<Answer[]> {
+/** The same decision on all rows, taking nothing. */
+export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAllStatus> {
   const now = Date.now();
-  const answers: Answer[] = [];
-  for (const claim of claims) answers.push(await answerTo(ctx, claim, now, asking));
+  const ask = async (request: Request) => answerOnAll(request, await loadAll(ctx, request), now);
+  return combine(bundle, await sideBySide(bundle.summed, ask));
+}
+
+/** Reads go out at the same time, those of the fastest limit last: its rows are the likeliest to be written meanwhile. */
+async function sideBySide(
+  requests: readonly Request[],
+  ask: (request: Request) => Promise<Answer>,
+): Promise<readonly Answer[]> {
+  const pace = ({ limit }: Request) => limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
+  const order = [...requests.keys()].sort((a, b) => pace(requests[a] as Request) - pace(requests[b] as Request));
+  const answers = new Array<Answer>(requests.length);
+  await Promise.all(
+    order.map(async (place) => {
+      answers[place] = await ask(requests[place] as Request);
+    }),
+  );
   return answers;
 }
 
-async function answerTo(ctx: Reader, claim: Claim, now: number, asking: Asking): Promise<Answer> {
-  const known = openParts(claim, now);
-  if (claim.isMixed) return await answerToMixed(ctx, claim, known);
-  const { status, taken, asked } = await asking(known, claim.whole);
-  return { claim, known, taken, atOnce: status, reserved: status, untouched: untouched(known, asked) };
-}
-
-/** All of the claim must be paid for in the end, and the part that does not wait must be there now: two looks at one state. */
-async function answerToMixed(ctx: Reader, claim: Claim, known: Parts): Promise<Answer> {
-  const { limit, atOnce, whole } = claim;
-  const parts = await loadAll(ctx, known);
-  const first = decideOnAll(limit, parts, known.now, atOnce).status;
-  const { status, taken } = decideOnAll(limit, parts, known.now, whole);
-  return {
-    claim,
-    known,
-    taken,
-    atOnce: first.ok ? withoutWait(status) : first,
-    reserved: status,
-    untouched: untouched(known, parts),
-  };
-}
-
-/** Work that has its tokens now does not wait for those that others of the same call reserve. */
-function withoutWait(status: RateLimitStatus): RateLimitStatus {
-  return status.ok ? { ok: true, remaining: status.remaining, resetAt: status.resetAt } : status;
-}
-
-function untouched({ place, now }: Parts, asked: Decision["asked"]): RateLimitStatus {
-  return { ok: true, ...outlook(place.limit, asked, now) };
-}
-
-/** One status from those of all the requests; where one is denied, the others' buckets stay as they are. */
-function combine(answers: readonly Answer[]): RateLimitAllStatus {
-  const own = answers
-    .flatMap((answer) => answer.claim.members.map((member) => ({ ...member, answer })))
-    .sort((a, b) => a.place - b.place)
-    .map(({ reserve, answer }) => ({ answer, status: reserve ? answer.reserved : answer.atOnce }));
+/** One status from those of all the buckets; where one denies, the others stay as they are. */
+function combine({ partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
+  const own = partOf.map((place) => answers[place] as Answer);
   const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
   if (denials.length > 0) {
-    const statuses = own.map(({ answer, status }) => (status.ok ? answer.untouched : status));
+    const statuses = own.map(({ status, untouched }) => (status.ok ? untouched() : status));
     return { ok: false, retryAt: Math.max(...denials), statuses };
   }
   const statuses = own.map(({ status }) => status);

@@ -1,19 +1,21 @@
-/** Listing the buckets of a limit with what they hold, page by page. */
-import { project } from "../engine/kinds/bucket.js";
+/** Listing: pages of a limit's keys with what they hold now. */
+import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
+import type { Limit } from "../engine/kinds/kind.js";
 import { forKey } from "../engine/limit.js";
-import { badField } from "../engine/misuse.js";
-import { decideOnAll } from "../engine/sharding/probe.js";
-import { cover, overlap } from "../engine/sharding/reshard.js";
-import { partFromStored } from "../engine/stored.js";
-import type { Limit, Part } from "../engine/types.js";
-import { snapshotOf } from "../engine/snapshot.js";
-import type { Reader, Row } from "../storage/rows.js";
+import { decideOnAll } from "../engine/sharding/pool.js";
+import { heldByAll } from "../engine/sharding/shard.js";
+import {
+  type BucketRows,
+  type Cursor,
+  cursorError,
+  mayGoOn,
+  readBatch,
+  readCursor,
+  writeCursor,
+} from "../storage/batches.js";
+import type { Reader } from "../storage/rows.js";
+import { shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../validators.js";
-import { badCursor, BATCH_ROWS, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
-
-/** Rows read for one page, however few of its keys are wanted: a page may be short, but it never takes long. */
-const PAGE_ROWS = 4 * BATCH_ROWS;
-const MAX_PAGE_KEYS = 1000;
 
 /** Which keys of a limit to list. */
 export interface ListRequest {
@@ -23,21 +25,25 @@ export interface ListRequest {
   readonly onlyLimited: boolean;
 }
 
-interface ListArgs {
+interface ListOptions {
   cursor?: string | undefined;
   limit?: number | undefined;
   onlyLimited?: boolean | undefined;
 }
 
+const FIELDS: Fields = {
+  cursor: { permitted: "one that the page before returned", holds: (value) => typeof value === "string" },
+  limit: numberField({ atLeast: 1, atMost: 1000, isWhole: true }),
+  onlyLimited: booleanField,
+};
+
 /** @throws when `limit` is no whole number from 1 to 1,000, or the cursor is not of this limit. */
-export function parseList(limit: Limit, { cursor, limit: most = 100, onlyLimited = false }: ListArgs): ListRequest {
+export function parseList(limit: Limit, options: ListOptions): ListRequest {
   const { name } = limit;
-  if (!(Number.isInteger(most) && most >= 1 && most <= MAX_PAGE_KEYS)) {
-    throw badField(name, "limit", `a whole number from 1 to ${MAX_PAGE_KEYS}`, most);
-  }
-  if (typeof onlyLimited !== "boolean") throw badField(name, "onlyLimited", "true or false", onlyLimited);
+  checkFields(name, "listRateLimits", options, FIELDS);
+  const { cursor, limit: most = 100, onlyLimited = false } = options;
   const from = cursor === undefined ? { name } : readCursor(name, cursor);
-  if (from.name !== name) throw badCursor(name, cursor);
+  if (from.name !== name) throw cursorError(name, cursor);
   return { limit, from, most, onlyLimited };
 }
 
@@ -46,28 +52,29 @@ export async function list(ctx: Reader, { limit, from, most, onlyLimited }: List
   const now = Date.now();
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = from;
-  for (let read = 0; next && read < PAGE_ROWS; read += BATCH_ROWS) {
+  for (let batches = 0, bytes = 0; next && mayGoOn(batches, bytes); batches++) {
     const batch = await readBatch(ctx, next);
     for (const bucket of batch.buckets) {
       const { key } = bucket;
-      const entry = describe(forKey(limit, key), bucket.rows, now);
+      const entry = describe(limit, bucket, now);
       if (!onlyLimited || !entry.ok) page.push(key === undefined ? entry : { key, ...entry });
       if (page.length === most) return { page, cursor: writeCursor({ name: limit.name, after: { key } }) };
     }
+    bytes += batch.bytes;
     next = batch.next;
   }
   return { page, cursor: next && writeCursor(next) };
 }
 
-/** What a bucket holds, and what it would answer to one more token. */
-function describe(limit: Limit, rows: readonly Row[], now: number): Omit<RateLimitPage["page"][number], "key"> {
-  const stored = new Map<number, Part>();
-  for (const row of rows) {
-    if (stored.has(row.shard)) throw overlap(limit, row.shard);
-    stored.set(row.shard, partFromStored(limit, row.shard, row));
+/** What a bucket holds, and what it would answer to one more token; of a damaged one, what is wrong with it. */
+function describe(limit: Limit, { key, rows }: BucketRows, now: number): Omit<RateLimitPage["page"][number], "key"> {
+  try {
+    const own = forKey(limit, key);
+    const shards = shardsOf({ limit: own, key }, rows);
+    const demand = { units: Math.min(own.unitsPerToken, own.capacity), reserve: false, withinMs: Infinity };
+    const { status } = decideOnAll(own, shards, now, demand);
+    return { value: heldByAll(shards, now) / own.unitsPerToken, ...status };
+  } catch (error) {
+    return { value: 0, ok: false, error: error instanceof Error ? error.message : String(error) };
   }
-  const parts = cover(limit, stored);
-  const current = parts.map((part) => ({ ...part, bucket: project(part.limit, part.bucket, now) }));
-  const demand = { count: Math.min(limit.unitsPerToken, limit.capacity), reserve: false };
-  return { value: snapshotOf(limit, current).value, ...decideOnAll(limit, parts, now, demand).status };
 }

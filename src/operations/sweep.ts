@@ -1,23 +1,23 @@
-/** Sweeping: deleting the rows that are full again, since they mean the same as no row. */
-import { project } from "../engine/kinds/bucket.js";
+/** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows. */
+import type { Limit } from "../engine/kinds/kind.js";
 import { forKey, parseLimit } from "../engine/limit.js";
-import { badField } from "../engine/misuse.js";
-import { partFromStored } from "../engine/stored.js";
-import type { Limit } from "../engine/types.js";
-import { deleteRow, type Reader, readRange, type Row, type Writer } from "../storage/rows.js";
-import type { FullRows, RateLimitConfig, SweepArgs } from "../validators.js";
-import { readBatch, readCursor, writeCursor } from "../storage/batches.js";
+import { fieldError } from "../engine/misuse.js";
+import { heldBy } from "../engine/sharding/shard.js";
+import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
+import { type BucketId, deleteRow, type Reader, readRows, type Writer } from "../storage/rows.js";
+import { shardsOf } from "../storage/shards.js";
+import type { RateLimitConfig, SweepArgs } from "../validators.js";
 
 /**
- * A row goes when it has been full for this long: a minute is more than the clocks of servers differ by, so all of them agree
- * that it is full, and none of them is about to write it.
+ * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so
+ * all of them agree that it is full, and none of them is about to write it.
  */
 const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
 
 /**
- * Each limit with all the configs under which a row must be full before it goes.
+ * Each limit with all the configs under which a bucket must be full before its rows go.
  * @throws when one of the further configs is invalid.
  */
 export function sweepTargets(
@@ -28,41 +28,39 @@ export function sweepTargets(
   for (const [name, further] of Object.entries(configs)) {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = further;
-    if (!Array.isArray(given)) throw badField(name, "configs", "an array of configs", given);
+    if (!Array.isArray(given)) throw fieldError(name, "configs", "an array of configs", given);
     const parsed = further.map((config) => parseLimit(name, config).config);
     targets.set(name, [...(targets.get(name) ?? []), ...parsed]);
   }
   return [...targets].map(([name, all]) => ({ name, configs: all }));
 }
 
-/** The rows of one batch (of one limit) that are full, and the cursor of the next batch; null after the last. */
+/** The buckets of one batch (of one limit) that are full, and the cursor of the next batch; null after the last. */
 export async function findFull(
   ctx: Reader,
   { targets, cursor }: { targets: Targets; cursor?: string | undefined },
-): Promise<{ rows: Row[]; cursor: string | null }> {
+): Promise<{ buckets: (BucketRows & { name: string })[]; cursor: string | null }> {
   const now = Date.now();
   const from = cursor === undefined ? undefined : readCursor("sweep", cursor);
   const names = [...new Set(targets.map(({ name }) => name))].sort();
   const [name, following] = from ? names.filter((each) => each >= from.name) : names;
-  if (name === undefined) return { rows: [], cursor: null };
+  if (name === undefined) return { buckets: [], cursor: null };
   const limits = limitsOf(targets, name);
-  const { buckets, next } = await readBatch(ctx, from?.name === name ? from : { name });
-  const rows = buckets.flatMap((bucket) => bucket.rows.filter((row) => isFull(limits, row, now)));
-  if (next) return { rows, cursor: writeCursor(next) };
-  return { rows, cursor: following === undefined ? null : writeCursor({ name: following }) };
+  const batch = await readBatch(ctx, from?.name === name ? from : { name });
+  const buckets = batch.buckets.filter((bucket) => isFull(limits, bucket, now)).map((full) => ({ name, ...full }));
+  if (batch.next) return { buckets, cursor: writeCursor(batch.next) };
+  return { buckets, cursor: following === undefined ? null : writeCursor({ name: following }) };
 }
 
-/** Deletes those of the rows that are still full; says how many. */
-export async function deleteFull(ctx: Writer, targets: Targets, rows: FullRows["rows"]): Promise<number> {
+/** Deletes the rows of those buckets that are still full; says how many rows. */
+export async function deleteFull(ctx: Writer, targets: Targets, buckets: readonly BucketId[]): Promise<number> {
   const now = Date.now();
   let deleted = 0;
-  for (const { shard, ...id } of rows) {
-    const limits = limitsOf(targets, id.name);
-    for (const row of await readRange(ctx, id, { first: shard, last: shard })) {
-      if (!isFull(limits, row, now)) continue;
-      await deleteRow(ctx, row);
-      deleted++;
-    }
+  for (const { name, key } of buckets) {
+    const rows = await readRows(ctx, { name, key });
+    if (!isFull(limitsOf(targets, name), { key, rows }, now)) continue;
+    for (const row of rows) await deleteRow(ctx, row);
+    deleted += rows.length;
   }
   return deleted;
 }
@@ -72,7 +70,8 @@ export async function sweepBatch(
   ctx: Writer,
   args: { targets: Targets; cursor?: string | undefined },
 ): Promise<{ deleted: number; cursor: string | null }> {
-  const { rows, cursor } = await findFull(ctx, args);
+  const { buckets, cursor } = await findFull(ctx, args);
+  const rows = buckets.flatMap((bucket) => bucket.rows);
   for (const row of rows) await deleteRow(ctx, row);
   return { deleted: rows.length, cursor };
 }
@@ -84,22 +83,18 @@ function limitsOf(targets: Targets, name: string): Limit[] {
 }
 
 /**
- * Whether a row is full under every config that its limit is called with, at least one. A row that makes no sense is not: it
- * stays, and goes on denying.
+ * Whether a bucket is full under every config that its limit is called with, at least one. One that makes no sense is not: its rows
+ * stay, and go on denying.
  */
-function isFull(limits: readonly Limit[], row: Row, now: number): boolean {
-  const isFullUnder = (limit: Limit) => {
-    const part = partFromStored(forKey(limit, row.key), row.shard, row);
-    return project(part.limit, part.bucket, now - SETTLED_MS).value === part.limit.capacity;
-  };
+function isFull(limits: readonly Limit[], { key, rows }: BucketRows, now: number): boolean {
+  const settled = now - SETTLED_MS;
+  const isFullUnder = (limit: Limit) =>
+    shardsOf({ limit: forKey(limit, key), key }, rows).every(
+      (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
+    );
   try {
     return limits.length > 0 && limits.every(isFullUnder);
   } catch {
     return false;
   }
-}
-
-/** What the component's query says of a row to the mutation that deletes it. */
-export function idOf({ name, key, shard }: Row): FullRows["rows"][number] {
-  return key === undefined ? { name, shard } : { name, key, shard };
 }

@@ -85,9 +85,11 @@ export class LiveStatus {
 }
 
 /** What a status without a demand says of the bucket. */
-function isFull({ config }: RateLimitSnapshot, { remaining, resetAt }: RateLimitStatus, now: number): boolean {
+function isFull({ config }: RateLimitSnapshot, { remaining = 0, resetAt = Infinity }: RateLimitStatus, now: number): boolean {
   switch (config.kind) {
     case "token bucket":
+      return resetAt <= now;
+    case "sliding window":
       return resetAt <= now;
     case "fixed window":
       return remaining >= Math.floor(config.capacity ?? config.rate);

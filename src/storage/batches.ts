@@ -1,12 +1,19 @@
 /** A walk over the buckets of a limit, in the order of their keys: a batch of rows at a time, never half a bucket. */
-import { badField } from "../engine/misuse.js";
-import { type Reader, readAfter, type Row } from "./rows.js";
+import { fieldError } from "../engine/misuse.js";
+import { type Reader, type Row, rowsAfter } from "./rows.js";
 
 /**
- * Rows read at a time. More than the 256 of one bucket, so that a batch always ends between two of them; few enough that it
- * stays far below the 32,000 documents that a transaction may read, and is over in tens of milliseconds.
+ * A batch ends at the first bucket after so many rows. With the last bucket's (at most 1,024) that is far below the 32,000
+ * documents that a transaction may read, and over in tens of milliseconds.
  */
 export const BATCH_ROWS = 512;
+/** And after so many bytes, of the 16 MiB that a transaction may read: keys had no bound once. */
+const BATCH_BYTES = 4 * 2 ** 20;
+/** What a row takes besides its name and key, and one entry of `recent`. */
+const ROW_BYTES = 300;
+const ENTRY_BYTES = 40;
+/** UTF-8 takes at most three bytes for a UTF-16 unit. */
+const BYTES_PER_UNIT = 3;
 
 /** A place between two buckets of a limit; without `after`, the one before the first. */
 export interface Cursor {
@@ -14,26 +21,42 @@ export interface Cursor {
   readonly after?: { readonly key: string | undefined } | undefined;
 }
 
+export interface BucketRows {
+  readonly key: string | undefined;
+  readonly rows: readonly Row[];
+}
+
 interface Batch {
   /** The next buckets, each with all its rows. */
-  readonly buckets: readonly { readonly key: string | undefined; readonly rows: readonly Row[] }[];
+  readonly buckets: readonly BucketRows[];
+  readonly bytes: number;
   /** Where the next batch starts; null after the last. */
   readonly next: Cursor | null;
 }
 
 export async function readBatch(ctx: Reader, { name, after }: Cursor): Promise<Batch> {
-  const rows = await readAfter(ctx, { name, after, most: BATCH_ROWS });
-  const byKey = new Map<string | undefined, Row[]>();
-  for (const row of rows) {
-    const own = byKey.get(row.key);
-    if (own) own.push(row);
-    else byKey.set(row.key, [row]);
+  const buckets: { key: string | undefined; rows: Row[] }[] = [];
+  let read = 0;
+  let bytes = 0;
+  for await (const row of rowsAfter(ctx, { name, after })) {
+    const last = buckets.at(-1);
+    if (last && last.key === row.key) last.rows.push(row);
+    else if (last && (read >= BATCH_ROWS || bytes >= BATCH_BYTES)) {
+      return { buckets, bytes, next: { name, after: { key: last.key } } };
+    } else buckets.push({ key: row.key, rows: [row] });
+    read++;
+    bytes += sizeOf(row);
   }
-  const buckets = [...byKey].map(([key, own]) => ({ key, rows: own }));
-  if (rows.length < BATCH_ROWS) return { buckets, next: null };
-  // The last may have more rows than were read. Alone it has too many to make sense; it is passed by, so that the walk goes on.
-  const whole = buckets.length > 1 ? buckets.slice(0, -1) : buckets;
-  return { buckets: whole, next: { name, after: whole.at(-1) } };
+  return { buckets, bytes, next: null };
+}
+
+function sizeOf({ name, key = "", recent = [] }: Row): number {
+  return ROW_BYTES + BYTES_PER_UNIT * (name.length + key.length) + ENTRY_BYTES * recent.length;
+}
+
+/** Whether a walk that has read so much may read another batch in the same transaction. */
+export function mayGoOn(batches: number, bytes: number): boolean {
+  return batches < 4 && bytes < BATCH_BYTES;
 }
 
 /** A cursor as text. JSON has no undefined: null is the bucket without a key. */
@@ -49,11 +72,11 @@ export function readCursor(limit: string, text: string): Cursor {
     if (key === null) return { name, after: { key: undefined } };
     if (typeof key === "string") return { name, after: { key } };
   }
-  throw badCursor(limit, text);
+  throw cursorError(limit, text);
 }
 
-export function badCursor(limit: string, text: unknown): Error {
-  return badField(limit, "cursor", "one that the page before returned", text);
+export function cursorError(limit: string, text: unknown): Error {
+  return fieldError(limit, "cursor", "one that the page before returned", text);
 }
 
 function parseArray(text: string): unknown[] {

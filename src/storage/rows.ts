@@ -10,9 +10,10 @@ import type {
   Query,
   WithoutSystemFields,
 } from "convex/server";
-import type { Stored } from "../engine/stored.js";
-import type { RateLimitsDataModel } from "./tables.js";
+import { show } from "../engine/misuse.js";
+import type { StoredState } from "../engine/state.js";
 import type { RateLimitedJob } from "../validators.js";
+import type { RateLimitsDataModel } from "./tables.js";
 
 type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
 type Index = NamedIndex<Table, "by_name_key_shard">;
@@ -36,20 +37,41 @@ export interface Reader {
   };
 }
 
+/** What a row holds besides its name and key. */
+export type Content = StoredState & Pick<Row, "shard" | "config">;
+
 export interface Writer {
   db: Reader["db"] & {
     insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
-    patch(table: "rateLimits", id: Row["_id"], fields: Stored): Promise<void>;
+    patch(table: "rateLimits", id: Row["_id"], fields: Partial<WithoutSystemFields<Row>>): Promise<void>;
     delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
   };
 }
 
-/** All rows of a bucket, whatever its shards: at most MAX_SHARDS, in one range. */
+/** @throws when the ctx has no database: that of an action, say. */
+export function checkDatabase(ctx: unknown): void {
+  const db: unknown = typeof ctx === "object" && ctx !== null ? (ctx as { db?: unknown }).db : undefined;
+  if (typeof db === "object" && db !== null) return;
+  throw new Error(
+    `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
+  );
+}
+
+/** All rows of a bucket, in one range. */
 export async function readRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
   return await db
     .query("rateLimits")
     .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key))
     .collect();
+}
+
+/** The last row with a `shard` of at most this, or none; the transaction depends on what lies from there on, and no more. */
+export async function readLast({ db }: Reader, { name, key }: BucketId, most: number): Promise<Row | null> {
+  return await db
+    .query("rateLimits")
+    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).lte("shard", most))
+    .order("desc")
+    .first();
 }
 
 /** The rows of a range of shards; the range, and nothing more, is what the transaction depends on. */
@@ -60,34 +82,43 @@ export async function readRange(
 ): Promise<Row[]> {
   return await db
     .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => {
-      const bucket = q.eq("name", name).eq("key", key);
-      return first === last ? bucket.eq("shard", first) : bucket.gte("shard", first).lte("shard", last);
-    })
+    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).gte("shard", first).lte("shard", last))
     .collect();
 }
 
-/** Rows of one limit, those of one key after those of another, from the first key after `after` on. */
-export async function readAfter(
+/** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
+export function rowsAfter(
   { db }: Reader,
-  { name, after, most }: { name: string; after: { key: string | undefined } | undefined; most: number },
-): Promise<Row[]> {
-  return await db
+  { name, after }: { name: string; after: { key: string | undefined } | undefined },
+): AsyncIterable<Row> {
+  return db
     .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
-    .take(most);
+    .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
-export async function insertRow(
-  { db }: Writer,
-  { name, key, shard }: BucketId & { shard: number },
-  { value, ts }: Stored,
-): Promise<void> {
-  await db.insert("rateLimits", { name, ...(key === undefined ? {} : { key }), shard, value, ts });
+export async function insertRow({ db }: Writer, { name, key }: BucketId, content: Content): Promise<void> {
+  await db.insert("rateLimits", { name, ...(key === undefined ? {} : { key }), ...written(content) });
 }
 
-export async function patchRow({ db }: Writer, { _id }: Row, { value, ts }: Stored): Promise<void> {
-  await db.patch("rateLimits", _id, { value, ts });
+/** Makes a row hold what is given, and nothing that it held before. */
+export async function patchRow({ db }: Writer, row: Row, content: Content): Promise<void> {
+  const gone = OPTIONAL.filter((field) => row[field] !== undefined && content[field] === undefined);
+  await db.patch("rateLimits", row._id, {
+    ...written(content),
+    ...Object.fromEntries(gone.map((field) => [field, undefined])),
+  });
+}
+
+const OPTIONAL = ["shard", "config", "recent"] as const;
+
+function written({ value, ts, shard, config, recent }: Content) {
+  return {
+    value,
+    ts,
+    ...(shard !== undefined && { shard }),
+    ...(config && { config }),
+    ...(recent && { recent: recent.map(({ at, count }) => ({ at, count })) }),
+  };
 }
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {

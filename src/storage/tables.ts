@@ -1,6 +1,7 @@
-/** The table behind every limit, for the app's schema (home A) and for the component's own (home B). */
+/** The table behind every limit, for the app's schema (in your tables) and for the component's own. */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
+import { vRateLimitConfig } from "../validators.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
@@ -24,12 +25,16 @@ export const rateLimitTables = {
     name: v.string(),
     /** Absent for the one bucket of a limit without keys. */
     key: v.optional(v.string()),
-    /** Which part of the bucket, numbered like a binary heap: 1 is the whole, n has the halves 2n and 2n + 1. */
-    shard: v.number(),
-    /** Tokens at `ts`; negative while tokens are owed to reservations. */
+    /** Tokens at `ts`; negative while tokens are owed. */
     value: v.number(),
     /** When `value` was true: milliseconds since the epoch. */
     ts: v.number(),
+    /** Of a split bucket, which part of it: 16 times the start of its interval in 1/1024ths, plus the level of splitting. */
+    shard: v.optional(v.number()),
+    /** Of a split bucket, the config that the shares were cut from. */
+    config: v.optional(vRateLimitConfig),
+    /** Of a sliding window, what was taken and when: tokens, and milliseconds since the epoch. */
+    recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   }).index("by_name_key_shard", ["name", "key", "shard"]),
 };
 

@@ -1,5 +1,5 @@
 /** A fresh app with the tarball installed, in a folder outside the project: what a user has after `npm install`. */
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { run } from "./shell.js";
 
@@ -70,14 +70,11 @@ export function importInNode(folder: string): void {
 
 /**
  * Convex's own CLI bundles the app with the component and generates the app's types, which must equal those in
- * test/package/app. False when the stub of a deployment that it needs is not beside the project.
+ * test/package/app.
  */
-export function generate(root: string, folder: string): boolean {
-  const stub = path.resolve(root, "../shared/tools/offline-codegen.mjs");
-  if (!existsSync(stub)) return false;
-  run(folder, process.execPath, stub);
+export function generate(root: string, folder: string): void {
+  run(root, "npx", "tsx", "scripts/codegen/main.ts", folder);
   run(root, "diff", "-r", "test/package/app/convex/_generated", path.join(folder, "convex/_generated"));
-  return true;
 }
 
 function write(folder: string, file: string, text: string): void {

@@ -15,7 +15,13 @@ const PERIODS = [
   { value: HOUR, label: "1 h" },
 ] as const;
 
-type Changes = Partial<Pick<RateLimitConfig, "kind" | "rate" | "period" | "capacity" | "maxReserved">>;
+interface Changes {
+  kind?: "token bucket" | "fixed window";
+  rate?: number;
+  period?: number;
+  capacity?: number;
+  maxReserved?: number;
+}
 
 /** Limits to begin with. */
 const PRESETS: { name: string; config: Changes }[] = [
@@ -122,8 +128,8 @@ export function LimitForm({
 function sentence({ kind, rate, period, capacity = rate, maxReserved = 0 }: RateLimitConfig): string {
   const arrival =
     kind === "token bucket"
-      ? `${rate} a ${unit(period)}, evenly`
-      : `${rate} at the start of each window of ${unit(period)}`;
+      ? `${rate} a ${unit(Number(period))}, evenly`
+      : `${rate} at the start of each window of ${unit(Number(period))}`;
   return `Tokens arrive ${arrival}; at most ${capacity} are saved up, at most ${maxReserved} may be owed.`;
 }
 

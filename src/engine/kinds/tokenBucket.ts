@@ -1,14 +1,28 @@
-/** Token bucket: units arrive continuously, `refill` of them per millisecond. */
+/** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
+import type { TokenBucketConfig } from "../../validators.js";
+import { numberField, required } from "../fields.js";
+import { fieldError } from "../misuse.js";
+import { levelsOf } from "../sharding/levels.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
-import type { TokenBucketLimit } from "../types.js";
+import { MAX_TOKENS } from "../units.js";
+import type { Kind, Limit } from "./kind.js";
+import { refilling } from "./refilling.js";
+import { shareOfUnits } from "./shares.js";
+import { countIn, MAX_PERIOD_MS, rateField, savingFields, stepsPerDay } from "./terms.js";
 
-/** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-export function accrued(limit: TokenBucketLimit, from: number, to: number): number {
-  return to <= from ? 0 : Math.floor((to - from) * limit.refill);
+interface TokenBucketLimit extends Limit {
+  /** Units per ms. */
+  readonly refill: number;
 }
 
-/** The first millisecond, from `from` on, by which `units` have arrived. */
-export function whenAccrued(limit: TokenBucketLimit, from: number, units: number): number {
+/** Four units in the last place: more than the rounding of a quotient and a product. */
+const QUOTIENT_ERROR = 2 ** -50;
+
+function accrued({ refill }: TokenBucketLimit, from: number, to: number): number {
+  return to <= from ? 0 : Math.floor((to - from) * refill);
+}
+
+function whenAccrued(limit: TokenBucketLimit, from: number, units: number): number {
   if (units <= 0) return from;
   // The quotient is rounded, and `accrued` decides, so the search starts a little before the millisecond it names.
   const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
@@ -16,5 +30,35 @@ export function whenAccrued(limit: TokenBucketLimit, from: number, units: number
   return firstMoment(from + elapsedMs, (moment) => accrued(limit, from, moment) >= units);
 }
 
-/** Four units in the last place: more than the rounding of a quotient and a product. */
-const QUOTIENT_ERROR = 2 ** -50;
+const common = refilling({ accrued, whenAccrued });
+
+export const tokenBucket: Kind<TokenBucketLimit> = {
+  ...common,
+  name: "token bucket",
+  fields: {
+    kind: { permitted: '"token bucket"', holds: () => true },
+    rate: rateField,
+    period: required(numberField({ above: 0, atMost: MAX_PERIOD_MS })),
+    ...savingFields,
+  },
+  parse({ name, config: given }) {
+    const config = given as TokenBucketConfig;
+    const { rate, period, capacity = rate, maxReserved, shards } = config;
+    if (rate / period > MAX_TOKENS) {
+      // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
+      throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
+    }
+    const counted = countIn(name, { rate, per: period, stepsPerDay: stepsPerDay(1), capacity, maxReserved });
+    const levels = levelsOf({ shards, most: capacity, perSecond: (rate / period) * 1000, capacity });
+    return { name, kind: tokenBucket, config: { ...config, capacity }, ...counted, levels };
+  },
+  forKey: (limit) => limit,
+  shownConfig: ({ config }) => config,
+  shareOf: (limit, share) => ({
+    ...limit,
+    capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share),
+    refill: limit.refill / share.count,
+  }),
+  unitsPerMs: ({ refill }) => refill,
+  whenReset: (limit, state, now) => Math.max(now, common.whenHolding(limit, state, limit.capacity)),
+};

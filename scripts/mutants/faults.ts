@@ -1,0 +1,57 @@
+/** StrykerJS plants the faults and runs the tests that reach each; this says with what settings, and what to make of the results. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { type MutantResult } from "@stryker-mutator/api/core";
+import { Stryker } from "@stryker-mutator/core";
+
+interface Run {
+  /** Files, or lines of files: `src/engine/units.ts`, `src/engine/units.ts:10-12`. */
+  readonly mutate: readonly string[];
+  /** A glob of test files; what vitest.config.ts beside this file says when absent. */
+  readonly tests: string | undefined;
+  readonly concurrency: number;
+}
+
+export async function withPlantedFaults({ mutate, tests, concurrency }: Run): Promise<MutantResult[]> {
+  // A run within another run of the tests keeps its hands off that one's report and settings.
+  for (const name of Object.keys(process.env)) {
+    if (/^(VITEST|COVERAGE)/.test(name)) Reflect.deleteProperty(process.env, name);
+  }
+  if (tests !== undefined) process.env["MUTANTS_TESTS"] = tests;
+  return new Stryker({
+    configFile: "scripts/mutants/stryker.json",
+    mutate: [...mutate],
+    concurrency,
+  }).runMutationTest();
+}
+
+/** A fault that all tests passed with, or that no test reaches. */
+export interface Survivor {
+  readonly file: string;
+  readonly line: number;
+  /** The whole lines, without the fault and with it; white space as one space. */
+  readonly before: string;
+  readonly after: string;
+}
+
+export function survivorsOf(root: string, results: readonly MutantResult[]): Survivor[] {
+  const survivors = results.filter(({ status }) => status === "Survived" || status === "NoCoverage");
+  return survivors.map(({ fileName, location, replacement }) => {
+    const file = path.relative(root, path.resolve(root, fileName)).split(path.sep).join("/");
+    const lines = readFileSync(path.join(root, file), "utf8").split("\n");
+    // Lines and columns count from 1.
+    const { start, end } = location;
+    const whole = lines.slice(start.line - 1, end.line);
+    const head = (whole[0] ?? "").slice(0, start.column - 1);
+    const tail = (whole.at(-1) ?? "").slice(end.column - 1);
+    return { file, line: start.line, before: oneLine(whole.join("\n")), after: oneLine(head + replacement + tail) };
+  });
+}
+
+export function printed({ file, line, before, after }: Survivor): string {
+  return `${file}:${line}\n- ${before}\n+ ${after}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}

@@ -1,0 +1,48 @@
+/**
+ * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each.
+ *
+ *     npm run mutants                                     src/engine, src/storage and src/operations
+ *     npm run mutants -- src/engine/kinds src/index.ts    these folders and files
+ *     npm run mutants -- --sample 40 --seed 7             only the faults on 40 lines of code, chosen by the seed
+ *     npm run mutants -- --concurrency 2                  two faults at a time; 1 without this
+ *
+ * Fails when a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason.
+ */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { listedAs, staleAmong, type Equivalent } from "./equivalent.js";
+import { filesOf, sampleLines } from "./files.js";
+import { printed, survivorsOf, withPlantedFaults } from "./faults.js";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    sample: { type: "string" },
+    seed: { type: "string", default: "1" },
+    concurrency: { type: "string", default: "1" },
+    tests: { type: "string" },
+    equivalent: { type: "string", default: "scripts/mutants/equivalent.json" },
+  },
+});
+
+const files = filesOf(root, positionals.length > 0 ? positionals : ["src/engine", "src/storage", "src/operations"]);
+const sampled = options.sample !== undefined;
+const mutate = sampled ? sampleLines(root, files, Number(options.sample), Number(options.seed)) : files;
+const results = await withPlantedFaults({ mutate, tests: options.tests, concurrency: Number(options.concurrency) });
+
+const survivors = survivorsOf(root, results);
+const equivalent = JSON.parse(readFileSync(path.join(root, options.equivalent), "utf8")) as Equivalent[];
+const unlisted = survivors.filter((survivor) => !listedAs(survivor, equivalent));
+// A sample says nothing of what it leaves out.
+const stale = sampled ? [] : staleAmong(equivalent, files, survivors);
+
+for (const survivor of unlisted) console.log(`${printed(survivor)}\n`);
+for (const { file, before } of stale) console.log(`listed as equivalent, but no survivor: ${file}: ${before}`);
+const listed = survivors.length - unlisted.length;
+console.log(
+  `${results.length} faults: ${unlisted.length} survived, ${listed} are equivalent, ${stale.length} listed in vain`,
+);
+if (results.length === 0) console.log("No faults could be planted: nothing has been tested.");
+process.exitCode = unlisted.length + stale.length > 0 || results.length === 0 ? 1 : 0;

@@ -1,0 +1,98 @@
+/**
+ * Windows of the calendar: days, weeks and months as the clocks of a place show them.
+ *
+ * A window's nominal start is a local time. The window starts at the first moment at which the clocks show that time or later:
+ * when they skip it, the moment they are put forward; when they show it twice, the first time. A nominal window of which no
+ * moment exists, such as 30 December 2011 in Samoa, has no number: the numbers of the others are consecutive, so going from one
+ * to the next always brings the tokens of one window. Clocks that are put back behind a window's start do not end the window.
+ */
+import { END_OF_TIME } from "../time.js";
+import { DAY_MS, firstDayOf } from "./civil.js";
+import { timeZoneOf } from "./timeZone.js";
+
+export type CalendarPeriod = "day" | "week" | "month";
+
+/**
+ * Windows of a calendar in a zone, numbered consecutively: window `n` starts at `startOf(n)` and ends where `n + 1` starts, so
+ * `startOf(windowAt(now)) <= now < startOf(windowAt(now) + 1)` for every `now` before the end of time.
+ */
+export interface Calendar {
+  /** The number of the window that a moment lies in. */
+  readonly windowAt: (now: number) => number;
+  /** The first millisecond of a window, cut off at the end of time. */
+  readonly startOf: (window: number) => number;
+}
+
+/**
+ * The windows of one calendar. `timeZone` is a zone of `isTimeZone`; `anchor` is a whole number within `anchorRange`: the day of
+ * the month on which a month begins (its last day, when it has fewer), the weekday on which a week begins, or the minutes after
+ * midnight at which a day begins. The default is the first of the month, Monday, midnight. The months of "Europe/Berlin" and
+ * anchor 31 begin on 31 January and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
+ *
+ * @throws RangeError when `Intl` does not know the zone.
+ */
+export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number | undefined): Calendar {
+  const { firstAt, dateLine } = timeZoneOf(timeZone);
+  const nominal = nominalWindows[period](anchor ?? anchorRange(period)[0]);
+  // All nominal windows that start where the zone crossed the date line start at one moment, and only the last has a duration.
+  const unnumbered = nominal.indexAt(dateLine.left - 1) + 1;
+  const missing = Math.max(0, nominal.indexAt(dateLine.reached) - unnumbered);
+  const startOf = (window: number) => firstAt(nominal.startOf(window < unnumbered ? window : window + missing));
+  return {
+    windowAt(now) {
+      const moment = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
+      // By the clocks of UTC it is this window or one beside it.
+      let window = nominal.indexAt(moment);
+      while (startOf(window) > moment) window--;
+      while (startOf(window + 1) <= moment) window++;
+      return window;
+    },
+    startOf: (window) => Math.min(END_OF_TIME, startOf(window)),
+  };
+}
+
+/** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
+export function anchorRange(period: CalendarPeriod): readonly [least: number, most: number] {
+  return ANCHORS[period];
+}
+
+const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31] } as const;
+
+/** Windows by the clocks alone: when one begins, as a local time, and the last that begins at or before a local time. */
+interface NominalWindows {
+  readonly startOf: (index: number) => number;
+  readonly indexAt: (local: number) => number;
+}
+
+const nominalWindows: Record<CalendarPeriod, (anchor: number) => NominalWindows> = {
+  day: (minutes) => daysFrom(minutes * 60_000, 1),
+  // The first of January 1970 was a Thursday, the fourth day of its week.
+  week: (weekday) => daysFrom((weekday - 4) * DAY_MS, 7),
+  month: months,
+};
+
+function daysFrom(start: number, days: number): NominalWindows {
+  return {
+    startOf: (index) => start + index * days * DAY_MS,
+    indexAt: (local) => Math.floor((local - start) / (days * DAY_MS)),
+  };
+}
+
+function months(anchor: number): NominalWindows {
+  const startOf = (month: number) => {
+    const first = firstDayOf(month);
+    return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
+  };
+  return {
+    startOf,
+    indexAt(local) {
+      // A month begins at most three days from where it would if all had the mean length.
+      let month = Math.floor(local / MEAN_MONTH_MS) + 1;
+      while (startOf(month) > local) month--;
+      return month;
+    },
+  };
+}
+
+/** The Gregorian calendar repeats after 400 years: 4800 months, 146,097 days. */
+const MEAN_MONTH_MS = (146_097 / 4800) * DAY_MS;

@@ -1,0 +1,108 @@
+/**
+ * The door for kinds of limits. Whatever depends on the kind is a function of one `Kind` object; nothing else asks which kind a
+ * limit is. A new kind is a file here, a line in the registry (index.ts), a validator, and an arbitrary in test/laws.
+ */
+import type { RateLimitConfig } from "../../validators.js";
+import type { Fields } from "../fields.js";
+import type { Levels } from "../sharding/levels.js";
+
+/**
+ * What a bucket holds: `value` units at the moment `ts` (ms since the epoch). Negative while units are owed. Time before `ts`
+ * never counts again.
+ */
+export interface State {
+  readonly value: number;
+  readonly ts: number;
+  /** What was taken and when, oldest first, for a kind that remembers it. */
+  readonly recent?: readonly Entry[];
+}
+
+/** Units that were taken at a moment, or are promised for it. */
+export interface Entry {
+  readonly at: number;
+  readonly units: number;
+}
+
+/** A parsed config with a name: every field is present, checked, and in units. */
+export interface Limit {
+  readonly name: string;
+  readonly kind: Kind;
+  /** What the limit was parsed from, with defaults filled in and without `shards`. */
+  readonly config: RateLimitConfig;
+  readonly unitsPerToken: number;
+  /** The most units that a bucket holds. */
+  readonly capacity: number;
+  /** The most units that may be owed to reservations. */
+  readonly maxReserved: number;
+  /** How far a bucket may be split. */
+  readonly levels: Levels;
+}
+
+/** What a config says whatever its kind, checked; for `Kind.parse`. */
+export interface Terms<Config = RateLimitConfig> {
+  readonly name: string;
+  readonly config: Config;
+}
+
+/** The moment at which a reservation has its units, the state that holds it, and what is then owed after now. */
+export interface Reservation {
+  readonly at: number;
+  readonly state: State;
+  readonly owed: number;
+}
+
+/** Which part of a limit a shard is: the `index`-th of `count` equal ones. */
+export interface Share {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */
+export interface Kind<L extends Limit = Limit> {
+  readonly name: RateLimitConfig["kind"];
+  readonly fields: Fields;
+  /** @throws when fields that are each valid do not fit together. */
+  parse(terms: Terms): L;
+  /** The limit as it applies to one key. */
+  forKey(limit: L, key: string | undefined): L;
+  /** The config of a snapshot: with what forKey has chosen. */
+  shownConfig(limit: L): RateLimitConfig;
+  /** A shard's part of the limit. The parts of all shards add up to the limit. */
+  shareOf(limit: L, share: Share): L;
+  /** Units that arrive per ms, on average. */
+  unitsPerMs(limit: L): number;
+  /** The most units that one request can ever get. */
+  most(limit: L, reserve: boolean): number;
+
+  /** The state as it stands at `now`. A clock that steps back changes nothing: before `ts` it stands as it did then. */
+  advance(limit: L, state: State, now: number): State;
+  /** The first ms, from `ts` on, at which the state holds `units` (at most the capacity). */
+  whenHolding(limit: L, state: State, units: number): number;
+  /** When the bucket is full again; for a fixed window, the start of the next window. */
+  whenReset(limit: L, state: State, now: number): number;
+  /** Takes units now, below zero if need be. */
+  take(limit: L, advanced: State, units: number): State;
+  /** Promises units for the first moment at which the bucket can pay for them. */
+  reserve(limit: L, advanced: State, units: number): Reservation;
+  /** The first ms at which a reservation of `units` would owe no more than `maxReserved`. */
+  whenReservable(limit: L, state: State, units: number): number;
+  /** The units owed after now. */
+  owed(advanced: State): number;
+  /** Gives units back, never above capacity; `at` is the moment that they were promised for, if they were. */
+  giveBack(limit: L, advanced: State, units: number, at?: number): State;
+  /** Splits a state that owes nothing between two shares. */
+  split(left: L, right: L, advanced: State): readonly [State, State];
+  /** The states of several shards, all advanced to the same moment, as one. */
+  join(limit: L, advanced: readonly State[]): State;
+}
+
+/** A bucket without a row: it was never used, or it was full again and swept. */
+export function fullState(limit: Limit): State {
+  return { value: limit.capacity, ts: 0 };
+}
+
+/** A bucket from which everything has just been taken. */
+export function emptyState(limit: Limit, now: number): State {
+  const { kind, capacity } = limit;
+  return kind.take(limit, kind.advance(limit, fullState(limit), now), capacity);
+}

@@ -1,0 +1,19 @@
+/** Cutting quantities into the shares of shards. */
+import type { Share } from "./kind.js";
+
+/**
+ * A share of a quantity: whole tokens, as even as they go, so that no shard holds a fraction that it could never spend; what is
+ * left below a whole token is the last share's. Two neighbouring shares add up to the one that they were cut from.
+ */
+export function shareOfUnits(units: number, unitsPerToken: number, { index, count }: Share): number {
+  const tokens = Math.floor(units / unitsPerToken);
+  const whole = Math.floor((tokens * (index + 1)) / count) - Math.floor((tokens * index) / count);
+  const fraction = index === count - 1 ? units - tokens * unitsPerToken : 0;
+  return whole * unitsPerToken + fraction;
+}
+
+/** The left half of units that are not negative: half of the whole tokens, as far as both sides can hold theirs. */
+export function leftHalf(units: number, unitsPerToken: number, left: number, right: number): number {
+  const half = Math.floor(units / unitsPerToken / 2) * unitsPerToken;
+  return Math.min(left, Math.max(half, units - right));
+}

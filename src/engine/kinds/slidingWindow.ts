@@ -1,0 +1,151 @@
+/**
+ * Sliding window: in any `period`, wherever it begins, at most `rate` tokens start. It remembers what was taken and when, exactly up
+ * to 64 moments a row; beyond that, neighbours are joined at the later moment, which waits longer and never lets more through.
+ */
+import type { SlidingWindowConfig } from "../../validators.js";
+import { numberField, required } from "../fields.js";
+import { levelsOf } from "../sharding/levels.js";
+import { END_OF_TIME } from "../time.js";
+import type { Entry, Kind, Limit, State } from "./kind.js";
+import { compact, insert, merge, removeBackwards, sum } from "./log.js";
+import { leftHalf, shareOfUnits } from "./shares.js";
+import { countIn, MAX_PERIOD_MS, rateField, reservingFields, stepsPerDay } from "./terms.js";
+
+interface SlidingWindowLimit extends Limit {
+  readonly period: number;
+}
+
+/**
+ * What was taken and when. A state of another kind only says what is missing and when that was last true: it counts as taken
+ * then, and a debt as promised for the windows after it.
+ */
+function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent }: State): readonly Entry[] {
+  if (recent) return recent;
+  const entries: Entry[] = [];
+  let missing = capacity - value;
+  for (let at = ts; missing > 0; at += period) {
+    const isLast = entries.length === MAX_WINDOWS_OF_DEBT;
+    const units = isLast ? missing : Math.min(missing, capacity);
+    entries.push({ at: Math.min(END_OF_TIME, at), units });
+    missing -= units;
+  }
+  return entries;
+}
+
+/** A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through. */
+const MAX_WINDOWS_OF_DEBT = 31;
+
+function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[], ts: number): State {
+  return { value: capacity - sum(recent), ts, recent: compact(recent, ts) };
+}
+
+function take(limit: SlidingWindowLimit, state: State, units: number): State {
+  const { ts } = state;
+  return withEntries(limit, insert(entriesOf(limit, state), { at: ts, units }), ts);
+}
+
+/** The first ms at which so many of the entries' units have left the window. */
+function whenLeft({ period }: SlidingWindowLimit, entries: readonly Entry[], units: number): number | undefined {
+  let left = 0;
+  for (const entry of entries) {
+    if (left >= units) break;
+    left += entry.units;
+    if (left >= units) return Math.min(END_OF_TIME, entry.at + period);
+  }
+  return undefined;
+}
+
+function whenHolding(limit: SlidingWindowLimit, state: State, units: number): number {
+  const entries = entriesOf(limit, state);
+  const over = sum(entries) + units - limit.capacity;
+  return Math.max(state.ts, whenLeft(limit, entries, over) ?? state.ts);
+}
+
+function owed({ recent = [], ts }: State): number {
+  return sum(recent.filter(({ at }) => at > ts));
+}
+
+export const slidingWindow: Kind<SlidingWindowLimit> = {
+  name: "sliding window",
+  fields: {
+    kind: { permitted: '"sliding window"', holds: () => true },
+    rate: rateField,
+    period: required(numberField({ above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" })),
+    ...reservingFields,
+  },
+  parse({ name, config }) {
+    const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
+    const counted = countIn(name, {
+      rate,
+      per: 1,
+      stepsPerDay: stepsPerDay(period),
+      capacity: rate,
+      maxReserved,
+    });
+    const levels = levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate });
+    return { name, kind: slidingWindow, config, ...counted, period, levels };
+  },
+  forKey: (limit) => limit,
+  shownConfig: ({ config }) => config,
+  shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
+  unitsPerMs: ({ capacity, period }) => capacity / period,
+  most: ({ capacity }) => capacity,
+
+  advance(limit, state, now) {
+    const ts = Math.max(state.ts, now);
+    const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+    return { value: limit.capacity - sum(entries), ts, recent: entries };
+  },
+  whenHolding,
+  whenReset: (limit, state, now) => Math.max(now, whenHolding(limit, state, limit.capacity)),
+  take,
+  /** In order: never before what is promised already. */
+  reserve(limit, advanced, units) {
+    const entries = entriesOf(limit, advanced);
+    const last = entries.at(-1)?.at ?? advanced.ts;
+    const at = Math.max(advanced.ts, last, whenHolding(limit, advanced, units));
+    const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
+    return { at, state, owed: owed(advanced) + (at > advanced.ts ? units : 0) };
+  },
+  whenReservable(limit, state, units) {
+    const atOnce = whenHolding(limit, state, units);
+    const entries = entriesOf(limit, state);
+    const isWithin = (moment: number) => {
+      const promised = sum(entries.filter(({ at }) => at > moment));
+      return promised + units <= limit.maxReserved;
+    };
+    const moments = [state.ts, ...entries.map(({ at }) => at)].filter((at) => at >= state.ts);
+    return Math.min(atOnce, moments.find(isWithin) ?? atOnce);
+  },
+  owed,
+  giveBack(limit, advanced, units, at) {
+    const { ts } = advanced;
+    return withEntries(limit, removeBackwards(entriesOf(limit, advanced), units, at ?? ts, at !== undefined), ts);
+  },
+  split(left, right, { value, ts, recent = [] }) {
+    const whole = left.capacity + right.capacity;
+    const taken = whole - value;
+    // What the left half still holds decides what it has taken; each entry is then cut in that proportion.
+    const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+    const { unitsPerToken } = left;
+    let before = 0;
+    let given = 0;
+    const ofLeft: Entry[] = [];
+    const ofRight: Entry[] = [];
+    for (const { at, units } of recent) {
+      before += units;
+      const isLast = before === taken;
+      const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
+      const upTo = isLast ? takenLeft : Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
+      const own = Math.min(units, upTo - given);
+      given += own;
+      if (own > 0) ofLeft.push({ at, units: own });
+      if (units > own) ofRight.push({ at, units: units - own });
+    }
+    return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
+  },
+  join(limit, states) {
+    const ts = Math.max(...states.map((state) => state.ts));
+    return withEntries(limit, merge(states.map(({ recent = [] }) => recent)), ts);
+  },
+};

@@ -1,0 +1,59 @@
+/** The fields that limits of several kinds have, and the units that they are counted in. */
+import { type Field, type Fields, numberField, required } from "../fields.js";
+import { misuseError } from "../misuse.js";
+import { shardsField } from "../sharding/levels.js";
+import { chooseGrain, floorUnits, type Grain, MAX_TOKENS, MAX_UNITS } from "../units.js";
+
+/** Milliseconds: 31,000 years. */
+export const MAX_PERIOD_MS = 1e15;
+
+const DAY_MS = 86_400_000;
+
+/** Debts of so many full buckets fit, or of a day of the rate, whichever is more. */
+const DEBT_BUCKETS = 1000;
+
+/** What a rate may lose to rounding: nobody can tell one part in 10^9. */
+const RATE_ERROR = 1e-9;
+
+const tokens = numberField({ atLeast: 0, atMost: MAX_TOKENS });
+export const rateField: Field = required(numberField({ above: 0, atMost: MAX_TOKENS }));
+export const reservingFields: Fields = { maxReserved: tokens, shards: shardsField };
+export const savingFields: Fields = { capacity: tokens, ...reservingFields };
+
+/** A rate, per ms or per window, and what is saved and owed. */
+interface Quantities {
+  readonly rate: number;
+  /** What the rate is per, in steps of time: ms, or 1 for a window. */
+  readonly per: number;
+  readonly stepsPerDay: number;
+  readonly capacity: number;
+  readonly maxReserved: number | undefined;
+}
+
+/** @throws when the rate cannot be counted beside so large quantities. */
+export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
+  const { rate, per, stepsPerDay, capacity, maxReserved } = quantities;
+  const grain = chooseGrain(rate, per, {
+    exact: Math.max(capacity, maxReserved ?? 0),
+    debt: Math.max(1, DEBT_BUCKETS * capacity, (rate / per) * stepsPerDay),
+  });
+  const { unitsPerToken } = grain;
+  // A window brings whole units.
+  const refill = per === 1 ? Math.floor(grain.refill) : grain.refill;
+  if (refill / unitsPerToken < (rate / per) * (1 - RATE_ERROR)) {
+    throw misuseError(
+      name,
+      `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
+    );
+  }
+  return {
+    unitsPerToken,
+    refill,
+    capacity: floorUnits(capacity, unitsPerToken),
+    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
+  };
+}
+
+export function stepsPerDay(stepMs: number): number {
+  return DAY_MS / stepMs;
+}

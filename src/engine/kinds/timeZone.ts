@@ -1,0 +1,99 @@
+/**
+ * Time zones: what `Intl` knows about the clocks of a place. A local time is what the clocks show, in milliseconds, as if it
+ * were UTC. Before 1970 a zone keeps the offset that it had when 1970 began: no limit counts there.
+ */
+import { END_OF_TIME, firstMoment } from "../time.js";
+import { DAY_MS, firstDayOf } from "./civil.js";
+
+interface TimeZone {
+  /** The first moment at which the clocks show `local` or later; the day after, if they never show it. */
+  readonly firstAt: (local: number) => number;
+  /**
+   * The local times at which the zone left one side of the date line and came out on the other: what is between them never was.
+   * Both are the same in a zone that stayed on its side.
+   */
+  readonly dateLine: { readonly left: number; readonly reached: number };
+}
+
+/** Whether `Intl` knows the zone by an IANA name, such as "Europe/Berlin", "Etc/GMT+5" or "UTC". */
+export function isTimeZone(timeZone: unknown): timeZone is string {
+  // Some runtimes also take offsets, and the abbreviations of ICU: "IST" is three zones, and ICU's is not everybody's.
+  if (typeof timeZone !== "string" || !/^[a-z]/i.test(timeZone) || /^systemv\//i.test(timeZone)) return false;
+  if (timeZone.length === 3 && !IANA_ABBREVIATIONS.has(timeZone.toUpperCase())) return false;
+  try {
+    timeZoneOf(timeZone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The names of three letters in the IANA time zone database. */
+const IANA_ABBREVIATIONS = new Set("CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET".split(" "));
+
+/** @throws RangeError when `Intl` does not know the name. */
+export const timeZoneOf: (name: string) => TimeZone = remembering((name) => {
+  const offsetAt = offsets(name);
+  const firstAt = remembering((local: number) => {
+    // No zone is a day away from UTC, and no two changes of one zone's clocks since 1970 are less than six days apart.
+    const before = offsetAt(local - DAY_MS);
+    const after = offsetAt(local + DAY_MS);
+    if (offsetAt(local - before) === before) return local - before;
+    // The change is over by then, or `local` is skipped and the change is the next one.
+    return firstSecond(local - after, (moment) => offsetAt(moment) === after);
+  });
+  return { firstAt, dateLine: dateLineOf(offsetAt) };
+});
+
+/** Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day. */
+function dateLineOf(offsetAt: (moment: number) => number): TimeZone["dateLine"] {
+  const crossed = (moment: number) => offsetAt(moment) - offsetAt(0) > DAY_MS / 2;
+  const crossing = crossed(END_OF_TIME) ? firstSecond(0, crossed) : 0;
+  return { left: crossing + offsetAt(crossing - 1000), reached: crossing + offsetAt(crossing) };
+}
+
+/** Clocks change on whole seconds. */
+function firstSecond(from: number, holds: (moment: number) => boolean): number {
+  return 1000 * firstMoment(from / 1000, (second) => holds(1000 * second));
+}
+
+/** How far the clocks of a zone are ahead of UTC at a whole second, in milliseconds. */
+function offsets(timeZone: string): (moment: number) => number {
+  const clock = new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    calendar: "gregory",
+    numberingSystem: "latn",
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  });
+  return (moment) => {
+    const second = Math.min(END_OF_TIME, Math.max(0, moment));
+    // "3/31/2024, 03:00:00". `formatToParts` says the same in three times the time.
+    const [month, day, year, hours, minutes, seconds] = clock.format(second).split(/\D+/).map(Number) as ClockFace;
+    const days = firstDayOf(12 * (year - 1970) + month - 1) + day - 1;
+    return days * DAY_MS + ((hours * 60 + minutes) * 60 + seconds) * 1000 - second;
+  };
+}
+
+type ClockFace = [month: number, day: number, year: number, hours: number, minutes: number, seconds: number];
+
+/** The same pure function, which remembers its results; all are forgotten when there are many, so that memory stays bounded. */
+function remembering<Argument, Result>(compute: (argument: Argument) => Result): (argument: Argument) => Result {
+  const results = new Map<Argument, Result>();
+  return (argument) => {
+    const known = results.get(argument);
+    if (known !== undefined) return known;
+    const result = compute(argument);
+    if (results.size >= MOST_REMEMBERED) results.clear();
+    results.set(argument, result);
+    return result;
+  };
+}
+
+/** More than there are zones, and than the days of two years. */
+const MOST_REMEMBERED = 1000;

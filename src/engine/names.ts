@@ -1,0 +1,34 @@
+/** Names of limits and keys of buckets: strings that every database takes, short enough that no number of rows is too long. */
+import { fieldError, show } from "./misuse.js";
+
+/** In UTF-16 code units. With 512 rows to a batch, keys of one batch stay below a megabyte. */
+export const MAX_NAME = 128;
+export const MAX_KEY = 256;
+
+/** @throws when `name` is not a well-formed string of 1 to 128 UTF-16 units. */
+export function checkName(name: unknown): void {
+  if (typeof name === "string" && name !== "" && name.length <= MAX_NAME && isWellFormed(name)) return;
+  throw new Error(
+    `A rate limit's name must be a well-formed string of 1 to ${MAX_NAME} characters (UTF-16 units), got ${described(name)}.`,
+  );
+}
+
+/** @throws when `key` is present and not a well-formed string of 1 to 256 UTF-16 units. */
+export function checkKey(name: string, key: unknown): void {
+  if (key === undefined) return;
+  if (typeof key !== "string" || key === "") throw fieldError(name, "key", "a non-empty string", key);
+  if (key.length > MAX_KEY) {
+    const permitted = `at most ${MAX_KEY} characters (UTF-16 units) long; await hashKey(key) makes one of 64`;
+    throw fieldError(name, "key", permitted, described(key));
+  }
+  if (!isWellFormed(key)) throw fieldError(name, "key", "well-formed, without an unpaired surrogate", key);
+}
+
+function described(value: unknown): string {
+  return typeof value === "string" && value.length > 40 ? `${value.length} characters: ${show(value.slice(0, 40))}` : show(value);
+}
+
+/** No unpaired surrogate: the database refuses one. (String.prototype.isWellFormed is younger than Node 20's types.) */
+function isWellFormed(text: string): boolean {
+  return !/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
+}

@@ -1,0 +1,63 @@
+/** How far the bucket of a limit may be split: from what the config says of `shards`, and from the limit itself. */
+import { type Field, plain } from "../fields.js";
+import { MAX_LEVEL, POINTS } from "./interval.js";
+
+/** `shards` of a config: at most so many rows, bounds on their number, or "auto". */
+export type Shards = number | "auto" | { atLeast?: number | undefined; atMost?: number | undefined };
+
+/** Depths of splitting: a bucket on level n has up to 2^n rows. */
+export interface Levels {
+  /** No row is split beyond this. 0 for a bucket that is always one row. */
+  readonly most: number;
+  /** Rows are split down to this at every write, and not folded above it. */
+  readonly least: number;
+  /** Whether the number of rows is the limit's own choice. */
+  readonly isAuto: boolean;
+}
+
+/** With fewer tokens than this a shard would turn away calls while its neighbours are full. */
+const TOKENS_PER_SHARD = 2;
+/**
+ * Rows for each call a second: a call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each call a second
+ * one call in twenty meets another.
+ */
+const SHARDS_PER_CALL_A_SECOND = 0.3;
+/** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
+const SHARDS_PER_SAVED_TOKEN = 0.1;
+
+const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= POINTS;
+
+export const shardsField: Field = {
+  permitted: `a whole number from 1 to ${plain(POINTS)}, "auto", or { atLeast, atMost } of such numbers`,
+  holds: (value) => value === "auto" || isCount(value) || isRange(value),
+};
+
+function isRange(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { atLeast = 1, atMost = POINTS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
+  return (
+    Object.keys(others).length === 0 && isCount(atLeast) && isCount(atMost) && (atLeast as number) <= (atMost as number)
+  );
+}
+
+/** What the levels depend on: tokens that a shard must get some of, arrivals a second, and what can be saved up. */
+interface Size {
+  readonly shards: Shards | undefined;
+  readonly most: number;
+  readonly perSecond: number;
+  readonly capacity: number;
+}
+
+export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
+  const possible = Math.min(MAX_LEVEL, Math.floor(Math.log2(Math.max(1, tokens / TOKENS_PER_SHARD))));
+  const useful = Math.max(1, SHARDS_PER_CALL_A_SECOND * perSecond, SHARDS_PER_SAVED_TOKEN * capacity);
+  const own = Math.ceil(Math.log2(useful));
+  if (shards === "auto") return { most: Math.min(possible, own), least: 0, isAuto: true };
+  if (typeof shards === "number") {
+    return { most: Math.min(possible, Math.floor(Math.log2(shards))), least: 0, isAuto: false };
+  }
+  const { atLeast = 1, atMost = POINTS } = shards;
+  const least = Math.min(possible, Math.ceil(Math.log2(atLeast)));
+  const most = Math.min(possible, Math.max(least, Math.min(own, Math.floor(Math.log2(atMost)))));
+  return { most, least: Math.min(least, most), isAuto: false };
+}

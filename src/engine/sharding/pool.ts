@@ -1,0 +1,124 @@
+/** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
+import type { RateLimitStatus } from "../../validators.js";
+import { decide } from "../decide.js";
+import { type Demand, isFast, wholeTokens } from "../demand.js";
+import { emptyState, type Limit, type State } from "../kinds/kind.js";
+import { firstMoment } from "../time.js";
+import { WHOLE } from "./interval.js";
+import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
+
+/** The answer, the shards that change, and what takes their place; none when nothing changes. */
+export interface Outcome<S extends Shard = Shard> {
+  readonly status: RateLimitStatus;
+  readonly before: readonly S[];
+  readonly after: readonly Shard[];
+}
+
+/** A bucket that is slow to refill is laid anew with so many rows that each holds this many times the demand. */
+const ROOM = 4;
+
+export function decideOnAll<S extends Shard>(
+  limit: Limit,
+  shards: readonly S[],
+  now: number,
+  demand: Demand,
+): Outcome<S> {
+  const [only] = shards;
+  if (only && shards.length === 1) return decideOnOne(only, now, demand);
+  const { units, reserve } = demand;
+  const held = heldByAll(shards, now);
+  if (held >= units) {
+    const { before, after } = take(limit, shards, now, units, held);
+    return { status: { ok: true, ...outlookOf(limit, replaced(shards, before, after), now) }, before, after };
+  }
+  // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
+  const whole = fold(limit, WHOLE, shards, now);
+  const decision = decideOnOne(whole, now, demand);
+  const { status, after } = decision;
+  if (status.ok) return { status, before: after.length > 0 ? shards : [], after };
+  const retryAt = reserve ? status.retryAt : whenServed(limit, shards, now, units);
+  return { status: { ok: false, retryAt, ...outlookOf(limit, shards, now) }, before: [], after: [] };
+}
+
+function decideOnOne<S extends Shard>(shard: S, now: number, demand: Demand): Outcome<S> {
+  const { status, taken } = decide(shard.limit, shard.state, now, demand);
+  return taken ? { status, before: [shard], after: [{ ...shard, state: taken }] } : { status, before: [], after: [] };
+}
+
+/** Takes units that the shards hold: a slow bucket is folded as it runs out, a fast one gives from as few shards as it can. */
+function take<S extends Shard>(
+  limit: Limit,
+  shards: readonly S[],
+  now: number,
+  units: number,
+  held: number,
+): Pick<Outcome<S>, "before" | "after"> {
+  if (units === 0) return { before: [], after: [] };
+  const { most } = limit.levels;
+  const level = Math.min(most, Math.max(0, Math.floor(Math.log2((held - units) / (ROOM * units)))));
+  if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
+    const whole = fold(limit, WHOLE, shards, now);
+    const left = { ...whole, state: limit.kind.take(limit, whole.state, units) };
+    return { before: shards, after: splitTo(limit, left, level, now) };
+  }
+  const before: S[] = [];
+  const after: Shard[] = [];
+  let missing = units;
+  for (const shard of fullestFirst(shards, now)) {
+    if (missing === 0) break;
+    const current = advance(shard, now);
+    const share = Math.min(missing, current.state.value);
+    before.push(shard);
+    after.push({ ...current, state: current.limit.kind.take(current.limit, current.state, share) });
+    missing -= share;
+  }
+  return { before, after };
+}
+
+function fullestFirst<S extends Shard>(shards: readonly S[], now: number): S[] {
+  return shards
+    .map((shard) => ({ shard, held: heldBy(shard, now) }))
+    .sort((a, b) => b.held - a.held)
+    .map(({ shard }) => shard);
+}
+
+/** The shards that stay, and what takes the place of the others. */
+function replaced(shards: readonly Shard[], before: readonly Shard[], after: readonly Shard[]): Shard[] {
+  return [...shards.filter((shard) => !before.includes(shard)), ...after];
+}
+
+/** What a status says when every shard has been read. */
+export function outlookOf(
+  limit: Limit,
+  shards: readonly Shard[],
+  now: number,
+): { remaining: number; resetAt: number } {
+  return {
+    remaining: wholeTokens(limit, heldByAll(shards, now)),
+    resetAt: Math.max(now, ...shards.map((shard) => shard.limit.kind.whenReset(shard.limit, shard.state, now))),
+  };
+}
+
+/** The first moment at which the shards hold the units and the next call, which may read two of them only, finds them. */
+function whenServed(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
+  const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);
+  return limit.levels.most > 0 && isFast(limit, units) ? Math.max(exact, whenAnyServes(limit, shards, now, units)) : exact;
+}
+
+/**
+ * A moment by which any row that a call may come upon holds its demand, and by which any span of rows does that it may fold: those
+ * that were read as they are, the others even if they are empty now.
+ */
+export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
+  const smallest = { start: 0, level: limit.levels.most };
+  let span = smallest;
+  while (span.level > 0 && shareOf(limit, span).capacity < 2 * units) span = { start: 0, level: span.level - 1 };
+  const empty = (share: Limit): State => emptyState(share, now);
+  const share = shareOf(limit, span);
+  const others = [shardAt(limit, span, empty(share))];
+  return Math.max(
+    ...[...others, ...seen].map(({ limit: own, state }) =>
+      own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
+    ),
+  );
+}

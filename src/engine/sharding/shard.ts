@@ -1,0 +1,72 @@
+/** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
+import { fullState, type Limit, type State } from "../kinds/kind.js";
+import { around, halves, type Interval, WHOLE, width } from "./interval.js";
+
+export interface Shard {
+  readonly interval: Interval;
+  /** The interval's share of the limit. */
+  readonly limit: Limit;
+  readonly state: State;
+}
+
+/** The share of a limit that an interval has. */
+export function shareOf(limit: Limit, interval: Interval): Limit {
+  if (interval.level === 0) return limit;
+  return limit.kind.shareOf(limit, { index: interval.start / width(interval), count: 2 ** interval.level });
+}
+
+export function shardAt(limit: Limit, interval: Interval, state: State): Shard {
+  return { interval, limit: shareOf(limit, interval), state };
+}
+
+/** A bucket without rows. */
+export function fullShard(limit: Limit): Shard {
+  return { interval: WHOLE, limit, state: fullState(limit) };
+}
+
+export function advance(shard: Shard, now: number): Shard {
+  const { limit, state } = shard;
+  return { ...shard, state: limit.kind.advance(limit, state, now) };
+}
+
+/** The units that a shard holds at a moment. */
+export function heldBy({ limit, state }: Shard, now: number): number {
+  return limit.kind.advance(limit, state, now).value;
+}
+
+export function heldByAll(shards: readonly Shard[], now: number): number {
+  return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
+}
+
+/** The two halves of a shard that owes nothing. @param whole - the limit of the whole bucket. */
+export function split(whole: Limit, shard: Shard, now: number): [Shard, Shard] {
+  const [left, right] = halves(shard.interval).map((half) => shareOf(whole, half)) as [Limit, Limit];
+  const [ofLeft, ofRight] = shard.limit.kind.split(left, right, advance(shard, now).state);
+  const [first, second] = halves(shard.interval);
+  return [
+    { interval: first, limit: left, state: ofLeft },
+    { interval: second, limit: right, state: ofRight },
+  ];
+}
+
+/** Splits a shard evenly, down to a level. */
+export function splitTo(whole: Limit, shard: Shard, level: number, now: number): Shard[] {
+  if (shard.interval.level >= level) return [shard];
+  return split(whole, shard, now).flatMap((half) => splitTo(whole, half, level, now));
+}
+
+/** The shards that tile an interval, as one. */
+export function fold(whole: Limit, interval: Interval, shards: readonly Shard[], now: number): Shard {
+  const limit = shareOf(whole, interval);
+  const states = shards.map((shard) => advance(shard, now).state);
+  return { interval, limit, state: limit.kind.join(limit, states) };
+}
+
+/** The smallest interval around a shard, itself not included, whose share has a capacity of so many units; else the whole. */
+export function spanFor(whole: Limit, { interval }: Shard, units: number): Interval {
+  for (let level = interval.level - 1; level > 0; level--) {
+    const span = around(interval, level);
+    if (shareOf(whole, span).capacity >= units) return span;
+  }
+  return WHOLE;
+}

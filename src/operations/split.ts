@@ -1,0 +1,136 @@
+/**
+ * A bucket that may be split: which rows a call reads, until the answer is clear. One random row first, since each row read is one
+ * that other calls conflict on; the fuller of two when it is short (the power of two choices, asked lazily); all only then.
+ */
+import { decide, outlook } from "../engine/decide.js";
+import { isFast } from "../engine/demand.js";
+import type { Bucket, Request } from "../engine/request.js";
+import { around, isSame, POINTS, WHOLE } from "../engine/sharding/interval.js";
+import { areIdle, fateOf, isJustWritten } from "../engine/sharding/policy.js";
+import { whenAnyServes } from "../engine/sharding/pool.js";
+import { fold, heldBy, heldByAll, type Shard, spanFor, split } from "../engine/sharding/shard.js";
+import type { Reader } from "../storage/rows.js";
+import { loadAll, loadAt, loadWithin, save, type StoredShard } from "../storage/shards.js";
+import type { RateLimitStatus } from "../validators.js";
+import { type Answer, answerOnAll, type Call } from "./bucket.js";
+
+/** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
+const SPAN = 4;
+
+export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
+  const { limit, demand } = request;
+  const { now } = call;
+  const { units, reserve } = demand;
+  // A question that takes nothing is answered in full.
+  const first = units === 0 ? undefined : await loadAtRandom(ctx, request, call);
+  if (!first) return await answerAll(ctx, request, now);
+  if (first.interval.level === 0) return await answerOnWhole(ctx, request, first, call);
+  if (heldBy(first, now) >= units) return await taking(ctx, request, first, call);
+
+  const isLarge = 2 * units > first.limit.capacity;
+  const seen = isLarge ? await loadSpan(ctx, request, first) : await loadSecond(ctx, request, first, call);
+  const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
+  if (server) return await taking(ctx, request, server, call);
+  if (isLarge && heldByAll(seen, now) >= units) return takingTogether(request, first, seen, now);
+  if (!reserve && isFast(limit, units) && !isJustWritten(seen, now)) {
+    const retryAt = whenAnyServes(limit, seen, now, units);
+    return { status: { ok: false, retryAt }, untouched: () => ({ ok: true }), write: nothing };
+  }
+  return await answerAll(ctx, request, now);
+}
+
+async function nothing(): Promise<void> {
+  await Promise.resolve();
+}
+
+async function answerAll(ctx: Reader, request: Request, now: number): Promise<Answer> {
+  return answerOnAll(request, await loadAll(ctx, request), now);
+}
+
+/** The shard at a random point; undefined when the bucket was split under another config. */
+export async function loadAtRandom(ctx: Reader, bucket: Bucket, { random }: Call): Promise<StoredShard | undefined> {
+  return await loadAt(ctx, bucket, Math.floor(random() * POINTS));
+}
+
+/** The first row, and a second. */
+async function loadSecond(ctx: Reader, bucket: Bucket, first: StoredShard, call: Call): Promise<StoredShard[]> {
+  const second = await loadAtRandom(ctx, bucket, call);
+  return second && !isSame(second.interval, first.interval) ? [first, second] : [first];
+}
+
+/** The rows around the first that can together hold several such counts. */
+async function loadSpan(ctx: Reader, { limit, key, demand }: Request, first: StoredShard): Promise<StoredShard[]> {
+  const span = spanFor(limit, first, SPAN * demand.units);
+  return span.level === 0 ? await loadAll(ctx, { limit, key }) : await loadWithin(ctx, { limit, key }, span);
+}
+
+/** The bucket is one row, and may become two. */
+async function answerOnWhole(ctx: Reader, request: Request, shard: StoredShard, call: Call): Promise<Answer> {
+  const { limit, demand } = request;
+  const { now } = call;
+  const { status, taken } = decide(limit, shard.state, now, demand);
+  const untouched = (): RateLimitStatus => ({
+    ok: true,
+    ...outlook(limit, limit.kind.advance(limit, shard.state, now), now),
+  });
+  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand.units, call) : nothing;
+  return { status, untouched, write };
+}
+
+/** Takes all from one row. What the others hold is not known, so the status does not say what remains. */
+async function taking(ctx: Reader, request: Request, shard: StoredShard, call: Call): Promise<Answer> {
+  const { units } = request.demand;
+  const { kind } = shard.limit;
+  const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
+  const write = await settle(ctx, request, shard, { ...shard, state }, units, call);
+  return { status: { ok: true }, untouched: () => ({ ok: true }), write };
+}
+
+/** Takes from several rows, which become one: so that the next such count finds a row that can hold it. */
+function takingTogether(request: Request, first: StoredShard, span: readonly StoredShard[], now: number): Answer {
+  const { limit, demand } = request;
+  const interval = span.length > 1 ? enclosing(first, span) : first.interval;
+  const { limit: share, state } = fold(limit, interval, span, now);
+  const after = [{ interval, limit: share, state: share.kind.take(share, state, demand.units) }];
+  return {
+    status: { ok: true },
+    untouched: () => ({ ok: true }),
+    write: (ctx) => save(ctx, request, span, after),
+  };
+}
+
+function enclosing({ interval }: StoredShard, span: readonly StoredShard[]) {
+  for (let level = interval.level - 1; level > 0; level--) {
+    const outer = around(interval, level);
+    if (span.every((shard) => isSame(around(shard.interval, level), outer))) return outer;
+  }
+  return WHOLE;
+}
+
+/** What has to be written for a row's new state: it stays, is split, or becomes one with its neighbours. */
+export async function settle(
+  ctx: Reader,
+  bucket: Bucket,
+  before: StoredShard,
+  after: Shard,
+  units: number,
+  call: Call,
+): Promise<Answer["write"]> {
+  const { limit, key } = bucket;
+  const { now } = call;
+  const fate = fateOf(limit, before, after, { units, key, ...call });
+  switch (fate.kind) {
+    case "stay":
+      return (writer) => save(writer, bucket, [before], [after]);
+    case "split":
+      return (writer) => save(writer, bucket, [before], split(limit, after, now));
+    case "fold": {
+      const interval = around(before.interval, fate.level);
+      const all = interval.level === 0 ? await loadAll(ctx, bucket) : await loadWithin(ctx, bucket, interval);
+      const others = all.filter((shard) => !isSame(shard.interval, before.interval));
+      if (fate.mustBeIdle && !areIdle(others, now)) return (writer) => save(writer, bucket, [before], [after]);
+      const folded = fold(limit, interval, [...others, after], now);
+      return (writer) => save(writer, bucket, all, [folded]);
+    }
+  }
+}

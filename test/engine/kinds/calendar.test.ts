@@ -1,0 +1,180 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { anchorRange, calendarOf, type CalendarPeriod } from "../../../src/engine/kinds/calendar.js";
+import { isTimeZone } from "../../../src/engine/kinds/timeZone.js";
+import cases from "./calendarCases.json";
+import { startsOn, walk } from "./naiveCalendar.js";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const END_OF_TIME = 8.64e15;
+
+const periods = fc.constantFrom<CalendarPeriod>("day", "week", "month");
+const zones = fc.constantFrom("UTC", ...Intl.supportedValuesOf("timeZone"));
+/** Zones with changes at midnight, by less or more than an hour, with seconds, or across the date line. */
+const unusualZones = fc.constantFrom(
+  ...new Set(cases.map(({ timeZone }) => timeZone)),
+  ...["Asia/Tehran", "Asia/Amman", "Antarctica/Troll", "America/Asuncion", "America/Scoresbysund", "Africa/El_Aaiun"],
+);
+const anchorsOf = (period: CalendarPeriod) => {
+  const [min, max] = anchorRange(period);
+  return fc.oneof(fc.constantFrom(min, max), fc.integer({ min, max }));
+};
+const calendars = fc
+  .tuple(periods, fc.oneof(zones, unusualZones))
+  .chain(([period, zone]) => fc.tuple(fc.constant(period), fc.constant(zone), anchorsOf(period)));
+
+describe("windows of the calendar", () => {
+  // The instants: the IANA time zone database 2025b, read by Python's zoneinfo; see calendarCases.py.
+  it.each(cases)(
+    "start when they should: $period, $timeZone, $anchor: $about",
+    ({ period, timeZone, anchor, starts }) => {
+      const { windowAt, startOf } = calendarOf(period as CalendarPeriod, timeZone, anchor);
+      const moments = starts.map((start) => Date.parse(start));
+      const first = windowAt(moments[0] ?? NaN);
+      expect(moments.map((_, index) => new Date(startOf(first + index)))).toEqual(
+        moments.map((start) => new Date(start)),
+      );
+      expect(moments.map(windowAt)).toEqual(moments.map((_, index) => first + index));
+      expect(moments.map((start) => windowAt(start - 1))).toEqual(moments.map((_, index) => first + index - 1));
+    },
+  );
+
+  it.each([
+    { of: "any zone", zones, years: fc.integer({ min: 1970, max: 2060 }), numRuns: 20 },
+    { of: "unusual zones", zones: unusualZones, years: fc.integer({ min: 1970, max: 2025 }), numRuns: 30 },
+    {
+      of: "Samoa and Tokelau",
+      zones: fc.constantFrom("Pacific/Apia", "Pacific/Fakaofo"),
+      years: fc.constant(2011),
+      numRuns: 6,
+    },
+    {
+      of: "Kiribati",
+      zones: fc.constantFrom("Pacific/Kanton", "Pacific/Kiritimati"),
+      years: fc.constant(1994),
+      numRuns: 6,
+    },
+    { of: "Kwajalein", zones: fc.constant("Pacific/Kwajalein"), years: fc.constant(1993), numRuns: 2 },
+  ])("start where a walk through a year of $of finds that they start", ({ zones, years, numRuns }) => {
+    const anchors = fc.record({ day: anchorsOf("day"), week: anchorsOf("week"), month: anchorsOf("month") });
+    fc.assert(
+      fc.property(zones, years, anchors, (timeZone, year, anchors) => {
+        const steps = walk(timeZone, Math.max(0, Date.UTC(year, 0)), Date.UTC(year + 1, 0, 3));
+        for (const period of ["day", "week", "month"] as const) {
+          const { windowAt, startOf } = calendarOf(period, timeZone, anchors[period]);
+          const starts = startsOn(steps, period, anchors[period]);
+          const first = windowAt(starts[0] ?? NaN);
+          const numbers = starts.map((_, index) => first + index);
+          expect(numbers.map(startOf)).toEqual(starts);
+          expect(starts.map(windowAt)).toEqual(numbers);
+          expect(starts.map((start) => windowAt(start - 1))).toEqual(numbers.map((number) => number - 1));
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  it("hold every moment, have a start of their own, and follow one another", () => {
+    const ranges = [
+      { min: 0, max: Date.UTC(2100, 0) },
+      { min: -DAY, max: DAY },
+      { min: 0, max: END_OF_TIME - 1 },
+      { min: END_OF_TIME - 40 * DAY, max: END_OF_TIME - 1 },
+      { min: 40 * DAY - END_OF_TIME, max: 0 },
+    ];
+    const moments = fc.oneof(...ranges.map((range) => fc.integer(range)));
+    fc.assert(
+      fc.property(calendars, moments, ([period, timeZone, anchor], moment) => {
+        const { windowAt, startOf } = calendarOf(period, timeZone, anchor);
+        const window = windowAt(moment);
+        expect(startOf(window)).toBeLessThanOrEqual(moment);
+        expect(startOf(window + 1)).toBeGreaterThan(moment);
+        expect(windowAt(startOf(window))).toBe(window);
+        expect(windowAt(startOf(window) - 1)).toBe(window - 1);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it.each([
+    { timeZone: "Europe/Berlin", from: "2023-01-01T12:00+01:00", to: "2024-01-01T12:00+01:00", days: 365 },
+    { timeZone: "Europe/Berlin", from: "2024-01-01T12:00+01:00", to: "2025-01-01T12:00+01:00", days: 366 },
+    { timeZone: "Pacific/Apia", from: "2010-01-01T12:00-11:00", to: "2011-01-01T12:00-10:00", days: 365 },
+    { timeZone: "Pacific/Apia", from: "2011-01-01T12:00-10:00", to: "2012-01-01T12:00+14:00", days: 364 },
+    { timeZone: "Pacific/Apia", from: "2012-01-01T12:00+14:00", to: "2013-01-01T12:00+14:00", days: 366 },
+    { timeZone: "Pacific/Kwajalein", from: "1993-01-01T12:00-12:00", to: "1994-01-01T12:00+12:00", days: 364 },
+  ])("number $days days from $from to $to in $timeZone", ({ timeZone, from, to, days }) => {
+    const { windowAt } = calendarOf("day", timeZone, undefined);
+    expect(windowAt(Date.parse(to)) - windowAt(Date.parse(from))).toBe(days);
+  });
+
+  it("begin on the first of the month, on Monday, at midnight, unless an anchor says otherwise", () => {
+    const now = Date.parse("2024-07-18T12:00Z");
+    const startAt = (period: CalendarPeriod) => {
+      const { windowAt, startOf } = calendarOf(period, "UTC", undefined);
+      return new Date(startOf(windowAt(now))).toISOString();
+    };
+    expect(startAt("month")).toBe("2024-07-01T00:00:00.000Z");
+    expect(startAt("week")).toBe("2024-07-15T00:00:00.000Z");
+    expect(startAt("day")).toBe("2024-07-18T00:00:00.000Z");
+  });
+
+  it("go by the offset with which 1970 began, before 1970", () => {
+    // London kept summer time from 1968 to 1971; before that, its winters were on UTC.
+    const { windowAt, startOf } = calendarOf("day", "Europe/London", 0);
+    expect(new Date(startOf(windowAt(Date.parse("1965-01-15T12:00Z")))).toISOString()).toBe("1965-01-14T23:00:00.000Z");
+  });
+
+  it("are cut off at the end of time, and no moment makes them run on", () => {
+    const { windowAt, startOf } = calendarOf("month", "Asia/Tokyo", 1);
+    const last = windowAt(END_OF_TIME);
+    expect(startOf(last)).toBe(Date.UTC(275_760, 8, 1) - 9 * HOUR);
+    expect(startOf(last + 1)).toBe(END_OF_TIME);
+    expect(startOf(last + 1e9)).toBe(END_OF_TIME);
+    expect(windowAt(Infinity)).toBe(last);
+    expect(windowAt(-Infinity)).toBe(windowAt(-END_OF_TIME));
+  });
+
+  it("start where they started when more have been asked for than are remembered", () => {
+    const { startOf } = calendarOf("day", "America/New_York", 0);
+    const starts = () => Array.from({ length: 2500 }, (_, index) => startOf(18_000 + index));
+    const before = starts();
+    expect(starts()).toEqual(before);
+    // 18,000 days after the epoch is 14 April 2019; New York's midnight is 04:00 UTC then.
+    expect(before[0]).toBe(Date.parse("2019-04-14T04:00Z"));
+  });
+
+  it("refuse a zone that nobody knows", () => {
+    expect(() => calendarOf("day", "Mars/Olympus_Mons", 0)).toThrow(RangeError);
+  });
+});
+
+describe("a time zone", () => {
+  it("has an IANA name", () => {
+    const names = ["UTC", "GMT", "CET", "Etc/GMT+5", "Europe/Berlin", "Asia/Kolkata", "Asia/Calcutta", "US/Pacific"];
+    for (const name of [...names, "Japan", "EST5EDT", "America/Argentina/Buenos_Aires", "Africa/Monrovia"]) {
+      expect([name, isTimeZone(name)]).toEqual([name, true]);
+    }
+  });
+
+  it("is neither an offset, nor an abbreviation that means several zones, nor anything else", () => {
+    const names = [
+      "",
+      " ",
+      "+01:00",
+      "-05",
+      "IST",
+      "PST",
+      "BST",
+      "ist",
+      "SystemV/PST8",
+      "local",
+      "Europe/Berlin ",
+      "Mars/X",
+    ];
+    for (const name of [...names, "Europe", "Europe/", undefined, null, 1, {}, ["UTC"]]) {
+      expect([name, isTimeZone(name)]).toEqual([name, false]);
+    }
+  });
+});

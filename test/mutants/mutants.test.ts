@@ -1,0 +1,72 @@
+// @vitest-environment node
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { listedAs, staleAmong } from "../../scripts/mutants/equivalent.js";
+import { filesOf, sampleLines } from "../../scripts/mutants/files.js";
+import { root } from "../tidy/files.js";
+
+const PLANTED = "test/mutants/planted/larger.ts";
+
+describe("npm run mutants", () => {
+  let status: number | null;
+  let output: string;
+  beforeAll(() => {
+    const script = [path.join(root, "node_modules/tsx/dist/cli.mjs"), "scripts/mutants/main.ts"];
+    const where = [
+      "--tests",
+      "test/mutants/planted/*.tests.ts",
+      "--equivalent",
+      "test/mutants/planted/equivalent.json",
+    ];
+    ({ status, stdout: output } = spawnSync(process.execPath, [...script, PLANTED, ...where], {
+      cwd: root,
+      encoding: "utf8",
+    }));
+  }, 120_000);
+
+  it("reports a survivor by file and line, without and with the fault, and fails", () => {
+    expect(output).toContain(`${PLANTED}:7\n- return a < 10;\n+ return a <= 10;\n`);
+    expect(status).toBe(1);
+  });
+
+  it("reports neither faults that a test finds nor those that are listed as equivalent", () => {
+    expect(output).not.toContain("return a >= 10");
+    expect(output).not.toContain("a >= b");
+    expect(output).toMatch(/^\d+ faults: 1 survived, 1 are equivalent, 1 listed in vain$/m);
+  });
+
+  it("reports what is listed as equivalent and does not survive", () => {
+    expect(output).toContain(`listed as equivalent, but no survivor: ${PLANTED}: return a - b;`);
+  });
+});
+
+describe("the list of equivalent faults", () => {
+  const survivor = { file: "a.ts", line: 3, before: "a < b", after: "a <= b" };
+  const entry = { file: "a.ts", before: "a < b", after: "a <= b", reason: "They are never equal." };
+
+  it("takes an entry by its text, wherever the line is, and only with a reason", () => {
+    expect(listedAs({ ...survivor, line: 9 }, [entry])).toBe(entry);
+    expect(listedAs(survivor, [{ ...entry, reason: " " }])).toBeUndefined();
+    expect(listedAs({ ...survivor, after: "true" }, [entry])).toBeUndefined();
+    expect(listedAs({ ...survivor, file: "b.ts" }, [entry])).toBeUndefined();
+  });
+
+  it("finds no fault with entries of files that were not tested", () => {
+    expect(staleAmong([entry], ["b.ts"], [])).toEqual([]);
+    expect(staleAmong([entry], ["a.ts"], [])).toEqual([entry]);
+    expect(staleAmong([entry], ["a.ts"], [survivor])).toEqual([]);
+  });
+});
+
+describe("a sample", () => {
+  it("is lines of code, the same for the same seed", () => {
+    const all = sampleLines(root, [PLANTED], 100, 1);
+    expect([...all].sort()).toEqual([2, 3, 6, 7].map((line) => `${PLANTED}:${line}-${line}`));
+    const files = filesOf(root, ["src/engine"]);
+    const sample = sampleLines(root, files, 10, 7);
+    expect(sample).toHaveLength(10);
+    expect(sampleLines(root, files, 10, 7)).toEqual(sample);
+    expect(sampleLines(root, files, 10, 8)).not.toEqual(sample);
+  });
+});

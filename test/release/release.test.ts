@@ -1,0 +1,58 @@
+// @vitest-environment node
+import { describe, expect, it } from "vitest";
+import { notesOf, withRelease } from "../../scripts/release/changelog.js";
+import { tagErrors } from "../../scripts/release/tag.js";
+import { read } from "../tidy/files.js";
+
+const CHANGELOG = `# Changelog
+
+## [Unreleased]
+
+### Fixed
+
+- A fault.
+
+## [1.0.0] - 2026-01-02
+
+- First.
+`;
+
+describe("a release", () => {
+  it("moves the unreleased notes under its own heading and leaves the older ones", () => {
+    const released = withRelease(CHANGELOG, "1.1.0", "2026-03-04");
+    expect(released).toContain(
+      "## [Unreleased]\n\n## [1.1.0] - 2026-03-04\n\n### Fixed\n\n- A fault.\n\n## [1.0.0] - 2026-01-02",
+    );
+    expect(notesOf(released, "Unreleased")).toBe("");
+    expect(notesOf(released, "1.1.0")).toBe("### Fixed\n\n- A fault.");
+    expect(notesOf(released, "1.0.0")).toBe("- First.");
+  });
+
+  it("is refused without notes, and for a version that has been released", () => {
+    const released = withRelease(CHANGELOG, "1.1.0", "2026-03-04");
+    expect(() => withRelease(released, "1.2.0", "2026-03-05")).toThrow("nothing under");
+    expect(() => withRelease(CHANGELOG, "1.0.0", "2026-03-04")).toThrow("a section for 1.0.0 already");
+  });
+
+  it("finds the unreleased notes of the changelog as it is", () => {
+    expect(notesOf(read("CHANGELOG.md"), "Unreleased")).toBeDefined();
+  });
+});
+
+describe("a tag", () => {
+  const manifest = { version: "1.0.0", repository: "github:someone/something" };
+
+  it("can be published when it names the version, its notes and the repository", () => {
+    expect(tagErrors("v1.0.0", manifest, CHANGELOG)).toEqual([]);
+  });
+
+  it.each([
+    ["another version", "v1.0.1", manifest, "The tag is v1.0.1"],
+    ["a version without notes", "v2.0.0", { ...manifest, version: "2.0.0" }, "no notes for 2.0.0"],
+    ["no repository", "v1.0.0", { version: "1.0.0" }, 'no "repository"'],
+  ])("cannot with %s", (_, tag, wrong, error) => {
+    const errors = tagErrors(tag, wrong, CHANGELOG);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(error);
+  });
+});
