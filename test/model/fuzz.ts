@@ -145,11 +145,11 @@ function callsOf(intent: Intent, limit: ExactLimit, jobs: readonly Job[]): Call[
       return [{ act: intent.act, key, count: countOf(limit, portion, reserve), reserve }];
     }
     case "all": {
-      // What sort of promise several requests to one log get together is not said, so there they are of one sort.
-      const reserve = limit.kind === "sliding window" ? intent.of[0]?.reserve : undefined;
+      // One bucket cannot be asked both to consume and to reserve in the same call.
+      const reserve = intent.of[0]?.reserve ?? false;
       const requests = intent.of.map((each) => {
-        const count = countOf(limit, each.portion, reserve ?? each.reserve, intent.of.length);
-        return { key: each.key, count, reserve: reserve ?? each.reserve };
+        const count = countOf(limit, each.portion, reserve, intent.of.length);
+        return { key: each.key, count, reserve };
       });
       return [{ act: "all", requests }];
     }

@@ -110,22 +110,16 @@ function afterCancel(exact: Exact, { handle, key, count }: Job, reply: Reply, { 
   return isNothing ? [written, { ...exact, canceled }] : [written];
 }
 
-/** Requests to one bucket add up: what is wanted now must be there, and all of it together may wait. */
+/** Requests to one bucket add up. */
 function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllStatus, setting: Setting): Exact[] {
   const { limit, now } = setting;
   let granted = exact;
-  const expected = requests.map(({ key, reserve }) => {
+  const expected = requests.map(({ key }) => {
     const state = bucketOf(exact, key);
-    const same = requests.filter((request) => request.key === key);
-    const impatient = same.filter((request) => !request.reserve);
-    const atOnce = ask(limit, state, now, together(impatient));
-    const whole = ask(limit, state, now, together(same), promiseTo(all, requests, key));
-    granted = withBucket(granted, key, whole.after);
-    if (reserve || impatient.length === same.length) return { state, answer: whole.answer };
-    // What has its tokens now does not wait for what others reserve.
-    const { ok, remaining, resetAt } = whole.answer;
-    const answer = ok ? { ok, remaining, resetAt } : whole.answer;
-    return { state, answer: atOnce.answer.ok ? answer : atOnce.answer };
+    const wanted = together(requests.filter((request) => request.key === key));
+    const { answer, after } = ask(limit, state, now, wanted, promiseTo(all, requests, key));
+    granted = withBucket(granted, key, after);
+    return { state, answer };
   });
   const isGranted = expected.every(({ answer }) => answer.ok);
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];

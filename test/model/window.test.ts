@@ -110,12 +110,16 @@ describe.each(placeNames)("in the %s", (place) => {
       async (sliding: SlidingWindow, refilling: TokenBucket, before, backwards) => {
         const stage = lightStage(place);
         const [from, to] = backwards ? [sliding, refilling] : [refilling, sliding];
-        let now = T0;
+        let [now, written] = [T0, T0];
         for (const { waitMs, count } of before) {
           now += waitMs;
           vi.setSystemTime(now);
-          await stage.mutation((ctx) => stage.limits(from, undefined).rateLimit(ctx, { ...NAME, count }));
+          const take = { ...NAME, count };
+          const { ok } = await stage.mutation((ctx) => stage.limits(from, undefined).rateLimit(ctx, take));
+          if (ok) written = now;
         }
+        // From the last write on, time passes as the new kind has it.
+        vi.setSystemTime(written);
         const left = async (limit: SlidingWindow | TokenBucket) =>
           (await stage.mutation((ctx) => stage.limits(limit, undefined).checkRateLimit(ctx, { ...NAME, count: 0 })))
             .remaining;

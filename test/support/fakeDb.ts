@@ -140,6 +140,9 @@ export class FakeDb {
       first: () => read((found) => found[0] ?? null),
       take: (most: number) => read((found) => found.slice(0, most)),
       collect: () => read((found) => found),
+      async *[Symbol.asyncIterator]() {
+        for (const doc of await read((found) => found)) yield doc;
+      },
       unique: () =>
         read((found) => {
           if (found.length > 1) throw new Error("unique() found more than one row");
