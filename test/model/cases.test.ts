@@ -132,6 +132,17 @@ describe.each(stages)("$title", ({ open }) => {
     expect(granted).toBeGreaterThan(900);
   });
 
+  it("a late job that is cancelled gives no room in a sliding window that its moment has left", async () => {
+    const [stage, limit] = [open(), { kind: "sliding window", rate: 1, period: 1000 } as const];
+    const job = await scheduleOne(stage, limit);
+    vi.setSystemTime(T0 + 5000);
+    const limits = stage.limits(limit, undefined);
+    const take = () => stage.mutation((ctx) => limits.rateLimit(ctx, NAME));
+    expect(await take()).toMatchObject({ ok: true });
+    expect(await stage.mutation((ctx) => limits.cancelRateLimited(ctx, job.handle))).toEqual({ canceled: true });
+    expect(await take()).toMatchObject({ ok: false, retryAt: T0 + 6000 });
+  });
+
   it.each(cases())("$title", async ({ scenario }) => {
     const played = await play(open(), scenario);
     expect(played).toBeGreaterThan(0);
