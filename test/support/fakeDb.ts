@@ -225,7 +225,7 @@ class Queue {
         try {
           resolve(work());
         } catch (error) {
-          reject(error as Error);
+          reject(error instanceof Error ? error : new Error(String(error)));
         }
       };
       this.#waiting.push({ isWrite, run });

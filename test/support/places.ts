@@ -11,12 +11,12 @@ import {
 } from "convex/server";
 import { convexTest } from "convex-test";
 import {
-  type ComponentHome,
+  type InComponent,
   defineRateLimits,
   type RateLimitDefinitions,
   type RateLimits,
   rateLimitTables,
-  type TablesHome,
+  type InTables,
 } from "convex-rate-limits";
 import installed from "convex-rate-limits/test";
 import type { ComponentApi } from "../../convex/_generated/component.js";
@@ -36,7 +36,7 @@ export const placeNames = ["tables", "component"] as const;
 export type PlaceName = (typeof placeNames)[number];
 
 /** Limits in either place, usable with a context that fits both. */
-export type AnyRateLimits = RateLimits<RateLimitDefinitions, TablesHome & ComponentHome>;
+export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent>;
 
 /** A row as it is stored. Two readings of the rows are equal when nothing was written in between. */
 export interface StoredRow {
@@ -88,7 +88,7 @@ export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow &
 export async function insertRows(place: PlaceName, t: Backend, rows: readonly StoredRow[]): Promise<void> {
   await t.mutation(async (ctx) => {
     for (const row of rows) {
-      if (place === "tables") await ctx.db.insert("rateLimits", row as never);
+      if (place === "tables") await ctx.db.insert("rateLimits", row);
       else await ctx.runMutation(rowsInComponent.insert, { row });
     }
   });
