@@ -83,7 +83,7 @@ describe.each(stages)("$title", ({ open }) => {
     );
     expect(results).toContainEqual({ canceled: true });
     expect(results).toContainEqual({ canceled: false, state: "canceled" });
-    expect(await remaining(stage, limit)).toBe((before ?? NaN) + 1);
+    expect(await remaining(stage, limit)).toBe((before) + 1);
   });
 
   it("a call that throws takes no other's turn away", async () => {
@@ -130,6 +130,17 @@ describe.each(stages)("$title", ({ open }) => {
     }
     expect(granted).toBeLessThanOrEqual(1000);
     expect(granted).toBeGreaterThan(900);
+  });
+
+  it("a late job that is cancelled gives no room in a sliding window that its moment has left", async () => {
+    const [stage, limit] = [open(), { kind: "sliding window", rate: 1, period: 1000 } as const];
+    const job = await scheduleOne(stage, limit);
+    vi.setSystemTime(T0 + 5000);
+    const limits = stage.limits(limit, undefined);
+    const take = () => stage.mutation((ctx) => limits.rateLimit(ctx, NAME));
+    expect(await take()).toMatchObject({ ok: true });
+    expect(await stage.mutation((ctx) => limits.cancelRateLimited(ctx, job.handle))).toEqual({ canceled: true });
+    expect(await take()).toMatchObject({ ok: false, retryAt: T0 + 6000 });
   });
 
   it.each(cases())("$title", async ({ scenario }) => {

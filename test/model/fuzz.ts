@@ -39,7 +39,7 @@ export async function play(stage: Stage, { plans, shards, inOrder, random, steps
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length]);
     const before = await foresee(stage, limits(0), calls, now);
     const replies = await stage.mutation((ctx) => Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now))));
-    const answered = calls.map((call, i) => ({ call, reply: replies[i]! }));
+    const answered = calls.map((call, i) => ({ call, reply: replies[i] ?? lost(call) }));
     const next = someOrder(states, answered, setting);
     if (next.length === 0) {
       const problem = { at, plan: limit, shards, now, answered: answered.map(plain), exact: states.map(plain) };
@@ -56,9 +56,14 @@ export async function play(stage: Stage, { plans, shards, inOrder, random, steps
     }
     played += calls.length;
   }
-  const last = plans[plan]!;
+  const last = plans[plan];
+  if (!last) throw new Error("no plan");
   await fillsUp(stage, stage.limits(last, shards.at(-1)), last, now + QUIET_MS);
   return played;
+}
+
+function lost({ act }: Call): Reply {
+  return { is: "error", message: `no reply to ${act}` };
 }
 
 /** After a long quiet time every bucket is full: all of it can be taken at once, and then nothing more. */
@@ -91,12 +96,12 @@ async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly
 }
 
 function agree(before: { check: Reply; get: Reply } | undefined, answered: readonly Answered[], now: number): void {
-  const reply = answered[0]?.reply;
-  if (!before || !reply) return;
+  const [first] = answered;
+  if (!before || !first) return;
+  const { call, reply } = first;
   const { check, get } = before;
   if (check.is !== "status" || get.is !== "snapshot") throw new Error(`no status: ${JSON.stringify(before)}`);
   expect(get.status).toEqual(check.status);
-  const { call } = answered[0]!;
   if (reply.is !== "status" || call.act !== "take") return;
   // A check reads everything: it knows of every token that a call can find.
   if (reply.status.ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
@@ -140,11 +145,11 @@ function callsOf(intent: Intent, limit: ExactLimit, jobs: readonly Job[]): Call[
       return [{ act: intent.act, key, count: countOf(limit, portion, reserve), reserve }];
     }
     case "all": {
-      // What sort of promise several requests to one log get together is not said, so there they are of one sort.
-      const reserve = limit.kind === "sliding window" ? intent.of[0]?.reserve : undefined;
+      // One bucket cannot be asked both to consume and to reserve in the same call.
+      const reserve = intent.of[0]?.reserve ?? false;
       const requests = intent.of.map((each) => {
-        const count = countOf(limit, each.portion, reserve ?? each.reserve, intent.of.length);
-        return { key: each.key, count, reserve: reserve ?? each.reserve };
+        const count = countOf(limit, each.portion, reserve, intent.of.length);
+        return { key: each.key, count, reserve };
       });
       return [{ act: "all", requests }];
     }

@@ -8,6 +8,8 @@
  * Readings, where the law leaves a choice:
  * - A refund to a full bucket, or one that finds nothing to take back, may be a write or none.
  * - A sweep may delete what has been full for a minute, and need not.
+ * - A job that was scheduled by a clock behind the last write has its entry at that write; whoever cancels it knows only the
+ *   clock's moment. Its tokens may come back, or be lost until they leave.
  * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
@@ -20,8 +22,10 @@ import { least, rational, toNumber } from "./rational.js";
 export interface Exact {
   readonly buckets: ReadonlyMap<string, State>;
   readonly canceled: ReadonlySet<string>;
+  /** The moments of the jobs that were scheduled by a clock behind the last write. */
+  readonly moved: ReadonlyMap<string, number>;
 }
-export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set() };
+export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map() };
 
 export interface Setting {
   readonly limit: ExactLimit;
@@ -83,7 +87,10 @@ function afterSchedule(exact: Exact, call: Call & { act: "adjust" | "schedule" }
   if (runAt === undefined || !answer.ok) return [];
   const promised = answer.retryAt ?? now;
   const isRight = isExactly(state, setting) ? runAt === promised : runAt >= promised;
-  return isRight ? [withBucket(exact, call.key, after)] : [];
+  if (!isRight || reply.is !== "scheduled") return [];
+  const written = withBucket(exact, call.key, after);
+  const isBehind = state !== undefined && runAt < state.ts;
+  return [isBehind ? { ...written, moved: new Map(exact.moved).set(reply.job.id, state.ts) } : written];
 }
 
 function afterAdjust(exact: Exact, call: Call & { act: "adjust" | "schedule" }, reply: Reply, setting: Setting) {
@@ -102,30 +109,27 @@ function afterCancel(exact: Exact, { handle, key, count }: Job, reply: Reply, { 
   if (!isPending) return [exact];
   const canceled = new Set(exact.canceled).add(handle.id);
   const state = bucketOf(exact, key);
-  const after = cancel(limit, state, now, count, handle.runAt);
+  const moment = exact.moved.get(handle.id);
+  const after = cancel(limit, state, now, count, moment ?? handle.runAt);
   const written = { ...withBucket(exact, key, after), canceled };
   const isNothing =
     isFull(limit, state, Math.max(now, state?.ts ?? now)) ||
-    (state !== undefined && "entries" in state && !state.entries.some(({ at }) => at === handle.runAt));
+    (state !== undefined &&
+      "entries" in state &&
+      (moment !== undefined || !state.entries.some(({ at }) => at === handle.runAt)));
   return isNothing ? [written, { ...exact, canceled }] : [written];
 }
 
-/** Requests to one bucket add up: what is wanted now must be there, and all of it together may wait. */
+/** Requests to one bucket add up. */
 function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllStatus, setting: Setting): Exact[] {
   const { limit, now } = setting;
   let granted = exact;
-  const expected = requests.map(({ key, reserve }) => {
+  const expected = requests.map(({ key }) => {
     const state = bucketOf(exact, key);
-    const same = requests.filter((request) => request.key === key);
-    const impatient = same.filter((request) => !request.reserve);
-    const atOnce = ask(limit, state, now, together(impatient));
-    const whole = ask(limit, state, now, together(same), promiseTo(all, requests, key));
-    granted = withBucket(granted, key, whole.after);
-    if (reserve || impatient.length === same.length) return { state, answer: whole.answer };
-    // What has its tokens now does not wait for what others reserve.
-    const { ok, remaining, resetAt } = whole.answer;
-    const answer = ok ? { ok, remaining, resetAt } : whole.answer;
-    return { state, answer: atOnce.answer.ok ? answer : atOnce.answer };
+    const wanted = together(requests.filter((request) => request.key === key));
+    const { answer, after } = ask(limit, state, now, wanted, promiseTo(all, requests, key));
+    granted = withBucket(granted, key, after);
+    return { state, answer };
   });
   const isGranted = expected.every(({ answer }) => answer.ok);
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];

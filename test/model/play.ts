@@ -164,7 +164,7 @@ async function withPhase(
   if (config.kind === "token bucket" || config.start !== undefined) return config;
   const snapshot = await transaction((ctx) => limits.getRateLimit(ctx, bucket));
   if (snapshot.config.kind !== "fixed window") throw new Error(`the kind became ${snapshot.config.kind}`);
-  return { ...config, start: snapshot.config.start };
+  return { ...config, start: (snapshot.config as { start?: number }).start };
 }
 
 /** `expect(...).toEqual` on every answer would take most of the run, so it judges only those that look different. */

@@ -99,7 +99,7 @@ export function countOf(limit: ExactLimit, portion: Portion, reserve: boolean, w
   const wanted = "tokens" in portion ? portion.tokens : portion.share * (size + more);
   const count = Math.floor(Math.min(wanted, most) * 1000) / 1000;
   // Whether no tokens at all may be reserved behind others is nobody's question.
-  return reserve && limit.kind === "sliding window" && count === 0 ? Math.min(1, size / ways) : count;
+  return reserve && count === 0 ? Math.min(1, size / ways) : count;
 }
 
 const key: fc.Arbitrary<string | undefined> = fc.constantFrom(undefined, "alice", "alice", "bob");

@@ -11,7 +11,7 @@ export interface Answered {
 export function someOrder(states: readonly Exact[], answered: readonly Answered[], setting: Setting): Exact[] {
   // For each set of calls that have been made (a bit each), the states that they can have led to.
   let reached = new Map<number, readonly Exact[]>([[0, states]]);
-  for (let made = 0; made < answered.length; made++) {
+  while (!reached.has((1 << answered.length) - 1) && reached.size > 0) {
     const next = new Map<number, Exact[]>();
     for (const [set, exacts] of reached) {
       for (const [i, { call, reply }] of answered.entries()) {

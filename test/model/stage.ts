@@ -40,9 +40,7 @@ function definedOnce(
 export function lightStage(place: PlaceName): Stage {
   const db = new FakeDb();
   const define = (limits: RateLimitDefinitions): Limits =>
-    (place === "tables"
-      ? defineRateLimits(limits)
-      : defineRateLimits(limits, { component: fakeComponent as never }));
+    place === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component: fakeComponent as never });
   return {
     limits: (limit, shards) => definedOnce(define, `light ${place}`, limit, shards),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),

@@ -124,7 +124,7 @@ export class Twin {
     return {
       kind,
       rate: this.#read(rate),
-      period: this.#read(period),
+      period: this.#read(period as number),
       capacity: this.#read(capacity),
       lowest: maxReserved === undefined ? undefined : minus(ZERO, this.#read(maxReserved)),
       start: BigInt(start),

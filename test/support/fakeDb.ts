@@ -113,7 +113,10 @@ export class FakeDb {
       patch: (_table: string, id: string, fields: Partial<Doc>) =>
         queue.add(true, () => this.#set(id, { ...this.#existing(id), ...fields })),
       replace: (_table: string, id: string, fields: Doc) => queue.add(true, () => this.#set(id, fields)),
-      delete: (...path: string[]) => queue.add(true, () => { this.#remove(path.at(-1) ?? ""); }),
+      delete: (...path: string[]) =>
+        queue.add(true, () => {
+          this.#remove(path.at(-1) ?? "");
+        }),
       system: {
         get: (...path: string[]) =>
           queue.add(false, () => {
@@ -137,6 +140,9 @@ export class FakeDb {
       first: () => read((found) => found[0] ?? null),
       take: (most: number) => read((found) => found.slice(0, most)),
       collect: () => read((found) => found),
+      async *[Symbol.asyncIterator]() {
+        for (const doc of await read((found) => found)) yield doc;
+      },
       unique: () =>
         read((found) => {
           if (found.length > 1) throw new Error("unique() found more than one row");
@@ -153,7 +159,8 @@ export class FakeDb {
 
   #set(id: string, fields: Omit<Doc, "_id">): string {
     const before = this.#docs.get(id);
-    const present = Object.entries({ ...fields, _id: id }).filter(([, value]) => value !== undefined);
+    const given: [string, unknown][] = Object.entries({ ...fields, _id: id });
+    const present = given.filter(([, value]) => value !== undefined);
     const doc = Object.freeze(Object.fromEntries(present)) as unknown as Doc;
     if (before) this.#unfile(before);
     this.#file(doc);
@@ -218,7 +225,7 @@ class Queue {
         try {
           resolve(work());
         } catch (error) {
-          reject(error);
+          reject(error instanceof Error ? error : new Error(String(error)));
         }
       };
       this.#waiting.push({ isWrite, run });
@@ -229,7 +236,7 @@ class Queue {
   async #drain(): Promise<void> {
     this.#isDraining = true;
     while (this.#waiting.length > 0) {
-      for (let turn = 0; turn < IDLE_TURNS; turn++) await undefined;
+      for (let turn = 0; turn < IDLE_TURNS; turn++) await Promise.resolve();
       const reads = this.#waiting.filter(({ isWrite }) => !isWrite);
       const batch = reads.length > 0 ? reads : this.#waiting.slice(0, 1);
       this.#waiting = this.#waiting.filter((operation) => !batch.includes(operation));

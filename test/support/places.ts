@@ -88,7 +88,7 @@ export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow &
 export async function insertRows(place: PlaceName, t: Backend, rows: readonly StoredRow[]): Promise<void> {
   await t.mutation(async (ctx) => {
     for (const row of rows) {
-      if (place === "tables") await ctx.db.insert("rateLimits", row as never);
+      if (place === "tables") await ctx.db.insert("rateLimits", row);
       else await ctx.runMutation(rowsInComponent.insert, { row });
     }
   });

@@ -6,7 +6,8 @@
  * - A write forgets what has left the window, under the limit that it is made with. So a period that is made longer afterwards
  *   does not bring it back.
  * - A plain call counts promised entries as if they were taken now.
- * - A reservation's moment is never before that of the latest entry, even where the sum would allow it.
+ * - A reservation that a plain call could replace starts now. One that has to wait starts at the first moment from the latest
+ *   entry on at which the cap is kept.
  * - A refund takes away from the latest entries that have started, as far as they go; the rest of it is lost.
  * - A cancelled job's tokens are taken away from the entry of its own moment.
  */
@@ -65,10 +66,11 @@ export function takenAt({ period }: SlidingWindow, log: Log, now: number): Ratio
 
 /** The first moment, in the order of promises, at which the cap is kept; undefined when too much is promised already. */
 function promisedMoment(limit: SlidingWindow, log: Log, now: number, count: number): number | undefined {
+  if (fits(limit, log, now, count)) return now;
   const latest = Math.max(now, ...(log?.entries.map(({ at }) => at) ?? []));
   const keepsCap = (moment: number) => fits(limit, log, moment, count);
   const moment = keepsCap(latest) ? latest : firstMoment(limit, log, latest, keepsCap);
-  if (moment === now || limit.maxReserved === undefined) return moment;
+  if (limit.maxReserved === undefined) return moment;
   const promised = plus(sum(log?.entries.filter(({ at }) => at > now) ?? []), rational(count));
   return isLess(rational(limit.maxReserved), promised) ? undefined : moment;
 }

@@ -1,0 +1,132 @@
+/**
+ * The sliding window's law by brute force: in any `period` ms, wherever they begin, at most `rate` tokens start. Nothing here
+ * knows how a log works: the starts are written down, and every interval is counted.
+ */
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { placeNames } from "../support/places.js";
+import type { SlidingWindow, TokenBucket } from "./exact/config.js";
+import { T0 } from "./fuzz.js";
+import { useFuzzedClock } from "./operations.js";
+import { jobs, lightStage, type Shards } from "./stage.js";
+
+useFuzzedClock();
+
+const NAME = { name: "limit" };
+const seed = process.env["FUZZ_SEED"] === undefined ? {} : { seed: Number(process.env["FUZZ_SEED"]) };
+
+interface Start {
+  readonly at: number;
+  readonly count: number;
+}
+
+/** The most tokens that start within `period` ms; an interval that begins between two starts holds no more. */
+function most(starts: readonly Start[], period: number): number {
+  const within = starts.map(({ at: from }) =>
+    starts.filter(({ at }) => at >= from && at < from + period).reduce((sum, { count }) => sum + count, 0),
+  );
+  return Math.max(0, ...within);
+}
+
+const window = fc.record({
+  kind: fc.constant("sliding window" as const),
+  rate: fc.constantFrom(4, 10, 64, 500),
+  period: fc.constantFrom(50, 1000, 60_000),
+  maxReserved: fc.constantFrom(undefined, 0, 5, 100),
+});
+const act = fc.record({
+  waitMs: fc.oneof(fc.constant(0), fc.nat(20), fc.nat(400), fc.constant(61_000)),
+  do: fc.constantFrom("take", "take", "reserve", "schedule", "cancel", "sweep"),
+  share: fc.constantFrom(0, 0, 0, 0.1, 0.3, 1),
+  times: fc.integer({ min: 1, max: 5 }),
+  shards: fc.nat(10),
+});
+const settings = fc.constantFrom<readonly Shards[]>([undefined], [16], ["auto"], [1, 2, 7, 64, 256, "auto"]);
+
+describe.each(placeNames)("in the %s", (place) => {
+  it("in no interval does a sliding window start more than its rate, on any number of rows", async () => {
+    const seen = { reserved: 0, canceled: 0, denied: 0 };
+    const property = fc.asyncProperty(
+      window,
+      settings,
+      fc.array(act, { minLength: 5, maxLength: 60, size: "max" }),
+      async (limit: SlidingWindow, shards, acts) => {
+        const stage = lightStage(place);
+        const waiting: { job: never; start: Start }[] = [];
+        const starts: Start[] = [];
+        let now = T0;
+        for (const each of acts) {
+          now += each.waitMs;
+          vi.setSystemTime(now);
+          const limits = stage.limits(limit, shards[each.shards % shards.length]);
+          const count = Math.max(1, Math.floor(each.share * limit.rate));
+          await stage.mutation(async (ctx) => {
+            const one = async () => {
+              if (each.do === "sweep") await limits.sweepRateLimits(ctx, { next: jobs.sweep });
+              else if (each.do === "cancel") {
+                const last = waiting.pop();
+                if (!last || last.start.at <= now) return;
+                const { canceled } = await limits.cancelRateLimited(ctx, last.job);
+                if (canceled) starts.splice(starts.indexOf(last.start), 1);
+                if (canceled) seen.canceled++;
+              } else if (each.do === "schedule") {
+                const result = await limits.scheduleRateLimited(ctx, { ...NAME, count }, jobs.run);
+                if (!result.ok) return;
+                const start = { at: result.runAt, count };
+                starts.push(start);
+                waiting.push({ job: result.job as never, start });
+              } else {
+                const status = await limits.rateLimit(ctx, { ...NAME, count, reserve: each.do === "reserve" });
+                if (status.ok) starts.push({ at: status.retryAt ?? now, count });
+                else seen.denied++;
+                if (status.ok && status.retryAt !== undefined) seen.reserved++;
+              }
+            };
+            await Promise.all(Array.from({ length: each.times }, one));
+          });
+        }
+        expect(most(starts, limit.period)).toBeLessThanOrEqual(limit.rate);
+      },
+    );
+    await fc.assert(property, { numRuns: 150, ...seed });
+    // The property is about something.
+    for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(20);
+  });
+
+  it("a change between a token bucket and a sliding window leaves no more to take than there was", async () => {
+    const bucket = fc.record({
+      kind: fc.constant("token bucket" as const),
+      rate: fc.constantFrom(5, 10),
+      period: fc.constantFrom(1000, 60_000),
+      capacity: fc.constantFrom(5, 10, 20),
+      maxReserved: fc.constantFrom(0, 10),
+    });
+    const takes = fc.array(fc.record({ waitMs: fc.nat(900), count: fc.integer({ min: 1, max: 4 }) }), { maxLength: 8 });
+    const property = fc.asyncProperty(
+      window,
+      bucket,
+      takes,
+      fc.boolean(),
+      async (sliding: SlidingWindow, refilling: TokenBucket, before, backwards) => {
+        const stage = lightStage(place);
+        const [from, to] = backwards ? [sliding, refilling] : [refilling, sliding];
+        let [now, written] = [T0, T0];
+        for (const { waitMs, count } of before) {
+          now += waitMs;
+          vi.setSystemTime(now);
+          const take = { ...NAME, count };
+          const { ok } = await stage.mutation((ctx) => stage.limits(from, undefined).rateLimit(ctx, take));
+          if (ok) written = now;
+        }
+        // From the last write on, time passes as the new kind has it.
+        vi.setSystemTime(written);
+        const left = async (limit: SlidingWindow | TokenBucket) =>
+          (await stage.mutation((ctx) => stage.limits(limit, undefined).checkRateLimit(ctx, { ...NAME, count: 0 })))
+            .remaining;
+        if (before.length === 0) return;
+        expect(await left(to)).toBeLessThanOrEqual(await left(from));
+      },
+    );
+    await fc.assert(property, { numRuns: 200, ...seed });
+  });
+});
