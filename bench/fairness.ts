@@ -5,9 +5,8 @@
  */
 import { decide } from "../src/engine/decide.js";
 import { parseDemand } from "../src/engine/demand.js";
-import { ROOT } from "../src/engine/sharding/heap.js";
+import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { fullPart } from "../src/engine/sharding/reshard.js";
 
 export const FAIRNESS = {
   /** Tokens a second, the burst, and so the largest request that can be served at once. */
@@ -47,7 +46,7 @@ function waitOf(way: "retrying" | "reserving", seed: number): number {
   const { rate, capacity, smallPerSecond, jitterMs, arrivesAtMs, patienceMs } = FAIRNESS;
   const limit = parseLimit("shared", { kind: "token bucket", rate, period: 1000, capacity });
   const random = seeded(seed);
-  let part = fullPart(limit, ROOT);
+  let state = fullState(limit);
   const asks: Ask[] = [{ at: arrivesAtMs, since: arrivesAtMs, count: capacity }];
   const arrive = (after: number) => {
     const at = after - (Math.log(1 - random()) * 1000) / smallPerSecond;
@@ -62,8 +61,8 @@ function waitOf(way: "retrying" | "reserving", seed: number): number {
     if (!isLarge && ask.at === ask.since) arrive(ask.at);
     const now = Math.ceil(ask.at);
     const demand = parseDemand(limit, { count: ask.count, reserve: isLarge && way === "reserving" });
-    const { status, taken } = decide(limit, [part], now, demand);
-    part = taken[0] ?? part;
+    const { status, taken } = decide(limit, state, now, demand);
+    state = taken ?? state;
     if (!status.ok) asks.push({ ...ask, at: status.retryAt + random() * jitterMs });
     else if (isLarge) return (status.retryAt ?? now) - ask.since;
   }

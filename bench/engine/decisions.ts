@@ -1,8 +1,7 @@
 /** The pure decision: state and request in, answer and state out, no database. */
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
-import { fullBucket } from "../../src/engine/kinds/bucket.js";
 import { decide } from "../../src/engine/decide.js";
-import { ROOT } from "../../src/engine/sharding/heap.js";
+import { fullState } from "../../src/engine/kinds/kind.js";
 import { parseDemand } from "../../src/engine/demand.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { projectRateLimit } from "../../src/index.js";
@@ -46,12 +45,12 @@ function racersOf(kind: (typeof KINDS)[number]): Racer[] {
     {
       name: "ours decide",
       run: (count) => {
-        let bucket = fullBucket(limit);
+        let state = fullState(limit);
         let admitted = 0;
         for (let i = 0; i < count; i++) {
-          const { status, taken } = decide(limit, [{ node: ROOT, limit, bucket }], NOW + i * STEP_MS, demand);
+          const { status, taken } = decide(limit, state, NOW + i * STEP_MS, demand);
           if (status.ok) admitted++;
-          bucket = taken[0]?.bucket ?? bucket;
+          state = taken ?? state;
         }
         return admitted;
       },

@@ -17,7 +17,14 @@ import type {
   TokenBucketConfig,
 } from "../validators.js";
 import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
-import { checkArgs, DEMAND_FIELDS, type Definitions, parseDefinitions, THROWS_FIELDS } from "./definitions.js";
+import {
+  checkArgs,
+  COUNT_FIELDS,
+  DEMAND_FIELDS,
+  type Definitions,
+  parseDefinitions,
+  THROWS_FIELDS,
+} from "./definitions.js";
 import { denialError } from "./errors.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import { inComponent, type InComponent, inTables, type InTables, type Place } from "./places.js";
@@ -94,9 +101,16 @@ function limitsIn<Contexts extends InTables | InComponent>(
   { limits, lookUp }: Definitions,
   { errorKeys = false }: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
-  /** Throws the denial of a request, if it is to be thrown. */
-  const denialOf = ({ limit, key }: Request, retryAt: number) =>
-    denialError({ name: limit.name, key: errorKeys ? key : undefined }, retryAt);
+  const throwDenial = ({ limit, key }: Request, status: RateLimitStatus) => {
+    if (!status.ok) throw denialError({ name: limit.name, key: errorKeys ? key : undefined }, status.retryAt);
+  };
+  /** Of several denials the one that takes longest is thrown: it is the one to wait for. */
+  const throwLongest = (requests: readonly Request[], all: RateLimitAllStatus) => {
+    requests.forEach((request, i) => {
+      const status = all.statuses[i];
+      if (status && status.retryAt === all.retryAt) throwDenial(request, status);
+    });
+  };
   const parse = (args: AnyDemandArgs & ThrowsArg, call: string): Request =>
     requestTo(lookUp(args, call, CALL_FIELDS), args);
   const parseAll = (list: readonly AnyDemandArgs[], options: ThrowsArg, call: string) => {
@@ -112,29 +126,31 @@ function limitsIn<Contexts extends InTables | InComponent>(
     rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
       const request = parse(args, "rateLimit");
       const status = await place.consume(ctx, request);
-      if (args.throws && !status.ok) throw denialOf(request, status.retryAt);
+      if (args.throws) throwDenial(request, status);
       return exact(status);
     },
     checkRateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
       const request = parse(args, "checkRateLimit");
       const status = await place.check(ctx, request);
-      if (args.throws && !status.ok) throw denialOf(request, status.retryAt);
+      if (args.throws) throwDenial(request, status);
       return exact(status);
     },
     rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
       const bundled = parseAll(list, options, "rateLimitAll");
       const all = await place.consumeAll(ctx, bundled);
-      if (options.throws && !all.ok) throw denialOf(longest(bundled.requests, all), all.retryAt);
+      if (options.throws) throwLongest(bundled.requests, all);
       return exact(all);
     },
     checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
       const bundled = parseAll(list, options, "checkRateLimitAll");
       const all = await place.checkAll(ctx, bundled);
-      if (options.throws && !all.ok) throw denialOf(longest(bundled.requests, all), all.retryAt);
+      if (options.throws) throwLongest(bundled.requests, all);
       return exact(all);
     },
     adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) =>
-      exact(await place.adjust(ctx, adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELD), { count: args.count }))),
+      exact(
+        await place.adjust(ctx, adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count })),
+      ),
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
       const { limit, key } = lookUp(args, "resetRateLimit");
       return await place.reset(ctx, { name: limit.name, key });
@@ -197,11 +213,4 @@ function exact(status: RateLimitStatus | RateLimitAllStatus): never {
   return status as never;
 }
 
-const COUNT_FIELD: Fields = { count: DEMAND_FIELDS["count"]! };
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, ...THROWS_FIELDS };
-
-/** Of several denials the one that takes longest is thrown: it is the one to wait for. */
-function longest(requests: readonly Request[], { statuses, retryAt }: RateLimitAllStatus): Request {
-  const place = statuses.findIndex((status) => !status.ok && status.retryAt === retryAt);
-  return requests[place]!;
-}

@@ -46,7 +46,8 @@ const NO_FIELDS: Fields = {};
 /** What these may be is checked where they are used. */
 const ANYTHING: Field = { permitted: "anything", holds: () => true };
 const BUCKET_FIELDS: Fields = { name: ANYTHING, key: ANYTHING, config: ANYTHING };
-export const DEMAND_FIELDS: Fields = { count: ANYTHING, reserve: ANYTHING };
+export const COUNT_FIELDS: Fields = { count: ANYTHING };
+export const DEMAND_FIELDS: Fields = { ...COUNT_FIELDS, reserve: ANYTHING };
 export const THROWS_FIELDS: Fields = { throws: booleanField };
 
 export function checkArgs(args: unknown, call: string): void {

@@ -4,9 +4,13 @@ import { misuseError } from "./misuse.js";
 import type { Limit } from "./kinds/kind.js";
 import { type Bucket, type Request, requestTo } from "./request.js";
 
-/** One request to each bucket, and of each request of the call, which of those it is part of. */
+/** The requests of a call. */
 export interface Bundle {
   readonly requests: readonly Request[];
+  /**
+   * One request to each bucket, those of fast limits last: they are read in this order, side by side, and a fast limit's rows are the
+   * likeliest to be written meanwhile.
+   */
   readonly summed: readonly Request[];
   /** Of the n-th request, the place in `summed`. */
   readonly partOf: readonly number[];
@@ -14,18 +18,24 @@ export interface Bundle {
 
 /** @throws when a bucket could never serve all that is asked of it, or is asked in two ways. */
 export function bundle(requests: readonly Request[]): Bundle {
-  const places = new Map<string, number>();
-  const byBucket: [Request, ...Request[]][] = [];
-  const partOf = requests.map((request) => {
-    const id = JSON.stringify([request.limit.name, request.key]);
-    const place = places.get(id) ?? byBucket.length;
-    places.set(id, place);
-    const same = byBucket[place];
+  const byBucket = new Map<string, [Request, ...Request[]]>();
+  for (const request of requests) {
+    const same = byBucket.get(idOf(request));
     if (same) same.push(request);
-    else byBucket.push([request]);
-    return place;
-  });
-  return { requests, summed: byBucket.map(sum), partOf };
+    else byBucket.set(idOf(request), [request]);
+  }
+  const summed = [...byBucket.values()].map(sum).sort((a, b) => pace(a) - pace(b));
+  const places = new Map(summed.map((request, place) => [idOf(request), place]));
+  return { requests, summed, partOf: requests.map((request) => places.get(idOf(request)) ?? 0) };
+}
+
+function idOf({ limit, key }: Bucket): string {
+  return JSON.stringify([limit.name, key]);
+}
+
+/** Tokens that arrive per ms. */
+function pace({ limit }: Bucket): number {
+  return limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
 }
 
 function sum([first, ...others]: readonly [Request, ...Request[]]): Request {

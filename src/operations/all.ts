@@ -9,7 +9,7 @@ import { type Answer, answer, answerOnAll, type Call } from "./bucket.js";
 /** Takes what all the requests ask for, or nothing. */
 export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
-  const answers = await sideBySide(bundle.summed, (request) => answer(ctx, request, call));
+  const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
   const status = combine(bundle, answers);
   if (status.ok) {
     for (const { write } of answers) await write(ctx);
@@ -21,28 +21,12 @@ export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimit
 export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAllStatus> {
   const now = Date.now();
   const ask = async (request: Request) => answerOnAll(request, await loadAll(ctx, request), now);
-  return combine(bundle, await sideBySide(bundle.summed, ask));
-}
-
-/** Reads go out at the same time, those of the fastest limit last: its rows are the likeliest to be written meanwhile. */
-async function sideBySide(
-  requests: readonly Request[],
-  ask: (request: Request) => Promise<Answer>,
-): Promise<readonly Answer[]> {
-  const pace = ({ limit }: Request) => limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
-  const order = [...requests.keys()].sort((a, b) => pace(requests[a]!) - pace(requests[b]!));
-  const answers = new Array<Answer>(requests.length);
-  await Promise.all(
-    order.map(async (place) => {
-      answers[place] = await ask(requests[place]!);
-    }),
-  );
-  return answers;
+  return combine(bundle, await Promise.all(bundle.summed.map(ask)));
 }
 
 /** One status from those of all the buckets; where one denies, the others stay as they are. */
 function combine({ partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
-  const own = partOf.map((place) => answers[place]!);
+  const own = partOf.flatMap((place) => answers[place] ?? []);
   const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
   if (denials.length > 0) {
     const statuses = own.map(({ status, untouched }) => (status.ok ? untouched() : status));

@@ -15,7 +15,7 @@ import {
   cancelRateLimited,
   checkRateLimit,
   checkRateLimitAll,
-  type ComponentHome,
+  type InComponent,
   defineRateLimits,
   getRateLimit,
   isRateLimitError,
@@ -33,7 +33,7 @@ import {
   resetRateLimit,
   scheduleRateLimited,
   type SweepResult,
-  type TablesHome,
+  type InTables,
   type vRateLimitedJob,
   type vRateLimitPage,
   type vSweepResult,
@@ -192,8 +192,8 @@ describe("the types know the home", () => {
   });
 
   it("the home follows from the options, also when the component's type is unknown before codegen", () => {
-    expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, TablesHome>>();
-    expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, ComponentHome>>();
+    expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
+    expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
     expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(inTables);
     expectTypeOf(defineRateLimits(definitions, { component: undefined })).toEqualTypeOf(inTables);
     // eslint-disable-next-line @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-explicit-any -- `components` is any until codegen has run.

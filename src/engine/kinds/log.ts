@@ -49,13 +49,12 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
  *   leave the window sooner, so that waits longer and never lets more through.
  */
 export function removeBackwards(entries: readonly Entry[], units: number, at: number): Entry[] {
-  const kept = [...entries];
+  const from = entries.findLastIndex((entry) => entry.at <= at);
   let left = units;
-  for (let i = entries.findLastIndex((entry) => entry.at <= at); i >= 0 && left > 0; i--) {
-    const entry = kept[i]!;
+  const kept = entries.slice(0, from + 1).reduceRight<Entry[]>((later, entry) => {
     const removed = Math.min(entry.units, left);
-    kept[i] = { at: entry.at, units: entry.units - removed };
     left -= removed;
-  }
-  return kept.filter((entry) => entry.units > 0);
+    return entry.units > removed ? [{ at: entry.at, units: entry.units - removed }, ...later] : later;
+  }, []);
+  return [...kept, ...entries.slice(from + 1)];
 }
