@@ -1,5 +1,5 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
-import type { RateLimitConfig } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
 import { checkFields } from "./fields.js";
 import { KINDS } from "./kinds/index.js";
 import type { Limit } from "./kinds/kind.js";

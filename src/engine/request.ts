@@ -1,5 +1,5 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
-import type { RateLimitConfig } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
 import { type Demand, type DemandArgs, parseAdjustment, parseDemand } from "./demand.js";
 import type { Limit } from "./kinds/kind.js";
 import { forKey, parseLimit } from "./limit.js";

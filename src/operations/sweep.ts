@@ -6,7 +6,8 @@ import { heldBy } from "../engine/sharding/shard.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import { type BucketId, deleteRow, type Reader, readRows, type Writer } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
-import type { RateLimitConfig, SweepArgs } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
+import type { SweepArgs } from "../validators.js";
 
 /**
  * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so

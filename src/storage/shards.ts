@@ -16,7 +16,7 @@ import {
 } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shardAt } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/state.js";
-import type { RateLimitConfig } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
 import {
   type BucketId,
   type Content,

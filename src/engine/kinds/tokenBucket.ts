@@ -1,5 +1,5 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
-import type { TokenBucketConfig } from "../../validators.js";
+import type { TokenBucketConfig } from "../../configs.js";
 import { numberField, required } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { levelsOf } from "../sharding/levels.js";
