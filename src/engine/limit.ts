@@ -24,8 +24,3 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
   checkFields(name, `a ${kind.name}`, config, kind.fields);
   return kind.parse({ name, config });
 }
-
-/** The limit as it applies to one key. */
-export function forKey(limit: Limit, key: string | undefined): Limit {
-  return limit.kind.forKey(limit, key);
-}

@@ -1,6 +1,6 @@
 /** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows. */
 import type { Limit } from "../engine/kinds/kind.js";
-import { forKey, parseLimit } from "../engine/limit.js";
+import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
@@ -90,7 +90,7 @@ function limitsOf(targets: Targets, name: string): Limit[] {
 function isFull(limits: readonly Limit[], { key, rows }: BucketRows, now: number): boolean {
   const settled = now - SETTLED_MS;
   const isFullUnder = (limit: Limit) =>
-    shardsOf({ limit: forKey(limit, key), key }, rows).every(
+    shardsOf({ limit: limit.kind.forKey(limit, key), key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
   try {

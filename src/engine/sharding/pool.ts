@@ -1,8 +1,8 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
-import { decide } from "../decide.js";
-import { type Demand, isFast, wholeTokens } from "../demand.js";
+import { decide, wholeTokens } from "../decide.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
+import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
@@ -120,3 +120,10 @@ export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number,
     ),
   );
 }
+
+/** Whether the refill brings a demand within 50 ms: then a caller who comes back finds it, whatever two rows say now. */
+export function isFast(limit: Limit, units: number): boolean {
+  return limit.kind.unitsPerMs(limit) * FAST_MS >= units;
+}
+
+const FAST_MS = 50;
