@@ -1,6 +1,11 @@
 /** The same calls to the official component and to ours: the answers agree wherever both define them. */
 import { calculateRateLimit as calculateTheirs, isRateLimitError as isTheirs } from "@convex-dev/rate-limiter";
-import { calculateRateLimit, isRateLimitError, type RateLimitConfig } from "convex-rate-limits/compat";
+import {
+  calculateRateLimit,
+  isRateLimitError,
+  type RateLimitConfig,
+  type RateLimitError,
+} from "convex-rate-limits/compat";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MutationCtx } from "../support/places.js";
@@ -112,15 +117,31 @@ describe("the same script", () => {
  * Their answer in our form. Their config says how updates are applied, and that a token bucket has no start. A reservation that
  * would owe too much is told here when it could be made, and there when it would not be needed.
  */
-function asOurs(answer: unknown, limit: RateLimitConfig, { reserve, throws }: Options, mine: unknown): unknown {
+function asOurs(
+  answer: unknown,
+  limit: RateLimitConfig,
+  { count = 1, reserve, throws }: Options,
+  mine: unknown,
+): unknown {
   if (typeof answer !== "object" || answer === null) return answer;
   if ("config" in answer) {
     const fields = Object.entries(answer.config as Record<string, unknown>);
     const config = Object.fromEntries(fields.filter(([name, value]) => name !== "applyUpdates" && value !== null));
     return { ...answer, config };
   }
+  const { rate, capacity = rate } = limit;
+  if ("thrown" in answer && reserve && count > capacity) {
+    // It always has to wait, so it is always thrown: by ours as the reservation that it asks for.
+    const [ours, theirs] = [mine, answer].map((one) => (one as { thrown: RateLimitError }).thrown) as [
+      RateLimitError,
+      RateLimitError,
+    ];
+    expect(ours.retryAfter).toBeGreaterThan(0);
+    expect(ours.retryAfter).toBeLessThanOrEqual(theirs.retryAfter);
+    return { thrown: { ...theirs, retryAfter: ours.retryAfter } };
+  }
   if (!reserve || throws || !("ok" in answer) || answer.ok) return answer;
-  const { rate, maxReserved = 0 } = limit;
+  const { maxReserved = 0 } = limit;
   const [ours, theirs] = [mine, answer].map((denial) => (denial as { retryAfter: number }).retryAfter) as [
     number,
     number,
