@@ -12,6 +12,7 @@ export default defineConfig({
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
       { find: /^convex-rate-limits\/http$/, replacement: source("src/http/index.ts") },
       { find: /^convex-rate-limits\/react$/, replacement: source("src/react/index.ts") },
+      { find: /^convex-rate-limits\/client$/, replacement: source("src/browser/index.ts") },
       { find: /^convex-rate-limits\/test$/, replacement: source("src/test.ts") },
       { find: /^convex-rate-limits\/convex\.config(\.js)?$/, replacement: source("convex/convex.config.ts") },
     ],

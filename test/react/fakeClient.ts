@@ -16,6 +16,7 @@ export class FakeClient {
   /** Questions for the server's time that have not been answered. */
   private questions: ((time: number | Error) => void)[] = [];
   asked = 0;
+  private failure: Error | undefined;
 
   /** The query's result, for a wish; to all that look at it. */
   show(snapshot: RateLimitSnapshot, key?: string): void {
@@ -23,6 +24,13 @@ export class FakeClient {
     for (const listener of this.queryListeners) listener();
   }
 
+  /** The query throws, for all that look at it. */
+  fail(failure: Error): void {
+    this.failure = failure;
+    for (const listener of this.queryListeners) listener();
+  }
+
+  /** Answers the questions that have been asked; the next ones are asked right after. */
   answer(time: number | Error): void {
     const questions = this.questions;
     this.questions = [];
@@ -53,9 +61,19 @@ export class FakeClient {
         this.queryListeners.add(listener);
         return () => this.queryListeners.delete(listener);
       },
-      localQueryResult: () => this.results.get(JSON.stringify(args)),
-      journal: () => undefined,
+      localQueryResult: () => this.result(JSON.stringify(args)),
     };
+  }
+
+  /** As a `ConvexClient` does. */
+  onUpdate(_query: unknown, args: object, onResult: () => void, onError: () => void) {
+    const id = JSON.stringify(args);
+    const listener = () => {
+      if (this.failure) onError();
+      else if (this.results.has(id)) onResult();
+    };
+    this.queryListeners.add(listener);
+    return Object.assign(() => this.queryListeners.delete(listener), { getCurrentValue: () => this.result(id) });
   }
 
   mutation(): Promise<number> {
@@ -75,6 +93,11 @@ export class FakeClient {
   subscribeToConnectionState(listener: () => void): () => void {
     this.connectionListeners.add(listener);
     return () => this.connectionListeners.delete(listener);
+  }
+
+  private result(id: string): RateLimitSnapshot | undefined {
+    if (this.failure) throw this.failure;
+    return this.results.get(id);
   }
 
   private connect(connection: FakeClient["connection"]): void {
