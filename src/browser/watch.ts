@@ -79,7 +79,9 @@ export function watchSource(
         dueAt = next.ok ? 0 : next.retryAt;
         shownDueAt = Math.floor(dueAt + (dueAt - now) * jitter * Math.random());
       }
-      if (now < shownDueAt) next = { ...next, ok: false, retryAt: shownDueAt };
+      if (now < shownDueAt) {
+        next = { ...next, ok: false, retryAt: shownDueAt, remaining: Math.max(0, Math.floor(next.value)) };
+      }
     }
     seen = snapshot;
     if (CHANGES.some((field) => next?.[field] !== status?.[field])) status = next;

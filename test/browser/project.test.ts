@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { project } from "../../src/browser/project.js";
 import { readySnapshot } from "../../src/browser/ready.js";
+import type { ReadySnapshot } from "../../src/browser/snapshot.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { configs, partitions } from "../engine/arbitraries.js";
 
@@ -72,5 +73,101 @@ describe("agrees with projectRateLimit", () => {
       }),
       { numRuns: 3000 },
     );
+  });
+});
+
+describe("a sliding window", () => {
+  // Five tokens in any second; two were taken at 0, two at 300.
+  const snapshot: ReadySnapshot = {
+    name: "slide",
+    unitsPerToken: 1000,
+    capacity: 5000,
+    maxReserved: 0,
+    refill: 1,
+    period: 1000,
+    parts: [
+      {
+        value: 1000,
+        ts: NOW + 300,
+        recent: [
+          [NOW, 2000],
+          [NOW + 300, 2000],
+        ] as const,
+      },
+    ],
+  };
+
+  it("gives back what was taken a period ago, to the millisecond", () => {
+    expect(project(snapshot, { now: NOW + 300 })).toEqual({ ok: true, value: 1, remaining: 0, resetAt: NOW + 1300 });
+    expect(project(snapshot, { now: NOW + 999, count: 2 })).toMatchObject({ ok: false, retryAt: NOW + 1000, value: 1 });
+    expect(project(snapshot, { now: NOW + 1000, count: 3 })).toEqual({
+      ok: true,
+      value: 3,
+      remaining: 0,
+      resetAt: NOW + 2000,
+    });
+    expect(project(snapshot, { now: NOW + 400, count: 4 })).toMatchObject({ ok: false, retryAt: NOW + 1300 });
+    expect(project(snapshot, { now: NOW + 1300, count: 0 })).toMatchObject({ value: 5, resetAt: NOW + 1300 });
+  });
+
+  it("lets no period hold more than its capacity, whatever is taken at the moments that it names", () => {
+    const takes = fc.array(fc.record({ wait: fc.nat(1500), count: fc.integer({ min: 1, max: 5 }) }), { maxLength: 30 });
+    fc.assert(
+      fc.property(takes, (asks) => {
+        let now = NOW + 300;
+        let state = snapshot;
+        const taken: [at: number, units: number][] = [
+          [NOW, 2000],
+          [NOW + 300, 2000],
+        ];
+        for (const { wait, count } of asks) {
+          const asked = project(state, { now: (now += wait), count });
+          if (!asked.ok) {
+            expect(project(state, { now: asked.retryAt - 1, count }).ok).toBe(false);
+            now = asked.retryAt;
+          }
+          const { ok, value } = project(state, { now, count });
+          expect(ok).toBe(true);
+          taken.push([now, count * 1000]);
+          const inPeriod = taken.filter(([at]) => at > now - 1000).reduce((sum, [, units]) => sum + units, 0);
+          expect(inPeriod).toBeLessThanOrEqual(5000);
+          state = { ...state, parts: [{ value: value * 1000 - count * 1000, ts: now, recent: [...taken] }] };
+        }
+      }),
+    );
+  });
+});
+
+describe("calendar windows", () => {
+  const DAY = 86_400_000;
+  // Months of 31, 28 and 31 days: 10 tokens at each start, at most 15 are kept.
+  const starts = [NOW + 31 * DAY, NOW + 59 * DAY, NOW + 90 * DAY];
+  const at = (value: number): ReadySnapshot => ({
+    name: "monthly",
+    unitsPerToken: 1000,
+    capacity: 15_000,
+    maxReserved: 30_000,
+    refill: 10_000,
+    starts,
+    parts: [{ value: value * 1000, ts: NOW }],
+  });
+
+  it("bring their tokens at the starts that the server has listed", () => {
+    expect(project(at(0), { now: NOW })).toEqual({
+      ok: false,
+      retryAt: starts[0],
+      value: 0,
+      remaining: 0,
+      resetAt: starts[0],
+    });
+    expect(project(at(0), { now: NOW, count: 11 })).toMatchObject({ ok: false, retryAt: starts[1] });
+    expect(project(at(0), { now: NOW + 31 * DAY })).toEqual({ ok: true, value: 10, remaining: 9, resetAt: starts[1] });
+    expect(project(at(0), { now: NOW + 60 * DAY })).toMatchObject({ value: 15, resetAt: starts[2] });
+    expect(project(at(-5), { now: NOW, count: 20, reserve: true })).toMatchObject({ ok: true, retryAt: starts[2] });
+  });
+
+  it("say nothing about the next start after the last that is listed", () => {
+    const status = project(at(0), { now: NOW + 91 * DAY });
+    expect(status).toEqual({ ok: true, value: 15, remaining: 14 });
   });
 });

@@ -30,6 +30,11 @@ export class FakeClient {
     for (const listener of this.queryListeners) listener();
   }
 
+  recover(): void {
+    this.failure = undefined;
+    for (const listener of this.queryListeners) listener();
+  }
+
   /** Answers the questions that have been asked; the next ones are asked right after. */
   answer(time: number | Error): void {
     const questions = this.questions;
