@@ -60,8 +60,7 @@ export function project(
   const canServe = (at: number) => pooled(at, reserve ? END_OF_TIME : at) >= units;
 
   const ok = canServe(now);
-  // What takes nothing waits until something could be taken without reserving.
-  let retryAt = firstMoment(now, ok ? (at) => pooled(units > 0 ? now : at, at) >= units : canServe);
+  let retryAt = firstMoment(now, ok ? (at) => pooled(now, at) >= units : canServe);
   if (few && !ok && !reserve && units <= few.units) {
     const share = Math.ceil(units / Math.max(1, Math.ceil((2 * units) / few.capacity)));
     for (const part of [{ ...snapshot, ...few, value: 0, ts: now }, ...parts]) {

@@ -5,7 +5,10 @@ import { describe, expect, it } from "vitest";
 import { project } from "../../src/browser/project.js";
 import { readySnapshot } from "../../src/browser/ready.js";
 import type { ReadySnapshot } from "../../src/browser/snapshot.js";
+import { parseLimit } from "../../src/engine/limit.js";
+import { partOf } from "../../src/engine/sharding/heap.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
+import type { Part } from "../../src/engine/types.js";
 import { configs, partitions } from "../engine/arbitraries.js";
 
 const NOW = 1_700_000_000_000;
@@ -45,6 +48,7 @@ const moments = fc.oneof(
 const counts = fc.oneof(
   fc.integer({ min: 0, max: 20 }),
   fc.integer({ min: 0, max: 6000 }),
+  fc.integer({ min: 0, max: 20_000 }).map((thousandths) => thousandths / 1000),
   fc.constantFrom(0.29, 0.5, 1 / 3, 12.75, -1, NaN, 1e13),
 );
 const questions = fc.record({ now: moments, count: counts, reserve: fc.boolean() });
@@ -70,6 +74,36 @@ describe("agrees with projectRateLimit", () => {
       fc.property(partitions, questions, ({ limit, stored }, asked) => {
         fc.pre(stored.length > 0);
         expectAgreement(snapshotOf(limit, stored), asked);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("on rows that are all but empty, of limits that refill fast", () => {
+    const emptied = fc
+      .record({
+        kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
+        rate: fc.integer({ min: 10, max: 10_000 }),
+        period: fc.constantFrom(10, 50, 1000),
+        capacity: fc.integer({ min: 10, max: 5000 }),
+        shards: fc.constantFrom(2, 4, 16),
+      })
+      .chain((config) => {
+        const limit = parseLimit("fast", config);
+        const held = fc.record({ tokens: fc.double({ min: -3, max: 1.5, noNaN: true }), agoMs: fc.nat(3) });
+        const rows = fc.array(held, { minLength: limit.shards, maxLength: limit.shards }).map((states) =>
+          states.map(({ tokens, agoMs }, index): Part => {
+            const node = limit.shards + index;
+            const part = partOf(limit, node);
+            const value = Math.min(part.capacity, Math.floor(tokens * limit.unitsPerToken));
+            return { node, limit: part, bucket: { value, ts: NOW - agoMs } };
+          }),
+        );
+        return fc.record({ limit: fc.constant(limit), rows });
+      });
+    fc.assert(
+      fc.property(emptied, fc.nat(3), fc.nat(60), fc.boolean(), ({ limit, rows }, waited, count, reserve) => {
+        expectAgreement(snapshotOf(limit, rows), { now: NOW + waited, count, reserve });
       }),
       { numRuns: 3000 },
     );

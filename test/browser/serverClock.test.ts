@@ -3,6 +3,7 @@ import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { serverClockOf } from "../../src/browser/serverClock.js";
+import { getServerTime } from "../react/fakeClient.js";
 import { type Delays, Network } from "./network.js";
 
 const NOW = 1_800_000_000_000;
@@ -145,6 +146,19 @@ describe("the clock", () => {
     sleep(2 * SECOND);
     clock.wakeAt(clock.now() + SECOND, () => undefined);
     await pass(60);
+    expect(clock.now()).toBe(serverTime());
+  });
+
+  it("does not believe an answer from before a sleep", async () => {
+    const slow = { there: 1000, back: 1000 };
+    const network = new Network([{ there: 50, back: 950 }, slow, slow, slow, slow, slow], serverTime);
+    const clock = serverClockOf(network.client);
+    clock.subscribe(() => undefined, getServerTime);
+    await pass(100);
+    sleep(MINUTE);
+    clock.wakeAt(clock.now() + HOUR, () => undefined);
+    await pass(9000);
+    expect(network.asked).toBe(4);
     expect(clock.now()).toBe(serverTime());
   });
 
