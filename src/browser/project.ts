@@ -2,7 +2,6 @@
  * The status of a snapshot at a moment. It decides as the engine does, without what the server has worked out already; a
  * property test holds the two together.
  */
-import { END_OF_TIME, firstMoment } from "../engine/time.js";
 import type { ReadyPart, ReadySnapshot } from "./snapshot.js";
 
 /** What is asked of a limit: `count` tokens (default 1), if need be from the future. */
@@ -13,7 +12,7 @@ export interface Demand {
 
 /**
  * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
- * tokens are owed. `resetAt` is absent where the snapshot does not reach that far.
+ * tokens are owed. `resetAt` is absent where it depends on which of several rows pays, or lies beyond what the snapshot knows.
  */
 export type ProjectedStatus = { value: number; remaining: number; resetAt?: number } & (
   { ok: true; retryAt?: number } | { ok: false; retryAt: number }
@@ -22,6 +21,8 @@ export type ProjectedStatus = { value: number; remaining: number; resetAt?: numb
 /** A part with the terms that apply to it. */
 type Part = ReadySnapshot & ReadyPart;
 
+/** The last moment a JavaScript Date can name: a wait that would end later is cut off here. */
+const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = 2 ** -51;
 
@@ -74,16 +75,13 @@ export function project(
   const value = sum(parts, (part) => held(part, now));
   const taken = ok ? units : 0;
   const resets = parts.map((part) => {
-    const { period, start = 0, starts, recent } = part;
+    const { period, starts, recent } = part;
     const from = Math.max(now, part.ts);
-    if (starts) return starts.find((at) => at > from) ?? Infinity;
-    if (period && !recent) return Math.min(END_OF_TIME, start + (Math.floor((from - start) / period) + 1) * period);
+    if (starts || (period && !recent)) return firstMoment(from, (at) => arrived(part, from, at) > 0);
     // Which of several rows pays is the server's choice.
-    if (taken > 0 && parts.length > 1) return Infinity;
-    const left =
-      taken > 0
-        ? { ...part, value: value - taken, ts: from, recent: recent && [...recent, [retryAt, taken] as const] }
-        : part;
+    if (taken > 0 && parts.length > 1) return END_OF_TIME;
+    const spent = [...(recent ?? []), [retryAt, taken]] as const;
+    const left = taken > 0 ? { ...part, value: value - taken, ts: from, recent: recent && spent } : part;
     return firstMoment(from, (at) => held(left, at) >= part.capacity);
   });
   const resetAt = Math.max(now, ...resets);
@@ -92,7 +90,7 @@ export function project(
     ...(retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
-    ...(resetAt < Infinity && { resetAt }),
+    ...(resetAt < END_OF_TIME && { resetAt }),
   } as ProjectedStatus;
 }
 
@@ -112,6 +110,18 @@ function arrived({ refill, period = 0, start = 0, starts, recent }: Part, from: 
 /** What a part holds at a moment. Its clock never runs backwards: before `ts` it stands as it did then. */
 function held(part: Part, at: number): number {
   return Math.min(part.capacity, part.value + arrived(part, part.ts, at));
+}
+
+/** The first millisecond from `from` on at which a condition that stays true is true; the end of time if none is. */
+function firstMoment(from: number, holds: (moment: number) => boolean): number {
+  let before = from - 1;
+  let after = END_OF_TIME;
+  while (after - before > 1) {
+    const middle = before + Math.floor((after - before) / 2);
+    if (holds(middle)) after = middle;
+    else before = middle;
+  }
+  return after;
 }
 
 function sum<Item>(items: readonly Item[], unitsOf: (item: Item) => number): number {

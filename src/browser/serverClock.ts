@@ -124,12 +124,12 @@ function createServerClock(client?: ClockClient): ServerClock {
   };
 }
 
-const clocks = new WeakMap<ClockClient, ServerClock>();
-const browserClock = createServerClock();
+const clocks = new WeakMap<object, ServerClock>();
 
 /** The clock of a client; without one the browser's. */
 export function serverClockOf(client: ClockClient | undefined): ServerClock {
-  const clock = client ? (clocks.get(client) ?? createServerClock(client)) : browserClock;
-  if (client) clocks.set(client, clock);
+  const id = client ?? clocks;
+  const clock = clocks.get(id) ?? createServerClock(client);
+  clocks.set(id, clock);
   return clock;
 }

@@ -104,7 +104,7 @@ export function watchSource(
 
   /** Until the status will be another one by itself: a wait ends, a window starts, the bucket is full. */
   const wait = (snapshot: RateLimitSnapshot | undefined) => {
-    const untouched = answer(snapshot, { count: 0, reserve: false });
+    const untouched = answer(snapshot, { count: 0 });
     if (!snapshot || !untouched) return;
     const { capacity, unitsPerToken, period = SHORT_MS } = readySnapshot(snapshot);
     // A full bucket stays as it is.

@@ -4,6 +4,7 @@ import { MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "co
 import { type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { watchSource } from "../../src/browser/watch.js";
 import { FakeClient, getRateLimit, getServerTime } from "../react/fakeClient.js";
 
 const NOW = 1_800_000_000_000;
@@ -52,6 +53,15 @@ describe("a watch", () => {
     stopOther();
     expect(client.watchers).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("ends its subscription once, however often it is told to", () => {
+    const stop = vi.fn();
+    const limit = watchSource({ localQueryResult: () => empty, onUpdate: () => stop }, undefined, {});
+    const unsubscribe = limit.subscribe(() => undefined);
+    unsubscribe();
+    unsubscribe();
+    expect(stop).toHaveBeenCalledOnce();
   });
 
   it("can be subscribed to again", () => {

@@ -16,6 +16,8 @@ export class FakeClient {
   /** Questions for the server's time that have not been answered. */
   private questions: ((time: number | Error) => void)[] = [];
   asked = 0;
+  /** Forgets results that nobody watches any more. */
+  isForgetful = false;
   private failure: Error | undefined;
 
   /** The query's result, for a wish; to all that look at it. */
@@ -64,7 +66,11 @@ export class FakeClient {
     return {
       onUpdate: (listener: () => void) => {
         this.queryListeners.add(listener);
-        return () => this.queryListeners.delete(listener);
+        return () => {
+          this.queryListeners.delete(listener);
+          // As the real one: what nobody watches is not kept.
+          if (this.isForgetful && this.queryListeners.size === 0) this.results.clear();
+        };
       },
       localQueryResult: () => this.result(JSON.stringify(args)),
     };

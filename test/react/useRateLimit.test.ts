@@ -189,6 +189,17 @@ describe("status", () => {
     expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 600 });
   });
 
+  it("keeps the snapshot while one demand takes the place of another", () => {
+    const client = new FakeClient();
+    client.isForgetful = true;
+    client.show(empty);
+    const hook = render(client, { count: 5 });
+    hook.rerender({ count: 6 });
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 600 });
+    hook.unmount();
+    expect(client.watchers).toBe(0);
+  });
+
   it("a reservation's wait ends too", () => {
     const client = new FakeClient();
     client.show(empty);
