@@ -21,7 +21,10 @@ export interface WatchOptions extends Demand {
 }
 
 export interface RateLimitWatch {
-  /** The status as of the last change, the same object until the next; undefined while it is loading. Throws what the query throws. */
+  /**
+   * The status as of the last change, the same object until the next; undefined while it is loading, and when nobody
+   * subscribes. Throws what the query throws.
+   */
   status: () => ProjectedStatus | undefined;
   /** The status at this moment, for the same demand or another one, without jitter. */
   check: (demand?: Demand) => ProjectedStatus | undefined;
