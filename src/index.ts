@@ -13,6 +13,7 @@ export { defineRateLimits } from "./client/defineRateLimits.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";
 export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./client/expose.js";
+export { hashKey } from "./client/hashKey.js";
 export type { ComponentHome, TablesHome } from "./client/places.js";
 export {
   adjustRateLimit,

@@ -1,17 +1,22 @@
-/** A status and its config, in the terms of HTTP: quota, window, what is available, and from when there is more. */
+/** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
 import type { RateLimitDefinition } from "../index.js";
-import type { RateLimitConfig, RateLimitStatus } from "../validators.js";
+import type { RateLimitConfig } from "../validators.js";
 import { MAX_INTEGER, toAscii } from "./structuredFields.js";
+
+/** What HTTP reads of a status; a limit on several rows may leave out what it would have to read all of them for. */
+export type HttpStatus = { remaining?: number; resetAt?: number } & (
+  { ok: true; retryAt?: number } | { ok: false; retryAt: number }
+);
 
 /** A limit that a request was held to, and what it answered. */
 export interface LimitedBy {
   name: string;
-  status: RateLimitStatus;
+  status: HttpStatus;
   /** The config, or the definition, that the status was asked with. */
   config: RateLimitDefinition;
   /** The tokens that the request asked for, default 1. */
   count?: number | undefined;
-  /** The bucket, as jitter tells callers apart; it is not sent. */
+  /** The bucket's key; it is not sent. */
   key?: string | undefined;
   /** What a token stands for, when it is not a request: the draft's `qu`. */
   unit?: QuotaUnit | undefined;
@@ -20,70 +25,110 @@ export interface LimitedBy {
 }
 
 /** The units that the draft registers; the default is "requests". */
-export type QuotaUnit = "requests" | "content-bytes" | "concurrent-requests";
+export type QuotaUnit = (typeof QUOTA_UNITS)[number];
+export const QUOTA_UNITS = ["requests", "content-bytes", "concurrent-requests"] as const;
 
-/**
- * - `quota`, `windowSeconds`: the policy. At most `quota` tokens at once, and all of them are back after the window.
- * - `available`: what is left. For `moreAt` (ms since the epoch) no more than that can be used, and then more is there.
- */
+/** The policy of a limit, and what a client is told of its state. */
 export interface Quota {
   readonly name: string;
-  readonly key: string | undefined;
   readonly denied: boolean;
+  /** At most so many tokens at once, and all of them are back after the window. */
   readonly quota: number;
   readonly windowSeconds: number;
-  readonly available: number;
-  readonly moreAt: number;
+  /** Absent where the status had no `remaining`. */
+  readonly left: Left | undefined;
+  /** Of a denial: when the same request succeeds. */
+  readonly retryAt: number | undefined;
   readonly unit: QuotaUnit | undefined;
   readonly partitionKey: string | undefined;
-  /** How many requests like this one the available quota is good for. */
-  readonly requestsLeft: number;
 }
 
-export function quotaOf({ name, status, config, count = 1, key, unit, partitionKey }: LimitedBy): Quota {
+export interface Left {
+  /** Whole tokens. */
+  readonly available: number;
+  /** `available`, or less where a client that divides it by the effective window would far exceed the rate. */
+  readonly paced: number;
+  /** How many requests like this one `available` suffices for. */
+  readonly requests: number;
+  /** The end of the effective window, in ms since the epoch: who spends `available` and then waits until here is not denied. */
+  readonly until: number;
+}
+
+export function quotaOf(limit: LimitedBy, now: number): Quota {
+  const { name, status, config, unit, partitionKey } = limit;
   return {
     name: toAscii(name),
-    key,
     denied: !status.ok,
     quota: Math.floor(config.capacity ?? config.rate),
-    windowSeconds: windowSeconds(config),
-    available: status.remaining,
-    moreAt: status.ok ? renewedAt(status, config, count) : status.retryAt,
+    windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(lowered(httpWindowMs(config) / 1000)))),
+    left: leftOf(limit, now),
+    retryAt: status.ok ? undefined : status.retryAt,
     unit,
     partitionKey,
-    requestsLeft: count > 0 ? status.remaining / count : Infinity,
   };
 }
 
-/** The tightest first: denials, the longest wait first; then what will run out first. */
-export function byTightness(a: Quota, b: Quota): number {
-  if (a.denied !== b.denied) return a.denied ? -1 : 1;
-  if (!a.denied && a.requestsLeft !== b.requestsLeft) return a.requestsLeft < b.requestsLeft ? -1 : 1;
-  return b.moreAt - a.moreAt;
+function leftOf({ status, config, count = 1 }: LimitedBy, now: number): Left | undefined {
+  const { remaining: available, resetAt } = status;
+  if (available === undefined || resetAt === undefined) return undefined;
+  const requests = count > 0 ? available / count : Infinity;
+  if (!status.ok) return { available, paced: available, requests, until: status.retryAt };
+  const known = { ...status, remaining: available, resetAt };
+  // A request that takes nothing tells nothing of those that follow.
+  const each = count > 0 ? count : 1;
+  const usable = Math.floor(raised(available / each)) * each;
+  const lastsSeconds = Math.floor(raised(restoredInMs(usable, config) / 1000));
+  const until = Math.max(renewedAt(known, usable, config, each), now + lastsSeconds * 1000);
+  // One second more than the window: `lastsSeconds` was rounded down.
+  const arriving = Math.ceil((config.rate * (secondsUntil(until, now) + 1) * 1000) / config.period);
+  return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
 }
 
-/** Whole seconds from `now` on, rounded up: whoever waits so long is not early. */
+/** The tightest first: denials, the longest wait first; then what will run out first; what is not known last. */
+export function byTightness(a: Quota, b: Quota): number {
+  if (a.denied !== b.denied) return a.denied ? -1 : 1;
+  if (!a.left || !b.left) return a.left ? -1 : b.left ? 1 : 0;
+  if (!a.denied && a.left.requests !== b.left.requests) return a.left.requests < b.left.requests ? -1 : 1;
+  return b.left.until - a.left.until;
+}
+
+/** Whole seconds from `now` on, rounded up: who waits so long is not early. */
 export function secondsUntil(moment: number, now: number): number {
   return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((moment - now) / 1000)));
 }
 
-/**
- * The time in which the whole capacity comes back. So quota / window is the sustained rate, and neither the available quota
- * nor the time until it is restored is ever larger than the policy says.
+/*
+ * What depends on the kind of a limit. Three questions, asked nowhere else in this folder.
  */
-function windowSeconds(config: RateLimitConfig): number {
-  const { kind, rate, period, capacity = rate } = config;
+
+/** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
+function httpWindowMs({ kind, rate, period, capacity = rate }: RateLimitConfig): number {
   const periods = capacity === 0 ? 1 : capacity / rate;
-  const seconds = ((kind === "fixed window" ? Math.ceil(periods) : periods) * period) / 1000;
-  // The product of two rounded numbers may lie just above the whole number that it stands for: 0.3 / 0.1 * 1 s.
-  return Math.min(MAX_INTEGER, Math.max(1, Math.ceil(seconds * (1 - 4 * Number.EPSILON))));
+  return (kind === "token bucket" ? periods : Math.ceil(lowered(periods))) * period;
 }
 
-/** When a request like this one finds its tokens again, even if all that is available was used in the meantime. */
-function renewedAt(status: RateLimitStatus, config: RateLimitConfig, count: number): number {
-  const moment = Math.max(status.resetAt, status.retryAt ?? 0);
-  if (config.kind === "token bucket") return moment;
-  // A window brings `rate` tokens, which may be less than the request takes.
-  const windows = Math.ceil((count - status.remaining) / config.rate);
-  return moment + Math.max(0, windows - 1) * config.period;
+type KnownStatus = HttpStatus & { readonly remaining: number; readonly resetAt: number };
+
+/** The first moment at which a request of `count` is served, once the `usable` tokens of `remaining` have been spent. */
+function renewedAt(status: KnownStatus, usable: number, config: RateLimitConfig, count: number): number {
+  const { remaining, resetAt, retryAt = 0 } = status;
+  const { kind, rate, period, capacity = rate } = config;
+  if (kind === "fixed window") {
+    // A window brings `rate` tokens, which may be less than a request takes.
+    const windows = Math.ceil(lowered((count - (remaining - usable)) / rate));
+    return Math.max(resetAt, retryAt) + Math.max(0, windows - 1) * period;
+  }
+  // Reckoned back from the moment at which the bucket would be full, since that is exact and `remaining` is rounded down.
+  const spareMs = ((capacity - usable - count) / rate) * period;
+  return Math.max(resetAt - Math.floor(raised(spareMs)), retryAt);
 }
+
+/** How long the `usable` tokens take to arrive again, in ms; 0 where they cannot be saved up beyond the next window. */
+function restoredInMs(usable: number, { kind, rate, period }: RateLimitConfig): number {
+  return kind === "token bucket" ? (usable / rate) * period : 0;
+}
+
+/** A product or quotient of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1 s. */
+const ROUNDING = 4 * Number.EPSILON;
+const lowered = (value: number): number => value * (1 - ROUNDING);
+const raised = (value: number): number => value * (1 + ROUNDING);

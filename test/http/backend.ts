@@ -1,9 +1,23 @@
 /** A backend with HTTP actions, and limits in either home. */
-import { type HttpRouter, internalMutationGeneric, makeFunctionReference } from "convex/server";
+import {
+  httpActionGeneric,
+  type HttpRouter,
+  httpRouter,
+  internalMutationGeneric,
+  makeFunctionReference,
+} from "convex/server";
 import { v } from "convex/values";
 import { convexTest } from "convex-test";
 import { type RateLimitAllStatus, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
-import { type Consume, type LimitRequest, vLimitRequest } from "convex-rate-limits/http";
+import {
+  type Consume,
+  type HttpCtx,
+  type LimitedBy,
+  limitHttp,
+  type LimitHttpOptions,
+  type LimitRequest,
+  vLimitRequest,
+} from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
 import { component, defineIn, type HomeName, type MutationCtx, schema } from "../support/places.js";
@@ -64,3 +78,28 @@ export type HttpBackend = ReturnType<typeof openHttpBackend>;
 
 /** Ten at once, and five more a second: the story that the project began with. */
 export const TEN_THEN_FIVE: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000, capacity: 10 };
+
+/** The handler of a wrapped HTTP action. */
+export type Handler = (ctx: HttpCtx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>;
+
+export const served: Handler = () => Promise.resolve(new Response("served"));
+
+/** An app that answers every path, limited in its tables unless the options say otherwise. */
+export function serve(
+  options: Omit<LimitHttpOptions, "consume"> & { consume?: Consume },
+  handler: Handler = served,
+): (path?: string, init?: RequestInit) => Promise<Response> {
+  const action = httpActionGeneric(
+    limitHttp({ consume: consumeIn("tables"), ...options } as LimitHttpOptions, handler),
+  );
+  const router = httpRouter();
+  for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
+  const t = openHttpBackend(router);
+  return async (path = "/", init = {}) => await t.fetch(path, init);
+}
+
+/** A context for what must not touch it. */
+export const noCtx = {} as HttpCtx;
+
+/** For requests that no limit may be asked about. */
+export const noConsume: Consume = () => Promise.reject(new Error("This must not be asked."));
