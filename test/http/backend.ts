@@ -4,14 +4,22 @@ import {
   type HttpRouter,
   httpRouter,
   internalMutationGeneric,
+  internalQueryGeneric,
   makeFunctionReference,
 } from "convex/server";
 import { v } from "convex/values";
 import { convexTest } from "convex-test";
-import { type RateLimitAllStatus, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
+import {
+  type RateLimitAllStatus,
+  type RateLimitConfig,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+  vRateLimitAllStatus,
+} from "convex-rate-limits";
 import {
   type Consume,
   type HttpCtx,
+  inTables,
   type LimitedBy,
   limitHttp,
   type LimitHttpOptions,
@@ -20,7 +28,7 @@ import {
 } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
-import { component, defineIn, type HomeName, type MutationCtx, schema } from "../support/places.js";
+import { component, defineIn, type HomeName, type MutationCtx, type QueryCtx, schema } from "../support/places.js";
 
 export { component };
 
@@ -42,22 +50,43 @@ export function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-/** One mutation, so one transaction. */
-function consumeAllIn(home: HomeName) {
-  const { rateLimitAll } = defineIn(home, {});
-  return internalMutationGeneric({
-    args: { requests: v.array(vLimitRequest) },
-    returns: vRateLimitAllStatus,
-    handler: async (ctx: MutationCtx, { requests }: { requests: LimitRequest[] }) => await rateLimitAll(ctx, requests),
-  });
+const requestsArg = { requests: v.array(vLimitRequest) };
+type RequestsArg = { requests: LimitRequest[] };
+
+/** What an app writes to limit HTTP in its tables: each function is one transaction. */
+function functionsIn(home: HomeName) {
+  const { rateLimitAll, adjustRateLimit, getRateLimit } = defineIn(home, {});
+  return {
+    take: internalMutationGeneric({
+      args: requestsArg,
+      returns: vRateLimitAllStatus,
+      handler: async (ctx: MutationCtx, { requests }: RequestsArg) => await rateLimitAll(ctx, requests),
+    }),
+    giveBack: internalMutationGeneric({
+      args: requestsArg,
+      handler: async (ctx: MutationCtx, { requests }: RequestsArg) => {
+        const statuses = [];
+        for (const each of requests) statuses.push(await adjustRateLimit(ctx, { ...each, count: -each.count }));
+        return { statuses };
+      },
+    }),
+    snapshots: internalQueryGeneric({
+      args: requestsArg,
+      handler: async (ctx: QueryCtx, { requests }: RequestsArg) =>
+        await Promise.all(
+          requests.map(({ name, key, config }) => getRateLimit(ctx as MutationCtx, { name, key, config })),
+        ),
+    }),
+  };
 }
 
-/** A mutation of the app's own: the way of home A, and in home B a detour that must change nothing. */
+/** Functions of the app's own: the way of your tables, and in the component a detour that must change nothing. */
 export function consumeIn(home: HomeName): Consume {
-  const consumeAll = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>(
-    `${home}:consumeAll`,
-  );
-  return async (ctx, requests) => await ctx.runMutation(consumeAll, { requests });
+  return inTables({
+    take: makeFunctionReference<"mutation", RequestsArg, RateLimitAllStatus>(`${home}:take`),
+    giveBack: makeFunctionReference<"mutation", RequestsArg, { statuses: RateLimitStatus[] }>(`${home}:giveBack`),
+    snapshots: makeFunctionReference<"query", RequestsArg, RateLimitSnapshot[]>(`${home}:snapshots`),
+  });
 }
 
 /** An app with these routes. */
@@ -67,8 +96,8 @@ export function openHttpBackend(router: HttpRouter) {
     modules: {
       "./_generated/api.ts": async () => await Promise.resolve({}),
       "./http.ts": async () => await Promise.resolve({ default: router }),
-      "./tables.ts": async () => await Promise.resolve({ consumeAll: consumeAllIn("tables") }),
-      "./component.ts": async () => await Promise.resolve({ consumeAll: consumeAllIn("component") }),
+      "./tables.ts": async () => await Promise.resolve(functionsIn("tables")),
+      "./component.ts": async () => await Promise.resolve(functionsIn("component")),
     },
   });
   register(t);
