@@ -29,7 +29,10 @@ export async function askLimits(
     throw new Error(`consume gave ${statuses.length} statuses for ${asking.length} requests.`);
   }
   const known = await withRemaining(options, requests, statuses, ctx, request);
-  const limited = asking.map((plan, i) => ({ ...plan.request, ...plan.shown, status: known[i] as HttpStatus }));
+  const limited = asking.flatMap((plan, i) => {
+    const status = known[i];
+    return status ? [{ ...plan.request, ...plan.shown, status }] : [];
+  });
   return { limited, requests, caller: await callerOf(requests, ctx, request) };
 }
 
@@ -47,10 +50,10 @@ async function withRemaining(
   const unknown = requests.filter((_, i) => statuses[i]?.remaining === undefined);
   if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return statuses;
   try {
-    const snapshots = await consume.snapshots(ctx, unknown);
+    const snapshots = [...(await consume.snapshots(ctx, unknown))];
     const now = Date.now();
-    return statuses.map((status, i) => {
-      const snapshot = snapshots[unknown.indexOf(requests[i] as Asked["requests"][number])];
+    return statuses.map((status) => {
+      const snapshot = status.remaining === undefined ? snapshots.shift() : undefined;
       if (!snapshot) return status;
       const { remaining, resetAt } = projectRateLimit(snapshot, { now, count: 0 });
       return { ...status, remaining, resetAt };

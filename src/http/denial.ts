@@ -25,7 +25,7 @@ export interface HttpDenial {
  */
 export type DenialAnswer =
   | {
-      body?: DenialBody | ((denial: HttpDenial) => DenialBody);
+      body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>);
       status?: number;
       headers?: Readonly<Record<string, string>>;
     }
@@ -42,6 +42,6 @@ export async function answerDenial(answer: DenialAnswer = {}, denial: HttpDenial
   if (typeof answer === "function") return await answer(denial, ctx);
   const { body, status = 429, headers = {} } = answer;
   if (body === undefined) return quotaExceeded(status, headers, denial.limits, denial.retryAfter);
-  const said = typeof body === "function" ? body(denial) : body;
+  const said = typeof body === "function" ? await body(denial) : body;
   return typeof said === "string" ? new Response(said, { status, headers }) : Response.json(said, { status, headers });
 }

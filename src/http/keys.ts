@@ -87,7 +87,9 @@ export function byAddress({ trustedProxies, header, ipv6Prefix = DEFAULT_IPV6_PR
     throw badField("address", "ipv6Prefix", "a whole number from 32 to 64, or false", ipv6Prefix);
   }
   if (header !== undefined) {
-    if (trustedProxies !== undefined) throw misuse("address", "takes trustedProxies or header, not both.");
+    // The types forbid both, JavaScript does not.
+    const other: unknown = trustedProxies;
+    if (other !== undefined) throw misuse("address", "takes trustedProxies or header, not both.");
     return source("address", (_ctx, request) => callerAddress(request.headers.get(header) ?? "", ipv6Prefix));
   }
   if (trustedProxies === "platform") {

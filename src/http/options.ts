@@ -103,7 +103,7 @@ const DENIAL_FIELDS: Readonly<Record<"body" | "status" | "headers", Rule>> = {
   ],
   status: [
     "a whole number from 400 to 599",
-    (value) => Number.isInteger(value) && +(value as number) >= 400 && +(value as number) <= 599,
+    (value) => typeof value === "number" && Number.isInteger(value) && value >= 400 && value <= 599,
   ],
   headers: ["an object of header fields", isObject],
 };
@@ -117,7 +117,7 @@ export function checkOptions(options: LimitHttpOptions): void {
   checkJitter("limitHttp", options.jitter ?? 0);
   checkFormats("limitHttp", options.formats ?? []);
   if (isObject(options.denial)) {
-    checkFields("limitHttp", "a field of denial", options.denial as object, DENIAL_FIELDS, []);
+    checkFields("limitHttp", "a field of denial", options.denial, DENIAL_FIELDS, []);
   }
   if (options.onError === "open" && !isFunction(options.report)) {
     throw badField("limitHttp", "report", 'a function where onError is "open"', options.report);
@@ -131,11 +131,12 @@ function checkLimits(limits: readonly HttpLimit[]): void {
   const names = new Set<string>();
   for (const limit of limits) {
     if (!isObject(limit)) throw badField("limitHttp", "limits", OPTIONS.limits[0], limit);
-    const { name, config } = limit;
-    const needed =
-      limit.identify === undefined ? (["name", "key", "config"] as const) : (["name", "identify"] as const);
+    const { name, key, config, identify } = limit;
+    const needed = identify === undefined ? (["name", "key", "config"] as const) : (["name", "identify"] as const);
     checkFields(name, "a field of a limit", limit, LIMIT_FIELDS, needed);
-    if (limit.identify !== undefined && (limit.key !== undefined || config !== undefined)) {
+    // The types forbid both, JavaScript does not.
+    const both: readonly unknown[] = [key, config];
+    if (identify !== undefined && both.some((field) => field !== undefined)) {
       throw misuse(name, "takes identify, or key and config, not both.");
     }
     if (names.has(name)) throw misuse(name, "is listed twice; clients could not tell the policies apart.");
@@ -151,7 +152,7 @@ function checkFields<Field extends string>(
   rules: Readonly<Record<Field, Rule>>,
   needed: readonly Field[],
 ): void {
-  if (!isObject(given)) throw badField(name, what, "an object", given);
+  if (!isObject(given)) throw badField(name, "options", "an object", given);
   for (const [field, value] of Object.entries(given)) {
     if (!Object.hasOwn(rules, field)) {
       throw misuse(name, `${show(field)} is not ${what}; those are ${Object.keys(rules).join(", ")}.`);
@@ -159,10 +160,9 @@ function checkFields<Field extends string>(
     const [permitted, isPermitted] = rules[field as Field];
     if (value !== undefined && !isPermitted(value)) throw badField(name, field, permitted, value);
   }
-  for (const field of needed) {
-    if ((given as Record<string, unknown>)[field] === undefined)
-      throw badField(name, field, rules[field][0], undefined);
-  }
+  const present = new Map<string, unknown>(Object.entries(given));
+  const missing = needed.find((field) => present.get(field) === undefined);
+  if (missing !== undefined) throw badField(name, missing, rules[missing][0], undefined);
 }
 
 function isListOfText(value: unknown): boolean {

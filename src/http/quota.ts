@@ -43,7 +43,7 @@ export interface Quota {
   readonly partitionKey: string | undefined;
 }
 
-export interface Left {
+interface Left {
   /** Whole tokens. */
   readonly available: number;
   /** `available`, or less where a client that divides it by the effective window would far exceed the rate. */

@@ -62,9 +62,10 @@ it("nothing is read where every status says what is left", async () => {
 });
 
 it("an option leaves the fields out and saves the query; so does a consume that cannot read", async () => {
-  const snapshots = vi.fn();
-  const bare = consumeIn("tables").bind(undefined) as Consume;
-  for (const consume of [Object.assign(bare.bind(undefined), { snapshots }) as Consume, bare]) {
+  const snapshots = vi.fn<NonNullable<Consume["snapshots"]>>();
+  const bare: Consume = consumeIn("tables").bind(undefined);
+  const reading: Consume = Object.assign(consumeIn("tables").bind(undefined), { snapshots });
+  for (const consume of [reading, bare]) {
     const send = serve({ limits: [plain, hot], consume: withoutRemaining(consume, ["hot"]), remaining: "omit" });
     const { headers } = await send();
     expect(headers.get("RateLimit")).toBe('"plain";r=8;t=8');

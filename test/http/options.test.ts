@@ -1,5 +1,5 @@
 /** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
-import { SECOND } from "convex-rate-limits";
+import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {
   byHeader,
   deny,
@@ -14,18 +14,26 @@ import { describe, expect, it } from "vitest";
 import { component } from "../support/places.js";
 import { noConsume, served } from "./backend.js";
 
+const plain: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
 const good: HttpLimit = {
   name: "user",
   key: firstOf(byHeader("X-User"), deny),
-  config: { kind: "token bucket", rate: 2, period: 10 * SECOND },
+  config: plain,
 };
-const load = (options: object) => () =>
-  limitHttp({ limits: good, consume: noConsume, ...options } as LimitHttpOptions, served);
+const load = (options: object) => () => limitHttp({ limits: good, consume: noConsume, ...options }, served);
 
 it("all that can be said loads", () => {
   const all: LimitHttpOptions = {
     limits: [
-      { ...good, when: () => true, cost: () => 1, unit: "content-bytes", partitionKey: () => "a" },
+      {
+        name: "user",
+        key: everyone,
+        config: plain,
+        when: () => true,
+        cost: () => 1,
+        unit: "content-bytes",
+        partitionKey: () => "a",
+      },
       { name: "keyed", key: everyone, config: { kind: "fixed window", rate: 1, period: SECOND, keyed: true } },
       {
         name: "looked up",
@@ -80,7 +88,7 @@ describe("an option that cannot work", () => {
 
 describe("a limit that cannot work", () => {
   it.each<[string, object, string]>([
-    ["bad config", { config: { ...good.config, rate: -1 } }, 'Rate limit "user": rate must be'],
+    ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
     ["unknown field", { costs: 3 }, 'Rate limit "user": "costs" is not a field of a limit; those are name, key, '],
     ["no name", { name: "" }, "name must be a non-empty string"],
     ["no key", { key: undefined }, "key must be firstOf(…) or everyone, got undefined."],

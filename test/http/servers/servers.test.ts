@@ -20,7 +20,8 @@ const sources = import.meta.glob<string>(["./{convex,src}/**/*.ts", "!**/_genera
 const pages = import.meta.glob<string>("../../../docs/http.md", { query: "?raw", import: "default", eager: true });
 
 /** Where the mutations go that the servers call: a backend, without the network between them. */
-const backend = vi.hoisted(() => ({ mutation: vi.fn() }));
+type Mutate = (mutation: FunctionReference<"mutation">, args: Record<string, string>) => Promise<unknown>;
+const backend = vi.hoisted(() => ({ mutation: vi.fn<Mutate>() }));
 vi.mock("convex/browser", () => ({
   ConvexHttpClient: class {
     mutation = backend.mutation;
@@ -30,9 +31,7 @@ vi.mock("convex/browser", () => ({
 beforeEach(() => {
   vi.stubEnv("GATE_SECRET", "sesame");
   const t = convexTest({ schema, modules });
-  backend.mutation.mockImplementation(
-    async (mutation: FunctionReference<"mutation">, args: Record<string, string>) => await t.mutation(mutation, args),
-  );
+  backend.mutation.mockImplementation(async (mutation, args) => (await t.mutation(mutation, args)) as unknown);
 });
 afterEach(() => {
   vi.unstubAllEnvs();
