@@ -11,8 +11,6 @@ import { tell } from "./report.js";
 export interface Asked {
   readonly limited: readonly (LimitedBy & { readonly count: number })[];
   readonly requests: Extract<Plan, { kind: "ask" }>["request"][];
-  /** Tells this caller from others. */
-  readonly caller: string;
 }
 
 /** @throws what `consume` throws. */
@@ -33,7 +31,7 @@ export async function askLimits(
     const status = known[i];
     return status ? [{ ...plan.request, ...plan.shown, status }] : [];
   });
-  return { limited, requests, caller: await callerOf(requests, ctx, request) };
+  return { limited, requests };
 }
 
 /**
@@ -65,8 +63,8 @@ async function withRemaining(
   }
 }
 
-/** The first key that is one caller's own, else the address as the proxies tell it, else a random number. */
-async function callerOf(requests: Asked["requests"], { meta }: HttpCtx, request: Request): Promise<string> {
+/** Tells one caller from another: the first key that is one caller's own, else the address as the proxies tell it, else a random number. */
+export async function callerOf(requests: Asked["requests"], { meta }: HttpCtx, request: Request): Promise<string> {
   const key = requests.map((each) => each.key).find(isOfCaller);
   const address = key ?? request.headers.get("X-Forwarded-For");
   if (address !== null) return address;

@@ -1,6 +1,6 @@
 /** The wrapper: who is it, what does it cost, may it pass; and on every answer what is left. */
 import { badRequest, internalError, neverServed, notIdentified, unavailable, withFields } from "./answers.js";
-import { askLimits, type Asked } from "./ask.js";
+import { askLimits, type Asked, callerOf } from "./ask.js";
 import { BadRequestError } from "./badRequest.js";
 import type { HttpCtx } from "./ctx.js";
 import { answerDenial, denialOf } from "./denial.js";
@@ -110,7 +110,8 @@ export function limitHttp<Ctx extends HttpCtx>(
     return asked.limited.every(({ status }) => status.ok) ? { kind: "pass", asked } : await deny(asked, ctx, request);
   }
 
-  async function deny({ limited, caller }: Asked, ctx: Ctx, request: Request): Promise<Decision> {
+  async function deny({ limited, requests }: Asked, ctx: Ctx, request: Request): Promise<Decision> {
+    const caller = await callerOf(requests, ctx, request);
     const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter, caller });
     const denial = denialOf(request, limited, Number(fields["Retry-After"]));
     try {

@@ -78,7 +78,7 @@ function leftOf({ status, config, count = 1 }: LimitedBy, now: number): Left | u
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
   const lastsSeconds = Math.floor(raised(restoredInMs(usable, config) / 1000));
-  const until = Math.max(renewedAt(known, usable, config, each), now + lastsSeconds * 1000);
+  const until = Math.max(renewedAt(known, usable, config, each, now), now + lastsSeconds * 1000);
   // One second more than the window: `lastsSeconds` was rounded down.
   const arriving = Math.ceil((config.rate * (secondsUntil(until, now) + 1) * 1000) / config.period);
   return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
@@ -110,7 +110,7 @@ function httpWindowMs({ kind, rate, period, capacity = rate }: RateLimitConfig):
 type KnownStatus = HttpStatus & { readonly remaining: number; readonly resetAt: number };
 
 /** The first moment at which a request of `count` is served, once the `usable` tokens of `remaining` have been spent. */
-function renewedAt(status: KnownStatus, usable: number, config: RateLimitConfig, count: number): number {
+function renewedAt(status: KnownStatus, usable: number, config: RateLimitConfig, count: number, now: number): number {
   const { remaining, resetAt, retryAt = 0 } = status;
   const { kind, rate, period, capacity = rate } = config;
   if (kind === "fixed window") {
@@ -120,7 +120,10 @@ function renewedAt(status: KnownStatus, usable: number, config: RateLimitConfig,
   }
   // Reckoned back from the moment at which the bucket would be full, since that is exact and `remaining` is rounded down.
   const spareMs = ((capacity - usable - count) / rate) * period;
-  return Math.max(resetAt - Math.floor(raised(spareMs)), retryAt);
+  const byReset = resetAt - Math.floor(raised(spareMs));
+  // Of several rows, `resetAt` is when the last of them is full. What is there belongs to no debt, so it can be reckoned from now.
+  const missingMs = ((count - (remaining - usable)) / rate) * period;
+  return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
 }
 
 /** How long the `usable` tokens take to arrive again, in ms; 0 where they cannot be saved up beyond the next window. */

@@ -42,6 +42,16 @@ describe.each<[string, Consume]>([
     expect((await send()).headers.get("RateLimit")).toBe('"plain";r=1;t=1, "hot";r=12;t=12');
   });
 
+  it("each of several limits gets its own", async () => {
+    const warm: HttpLimit = {
+      name: "warm",
+      key: everyone,
+      config: { kind: "token bucket", rate: 40, period: 40 * SECOND, shards: 2 },
+    };
+    const send = serve({ limits: [hot, plain, warm], consume: withoutRemaining(consume, ["hot", "warm"]) });
+    expect((await send()).headers.get("RateLimit")).toBe('"plain";r=8;t=8, "hot";r=19;t=19, "warm";r=39;t=39');
+  });
+
   it("a denial names its wait, read or not", async () => {
     for (const remaining of ["read", "omit"] as const) {
       const one: HttpLimit = { ...plain, config: { kind: "token bucket", rate: 1, period: 9 * SECOND } } as HttpLimit;
