@@ -1,5 +1,6 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
 import type { RateLimitDefinition } from "../index.js";
+import { parseDemand } from "../engine/demand.js";
 import { parseLimit } from "../engine/limit.js";
 import { badField } from "../engine/misuse.js";
 import { BadRequestError } from "./badRequest.js";
@@ -46,15 +47,25 @@ async function planFor(
   const { key } = chosen;
   const config = withoutKeyed(await configOf(key));
   // What is wrong with a config is found here: behind this line only the limiter itself can fail.
-  parseLimit(name, config);
+  const parsed = parseLimit(name, config);
   const capacity = config.capacity ?? config.rate;
   const count = cost(request, capacity);
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");
   }
-  if (count > capacity) return { kind: "never", name, count, capacity };
+  if (!canEverServe(parsed, count)) return { kind: "never", name, count, capacity };
   const shown = { unit, partitionKey: partitionKey && (await partitionKey({ ctx, request, key })) };
   return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config }, shown };
+}
+
+/** Counts are rounded up and capacities down, so comparing the two numbers would not do. */
+function canEverServe(limit: ReturnType<typeof parseLimit>, count: number): boolean {
+  try {
+    parseDemand(limit, { count });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The key, and the way to the config; limits with the same `identify` share one call of it. */

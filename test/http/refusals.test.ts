@@ -6,13 +6,14 @@ import {
   deny,
   everyone,
   firstOf,
+  fromQuery,
   type HttpLimit,
+  inComponent,
   limitHttp,
   type LimitHttpOptions,
 } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { component } from "../support/places.js";
-import { inComponent } from "convex-rate-limits/http";
 import { consumeIn, noConsume, noCtx, openHttpBackend, served, useClock } from "./backend.js";
 
 useClock();
@@ -54,6 +55,24 @@ it("a key that is not well-formed text is refused with 400", async () => {
   );
   const response = await answerTo({ ...five, key });
   expect([response.status, handler.mock.calls.length, report.mock.calls.length]).toEqual([400, 0, 0]);
+});
+
+it("a cost that only rounding lifts above the capacity is refused for good, and is no outage", async () => {
+  const third: HttpLimit = {
+    ...five,
+    config: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 / 3 },
+  } as HttpLimit;
+  const cost = fromQuery("size", { default: 0.1, min: 0 });
+  const action = limitHttp({ limits: { ...third, cost }, consume: consumeIn("tables"), ...open }, handler);
+  const router = httpRouter();
+  router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
+  const t = openHttpBackend(router);
+  for (const size of ["0.33333", "0.3333333333333333", "0.33331"]) {
+    expect([200, 403, 429]).toContain((await t.fetch(`/?size=${size}`)).status);
+  }
+  expect(report).not.toHaveBeenCalled();
+  // The bucket holds one of them.
+  expect(handler.mock.calls.length).toBeLessThanOrEqual(1);
 });
 
 describe("what a function of the app throws is answered with 500 and reported, even with onError: open", () => {
