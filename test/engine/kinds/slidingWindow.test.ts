@@ -77,7 +77,7 @@ describe("a sliding window", () => {
     const bounded = parseLimit("send", { ...config, maxReserved: 5 });
     const state = stateOf(NOW, [NOW, 10], [NOW + 1000, 4], [NOW + 1500, 5]);
     const reservable = (count: number) => bounded.kind.whenReservable(bounded, state, tokens(count));
-    expect([0, 1, 5, 6].map(reservable)).toEqual([NOW + 1000, NOW + 1500, NOW + 1500, NOW + 2500]);
+    expect([0, 1, 5, 6].map(reservable)).toEqual([NOW + 1000, NOW + 1000, NOW + 1500, NOW + 2500]);
     const moved = { ...state, ts: NOW + 1200 };
     expect(bounded.kind.whenReservable(bounded, moved, 0)).toBe(NOW + 1200);
   });
