@@ -60,9 +60,7 @@ describe("an error", () => {
 
   it("of damage names the bucket and the remedy", () => {
     const remedy = "so nothing is let through. resetRateLimit makes it full again.";
-    expect(damageError("send", undefined, "rows overlap").message).toBe(
-      `Rate limit "send": rows overlap, ${remedy}`,
-    );
+    expect(damageError("send", undefined, "rows overlap").message).toBe(`Rate limit "send": rows overlap, ${remedy}`);
     expect(damageError("send", "alice", "rows overlap").message).toBe(
       `Rate limit "send": the bucket of key "alice" cannot be used: rows overlap, ${remedy}`,
     );

@@ -88,15 +88,22 @@ describe("a projection", () => {
   it("is what a call that reads all rows would answer, for every kind, on one row and on several", () => {
     const asked = fc.record({ part: fc.double({ min: 0, max: 1, noNaN: true }), reserve: fc.boolean() });
     fc.assert(
-      fc.property(limits, histories, fc.nat(3), asked, fc.nat(3000), (whole, history, level, { part, reserve }, later) => {
-        const { state, now } = stateAfter(whole, history);
-        const shards = splitTo(whole, shardAt(whole, WHOLE, state), level, now);
-        const count = (part * whole.capacity) / whole.unitsPerToken;
-        const demand = parseDemand(whole, { count, reserve });
-        expect(projectRateLimit(snapshotOf(whole, shards), { now: now + later, count, reserve })).toEqual(
-          decideOnAll(whole, shards, now + later, demand).status,
-        );
-      }),
+      fc.property(
+        limits,
+        histories,
+        fc.nat(3),
+        asked,
+        fc.nat(3000),
+        (whole, history, level, { part, reserve }, later) => {
+          const { state, now } = stateAfter(whole, history);
+          const shards = splitTo(whole, shardAt(whole, WHOLE, state), level, now);
+          const count = (part * whole.capacity) / whole.unitsPerToken;
+          const demand = parseDemand(whole, { count, reserve });
+          expect(projectRateLimit(snapshotOf(whole, shards), { now: now + later, count, reserve })).toEqual(
+            decideOnAll(whole, shards, now + later, demand).status,
+          );
+        },
+      ),
     );
   });
 

@@ -71,6 +71,7 @@ describe("a sliding window", () => {
       state: stateOf(NOW, [NOW, 6]),
       owed: 0,
     });
+    expect(kind.reserve(limit, stateOf(NOW), tokens(3))).toEqual({ at: NOW, state: stateOf(NOW, [NOW, 3]), owed: 0 });
   });
 
   it("can reserve again once what is promised has started, or nothing has to wait", () => {

@@ -33,7 +33,10 @@ describe("a token bucket", () => {
 
   it.each([whole, odd, slow])("$name: the wait is the first millisecond by which the units are there", (limit) => {
     const units = fc.double({ min: 0, max: 1, noNaN: true }).map((part) => Math.ceil(part * limit.capacity));
-    const debts = fc.oneof(fc.constant(0), fc.maxSafeInteger().map((n) => n % 2 ** 48));
+    const debts = fc.oneof(
+      fc.constant(0),
+      fc.maxSafeInteger().map((n) => n % 2 ** 48),
+    );
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2e12 }), debts, units, (ts, debt, wanted) => {
         const state = { value: Math.min(limit.capacity, debt), ts };

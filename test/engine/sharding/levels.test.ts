@@ -47,7 +47,11 @@ const rows: [what: string, config: RateLimitConfig, levels: Levels][] = [
   ["at least 5 rows, which are 8", { ...bucket, shards: { atLeast: 5 } }, asked(9, 3)],
   ["at least as many rows as two tokens each allow", { ...bucket, capacity: 20, shards: { atLeast: 64 } }, asked(3, 3)],
   ["at most 64 rows", { ...bucket, shards: { atMost: 64 } }, asked(6)],
-  ["at most 64 rows, of which its own choice is less", { ...bucket, rate: 10, capacity: 20, shards: { atMost: 64 } }, asked(2)],
+  [
+    "at most 64 rows, of which its own choice is less",
+    { ...bucket, rate: 10, capacity: 20, shards: { atMost: 64 } },
+    asked(2),
+  ],
   ["4 to 16 rows", { ...bucket, shards: { atLeast: 4, atMost: 16 } }, asked(4, 2)],
   ["4 to 4 rows", { ...bucket, shards: { atLeast: 4, atMost: 4 } }, asked(2, 2)],
   ["no bounds", { ...bucket, shards: {} }, asked(9)],

@@ -110,7 +110,12 @@ describe("a hot row", () => {
     const fate = (at: number) => {
       const before = shardAt(sliding, { start: 0, level: 0 }, { ...state(NOW - 1), ts: NOW - 1 });
       const after = { ...before, state: state(at) };
-      return fateOf(sliding, before, after, { units: sliding.unitsPerToken, now: NOW, key: undefined, random: () => 0 });
+      return fateOf(sliding, before, after, {
+        units: sliding.unitsPerToken,
+        now: NOW,
+        key: undefined,
+        random: () => 0,
+      });
     };
     expect([fate(NOW), fate(NOW + 1)]).toEqual([{ kind: "split" }, STAY]);
   });

@@ -133,7 +133,8 @@ describe("the moment of a denial on all rows", () => {
     const rows = rowsOf(fast, 0, 4);
     const { status } = ask(rows, { count: 1 });
     expect(status).toMatchObject({ ok: false, retryAt: NOW + 3 });
-    for (const shard of rows.shards) expect(heldByAll([shard], NOW + 3)).toBeGreaterThanOrEqual(rows.limit.unitsPerToken);
+    for (const shard of rows.shards)
+      expect(heldByAll([shard], NOW + 3)).toBeGreaterThanOrEqual(rows.limit.unitsPerToken);
   });
 
   it("is exact for a fast bucket of one row, which was split before", () => {
@@ -167,27 +168,39 @@ describe("for every kind", () => {
       reserve: fc.boolean(),
     });
     fc.assert(
-      fc.property(limits, histories, fc.integer({ min: 1, max: 5 }), asked, fc.nat(2000), (limit, history, level, ask, later) => {
-        const { state, now: last } = stateAfter(limit, history);
-        const now = last + later;
-        const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
-        const shards = splitTo(limit, whole, level, now);
-        const count = (ask.part * limit.capacity) / limit.unitsPerToken;
-        const demand = parseDemand(limit, { count, reserve: ask.reserve });
-        const one = decide(limit, whole.state, now, demand);
-        const { status, before, after } = decideOnAll(limit, shards, now, demand);
-        expect(status.ok).toBe(one.status.ok);
-        if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
-        else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
-        expect(status.remaining).toBe(one.status.remaining);
-        expect(after.length === 0).toBe(one.taken === undefined);
-        const kept = [...shards.filter((shard) => !before.includes(shard)), ...after];
-        kept.sort((a, b) => a.interval.start - b.interval.start);
-        expect(tile(WHOLE, kept.map(({ interval }) => interval))).toBe(true);
-        expect(fold(limit, WHOLE, kept, now).state).toEqual(
-          expect.objectContaining({ value: (one.taken ?? whole.state).value, ts: now }),
-        );
-      }),
+      fc.property(
+        limits,
+        histories,
+        fc.integer({ min: 1, max: 5 }),
+        asked,
+        fc.nat(2000),
+        (limit, history, level, ask, later) => {
+          const { state, now: last } = stateAfter(limit, history);
+          const now = last + later;
+          const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
+          const shards = splitTo(limit, whole, level, now);
+          const count = (ask.part * limit.capacity) / limit.unitsPerToken;
+          const demand = parseDemand(limit, { count, reserve: ask.reserve });
+          const one = decide(limit, whole.state, now, demand);
+          const { status, before, after } = decideOnAll(limit, shards, now, demand);
+          expect(status.ok).toBe(one.status.ok);
+          if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
+          else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
+          expect(status.remaining).toBe(one.status.remaining);
+          expect(after.length === 0).toBe(one.taken === undefined);
+          const kept = [...shards.filter((shard) => !before.includes(shard)), ...after];
+          kept.sort((a, b) => a.interval.start - b.interval.start);
+          expect(
+            tile(
+              WHOLE,
+              kept.map(({ interval }) => interval),
+            ),
+          ).toBe(true);
+          expect(fold(limit, WHOLE, kept, now).state).toEqual(
+            expect.objectContaining({ value: (one.taken ?? whole.state).value, ts: now }),
+          );
+        },
+      ),
       { numRuns: 300 },
     );
   });

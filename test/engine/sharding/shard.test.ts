@@ -137,8 +137,9 @@ describe("a bucket on several rows", () => {
         for (const { waitMs, which, what, part } of history) {
           now += waitMs;
           const index = which % shards.length;
-          const shard = advance(shards[index]!, now);
-          if (what === "split" && shard.interval.level < MAX_LEVEL) shards.splice(index, 1, ...split(limit, shard, now));
+          const shard = advance(shards[index] ?? fullShard(limit), now);
+          if (what === "split" && shard.interval.level < MAX_LEVEL)
+            shards.splice(index, 1, ...split(limit, shard, now));
           if (what === "fold") shards = [fold(limit, WHOLE, shards, now)];
           if (what !== "take") continue;
           const units = Math.floor(part * shard.state.value);
