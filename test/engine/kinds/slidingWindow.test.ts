@@ -59,8 +59,10 @@ describe("a sliding window", () => {
     expect(first).toEqual({ at: NOW + 1000, state: stateOf(NOW, [NOW, 10], [NOW + 1000, 8]), owed: tokens(8) });
     const second = kind.reserve(limit, first.state, tokens(3));
     expect(second).toMatchObject({ at: NOW + 2000, owed: tokens(11) });
-    // Two more would fit beside the first ones, and come after the second all the same.
-    expect(kind.reserve(limit, second.state, tokens(2)).at).toBe(NOW + 2000);
+    // When the first is cancelled there is room at its moment, and what is reserved then comes after the second all the same.
+    const cancelled = kind.giveBack(limit, second.state, tokens(8), NOW + 1000);
+    expect(kind.whenHolding(limit, cancelled, tokens(2))).toBe(NOW + 1000);
+    expect(kind.reserve(limit, cancelled, tokens(2)).at).toBe(NOW + 2000);
     expect(kind.owed(second.state)).toBe(tokens(11));
     expect(kind.owed(state)).toBe(0);
   });
