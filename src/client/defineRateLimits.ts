@@ -16,7 +16,7 @@ import type {
   SlidingWindowConfig,
   TokenBucketConfig,
 } from "../validators.js";
-import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
+import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinition, RateLimitDefinitions, ThrowsArg } from "./args.js";
 import {
   checkArgs,
   COUNT_FIELDS,
@@ -33,7 +33,7 @@ import { cancelPending, checkJob, checkScheduler, reserveFor, SCHEDULE_FIELDS, s
 
 /** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
 type KnownFields<Limits> = {
-  [Name in keyof Limits]: Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+  [Name in keyof Limits]: RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
 };
 type FieldOf<Definition> =
   | "keyed"

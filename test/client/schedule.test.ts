@@ -231,10 +231,13 @@ describe.each(placeNames)("in the %s", (place) => {
     const { t, starts } = openQueue();
     const args = { name: "free", key: "a", count: 10, config };
     const { scheduleRateLimited, cancelRateLimited } = defineIn(place, {});
-    const [kept, dropped] = await t.mutation(async (ctx) => [
-      jobOf(await scheduleRateLimited(ctx, args, run, { label: "kept", tokens: 10 })),
-      jobOf(await scheduleRateLimited(ctx, args, run, { label: "dropped", tokens: 10 })),
-    ]);
+    const [kept, dropped] = await t.mutation(
+      async (ctx) =>
+        [
+          jobOf(await scheduleRateLimited(ctx, args, run, { label: "kept", tokens: 10 })),
+          jobOf(await scheduleRateLimited(ctx, args, run, { label: "dropped", tokens: 10 })),
+        ] as const,
+    );
     expect(kept).toEqual({ name: "free", key: "a", count: 10, config, runAt: NOW, id: expect.any(String) as string });
     expect(await t.mutation(async (ctx) => await cancelRateLimited(ctx, dropped))).toEqual({ canceled: true });
     await runAll(t);
