@@ -91,9 +91,10 @@ const OPTION_FIELDS: Fields = {
   errorKeys: booleanField,
 };
 
-/** References are proxies: functions, or objects in tests. */
+/** References are proxies: whatever is read of them is there. */
 function isComponent(value: unknown): boolean {
-  return typeof value === "function" || (typeof value === "object" && value !== null);
+  const isReference = typeof value === "function" || (typeof value === "object" && value !== null);
+  return isReference && Boolean((value as Partial<ComponentApi>).public);
 }
 
 function limitsIn<Contexts extends InTables | InComponent>(
@@ -199,10 +200,7 @@ function limitsIn<Contexts extends InTables | InComponent>(
     },
     sweepRateLimits: async (ctx, options) => {
       checkScheduler(ctx, "sweepRateLimits");
-      const given: unknown = options;
-      if (typeof given !== "object" || given === null) {
-        throw new Error(`sweepRateLimits needs an object of options, got ${show(given)}.`);
-      }
+      checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
       return await place.sweep(ctx, sweepTargets(limits, options.configs), options);
     },
   };
@@ -213,4 +211,9 @@ function exact(status: RateLimitStatus | RateLimitAllStatus): never {
   return status as never;
 }
 
+const SWEEP_FIELDS: Fields = {
+  configs: { permitted: "an object of configs by name", holds: (value) => typeof value === "object" && value !== null },
+  cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
+  next: { permitted: "a function of yours", holds: (value) => value !== null },
+};
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, ...THROWS_FIELDS };

@@ -85,6 +85,11 @@ export const inTables: Place<InTables> = {
   reset: taking(reset),
   list: taking(list),
   sweep: async (ctx, targets, { cursor, next }) => {
+    // The types forbid anything else, JavaScript does not.
+    const given: unknown = next;
+    if (given === undefined || given === null) {
+      throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(given)}.`);
+    }
     const swept = await taking(sweepBatch)(ctx, { targets, cursor });
     if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
     return { deleted: swept.deleted, isDone: swept.cursor === null };

@@ -415,10 +415,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     const others = all.filter((field) => field !== "name" && !known.some((name) => name === field));
     for (const field of ["throw", "cuont", "component", "__proto__", ...others]) {
       for (const value of [true, undefined]) {
-        const args = Object.fromEntries([
-          ["name", "open"],
-          [field, value],
-        ]);
+        const args: object = { name: "open", [field]: value };
         await refuses(
           [call],
           args,

@@ -446,6 +446,7 @@ describe("the types know the limits", () => {
   });
 
   it("a function that is generic over the name compiles", () => {
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- What such a function compiles to is the test.
     const guard = async <Name extends "send" | "either">(name: Name, key: string) => {
       const status = await inTables.rateLimit(mutation, { name, key, count: 2, reserve: true });
       await inTables.checkRateLimit(query, { name, key });
@@ -457,6 +458,7 @@ describe("the types know the limits", () => {
       await inTables.rateLimit(mutation, { name });
       return status.ok;
     };
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- The same.
     const shared = async <Name extends "signUp" | "either">(name: Name) => {
       await inTables.rateLimit(mutation, { name });
       // @ts-expect-error: one of them has one bucket for all.
