@@ -49,7 +49,7 @@ interface NotOneOfYourLimits {
 }
 
 /** What is asked of a bucket. */
-export interface Asked {
+interface Asked {
   /** Tokens to take: a finite number of at least 0, default 1. */
   count?: number | undefined;
   /**

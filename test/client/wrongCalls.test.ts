@@ -171,7 +171,7 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
 
 /** An empty array is an object without fields: the options may be one. */
 function isRight(place: PlaceName, name: string, position: number, what: string): boolean {
-  const takesNoField = /All$/.test(name) ? position === 2 : name === "sweepRateLimits" && place === "component";
+  const takesNoField = name.endsWith("All") ? position === 2 : name === "sweepRateLimits" && place === "component";
   return takesNoField && what === "an empty array";
 }
 
@@ -188,10 +188,10 @@ describe("without a ctx,", () => {
     const expose = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } }).exposeRateLimit as Fn;
     const call: Call = { name: "exposeRateLimit", fn: expose, args: [] };
     for (const key of [null, 7, "x", true, {}, []]) {
-      saysWhatIsWrong(await thrownBy(expose, ["mine", { key }]), call, `the key ${String(key)}`);
+      saysWhatIsWrong(await thrownBy(expose, ["mine", { key }]), call, `the key ${JSON.stringify(key)}`);
     }
     for (const wrong of [null, 7, "x", true, []]) {
-      saysWhatIsWrong(await thrownBy(expose, ["open", { config: wrong }]), call, `the config ${String(wrong)}`);
+      saysWhatIsWrong(await thrownBy(expose, ["open", { config: wrong }]), call, `the config ${JSON.stringify(wrong)}`);
     }
     saysWhatIsWrong(await thrownBy(expose, ["open", { kye: () => "a" }]), call, "a misspelt field");
   });
