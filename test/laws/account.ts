@@ -34,7 +34,10 @@ export function refillingAccount(): Account {
       held = minus(goTo(config, now), rational(count));
     },
     giveBack(config, now, count) {
-      held = least(rational(capacityOf(config)), plus(goTo(config, now), rational(count)));
+      const capacity = rational(capacityOf(config));
+      const level = held ? least(capacity, plus(least(capacity, held), accrued(config, ts, now))) : capacity;
+      // A full bucket has no room, and is not written.
+      if (isLess(level, capacity)) held = least(capacity, plus(goTo(config, now), rational(count)));
     },
   };
 }
@@ -73,11 +76,14 @@ export function slidingAccount(knowsClocks: boolean): Account {
       taken.push({ at: momentOf(now), left: rational(count) });
     },
     giveBack(config, now, count, promised) {
-      goTo(config, now);
+      const moment = Math.max(ts, now);
       let away = rational(count);
       const given = taken
-        .filter(({ at }) => (promised === undefined ? at <= ts : at === promised))
+        .filter(({ at }) => at > moment - (config.period as number))
+        .filter(({ at }) => (promised === undefined ? at <= moment : at === promised))
         .sort((a, b) => b.at - a.at);
+      // Where there is nothing to take back, nothing is written.
+      if (given.length > 0) goTo(config, now);
       for (const entry of given) {
         const part = least(entry.left, away);
         entry.left = minus(entry.left, part);

@@ -92,11 +92,16 @@ const run = makeFunctionReference<"mutation">("jobs:run");
 export type World = ReturnType<typeof openWorld>;
 
 /** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
-export function openWorld(backend: Backend, setting: Setting, random: () => number) {
+export function openWorld(backend: Backend, setting: Setting, seed: number) {
   vi.setSystemTime(T0);
-  vi.spyOn(Math, "random").mockImplementation(random);
-  const { limits, mutation, rows } = backend;
+  const { limits, rows } = backend;
+  let random = randomFrom(seed);
   let calls = 0;
+  /** Worlds that are played side by side have random numbers of their own. */
+  const mutation: Backend["mutation"] = (body) => {
+    vi.spyOn(Math, "random").mockImplementation(() => random());
+    return backend.mutation(body);
+  };
   const configured = (config: RateLimitConfig): RateLimitConfig => {
     const shards = setting[calls++ % setting.length];
     return shards === undefined ? config : { shards, ...config };
@@ -115,8 +120,8 @@ export function openWorld(backend: Backend, setting: Setting, random: () => numb
   const within = (ctx: Ctx) => ({
     consume: (request: Request): Promise<RateLimitStatus> => limits.rateLimit(ctx, named(request)),
     check: (request: Request): Promise<RateLimitStatus> => limits.checkRateLimit(ctx, named(request)),
-    get: (bucket: Bucket): Promise<RateLimitSnapshot> => limits.getRateLimit(ctx, named(bucket)),
-    reset: (bucket: Bucket): Promise<null> => limits.resetRateLimit(ctx, named(bucket)),
+    get: (bucket: Bucket): Promise<RateLimitSnapshot> => limits.getRateLimit(ctx, named(bucketOf(bucket))),
+    reset: (bucket: Bucket): Promise<null> => limits.resetRateLimit(ctx, named(bucketOf(bucket))),
     adjust: (args: Bucket & { count: number }): Promise<RateLimitStatus> => limits.adjustRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
@@ -135,6 +140,11 @@ export function openWorld(backend: Backend, setting: Setting, random: () => numb
     setClock: (now: number) => {
       vi.setSystemTime(now);
     },
+    /** The random numbers and the numbers of rows begin anew. */
+    restart: () => {
+      random = randomFrom(seed);
+      calls = 0;
+    },
     consume: alone("consume"),
     check: alone("check"),
     get: alone("get"),
@@ -149,6 +159,10 @@ export function openWorld(backend: Backend, setting: Setting, random: () => numb
     rows: async () => (await rows()).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)),
     plant: (row: Partial<StoredRow>) => backend.plant({ name: "limit", value: 0, ts: T0, ...row }),
   };
+}
+
+function bucketOf({ key, config }: Bucket): Bucket {
+  return { key, config };
 }
 
 function idOf(row: StoredRow): string {
@@ -175,14 +189,26 @@ function openersOf(place: PlaceName, settings: readonly Setting[]): fc.Arbitrary
   const setting = fc.constantFrom(...settings);
   return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
     const open: Open = (backend = "light") =>
-      openWorld(backend === "light" ? lightBackend(place) : wholeBackend(place), setting, randomFrom(seed));
+      openWorld(backend === "light" ? lightBackend(place) : wholeBackend(place), setting, seed);
     return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
   });
 }
 
 /** A world for an example: in a place, with so many rows. */
 export function worldIn(place: PlaceName, shards: Shards): World {
-  return openWorld(lightBackend(place), [shards], randomFrom(1));
+  return openWorld(lightBackend(place), [shards], 1);
+}
+
+/** A world in your tables and one in the component, alike in rows and random numbers. */
+export function inBothPlaces(): fc.Arbitrary<(backend: "light" | "whole") => [World, World]> {
+  const setting = fc.constantFrom(...oneRow, ...severalRows);
+  return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
+    const open = (backend: "light" | "whole"): [World, World] => [
+      openWorld(backend === "light" ? lightBackend("tables") : wholeBackend("tables"), setting, seed),
+      openWorld(backend === "light" ? lightBackend("component") : wholeBackend("component"), setting, seed),
+    ];
+    return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
+  });
 }
 
 /** One of the worlds that a law is tried in. */
@@ -216,7 +242,7 @@ export function inEveryWorld(law: string, body: (where: Where) => void, rows: re
             );
             const setting = isOneRow ? [undefined] : [{ atLeast: 16, atMost: 64 }];
             const open: Open = (backend = "light") =>
-              openWorld(backend === "light" ? lightBackend(place) : wholeBackend(place), setting, randomFrom(1));
+              openWorld(backend === "light" ? lightBackend(place) : wholeBackend(place), setting, 1);
             body({ worlds, steadyWorlds, open, subject, place, isOneRow });
           },
         );
