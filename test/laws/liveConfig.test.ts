@@ -59,7 +59,10 @@ inEveryWorld(LAW, ({ worlds, open, subject, isOneRow }) => {
               : levelOf(config, held, now);
         if (isSame || level === undefined) return;
         const { remaining = NaN } = await world.check({ config, count: 0 });
-        const magnitude = isLess(exactly(held.value), ZERO) ? minus(ZERO, exactly(held.value)) : exactly(held.value);
+        const size = isLess(exactly(held.value), ZERO) ? minus(ZERO, exactly(held.value)) : exactly(held.value);
+        // The stored entries of a sliding window are doubles, too.
+        const entries = (held.recent ?? []).reduce((sum, { count }) => plus(sum, exactly(count)), ZERO);
+        const magnitude = plus(size, entries);
         const most = plus(level, times(magnitude, ULP));
         // Each shard is rounded on its own.
         const units = times(UNIT, fraction(BigInt((held.shards?.length ?? 1) + (held.recent?.length ?? 0)), 1n));

@@ -8,8 +8,8 @@ useClock();
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const limits = defineIn(home, {
+describe.each(placeNames)("in the %s", (place) => {
+  const limits = defineIn(place, {
     llm: config,
     window: { ...config, kind: "fixed window", start: 0 },
     small: { ...config, maxReserved: 0 },
@@ -81,7 +81,7 @@ describe.each(placeNames)("in the %s home", (home) => {
         }
       }
     });
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("an adjustment by 0 says when the debt will be paid", async () => {
@@ -107,7 +107,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     const t = openBackend();
     const charge = (count: number) => t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count }));
     await charge(1e7);
-    const before = await rowsIn(home, t);
+    const before = await rowsIn(place, t);
     await expect(charge(1e6)).rejects.toThrow(
       'Rate limit "llm": count 1000000 cannot be charged: too much is owed already.',
     );
@@ -115,7 +115,7 @@ describe.each(placeNames)("in the %s home", (home) => {
       const problem = `Rate limit "llm": count ${count} can never be paid: a limit like this can owe at most 10995116.`;
       await expect(charge(count)).rejects.toThrow(problem);
     }
-    expect(await rowsIn(home, t)).toEqual(before);
+    expect(await rowsIn(place, t)).toEqual(before);
     const all = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: -1e12 }));
     expect(await all).toEqual({ ok: true, remaining: 10, resetAt: NOW });
   });

@@ -17,8 +17,8 @@ const team: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000, sta
 const everyone: RateLimitConfig = { kind: "token bucket", rate: 100, period: 1000, shards: 8 };
 const queue: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const limits = defineIn(home, { user, team, everyone, queue });
+describe.each(placeNames)("in the %s", (place) => {
+  const limits = defineIn(place, { user, team, everyone, queue });
   const { rateLimit, rateLimitAll, checkRateLimitAll, getRateLimit } = limits;
   type Requests = Parameters<typeof rateLimitAll>[1];
   const take = (t: Backend, requests: Requests, options?: { throws?: boolean }) =>
@@ -45,7 +45,7 @@ describe.each(placeNames)("in the %s home", (home) => {
       { name: "user", key: "a", count: 2 },
       { name: "team", key: "t" },
     ]);
-    const before = await rowsIn(home, t);
+    const before = await rowsIn(place, t);
     expect(await take(t, layers)).toEqual({
       ok: false,
       retryAt: NOW + 500,
@@ -55,7 +55,7 @@ describe.each(placeNames)("in the %s home", (home) => {
         { ok: true, remaining: 100, resetAt: NOW },
       ],
     });
-    expect(await rowsIn(home, t)).toEqual(before);
+    expect(await rowsIn(place, t)).toEqual(before);
   });
 
   it("of several denials retryAt is the latest, and then all of them let it go", async () => {
@@ -127,7 +127,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     await expect(mixed).rejects.toThrow(
       'Rate limit "queue": count 16 can never be served: capacity and maxReserved together hold at most 15.',
     );
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("one bucket under two configs is misuse; the same config in other words is not", async () => {
@@ -182,7 +182,7 @@ describe.each(placeNames)("in the %s home", (home) => {
   it("of one bucket, nothing is reserved while what is wanted now is denied", async () => {
     const t = openBackend();
     await take(t, [{ name: "queue", count: 5 }]);
-    const before = await rowsIn(home, t);
+    const before = await rowsIn(place, t);
     const requests = [
       { name: "queue", count: 6 },
       { name: "queue", count: 1, reserve: true },
@@ -195,7 +195,7 @@ describe.each(placeNames)("in the %s home", (home) => {
         { ok: true, remaining: 5, resetAt: NOW + 500 },
       ],
     });
-    expect(await rowsIn(home, t)).toEqual(before);
+    expect(await rowsIn(place, t)).toEqual(before);
     vi.setSystemTime(NOW + 100);
     expect(await take(t, requests)).toMatchObject({ ok: true, retryAt: NOW + 200 });
   });
@@ -252,7 +252,7 @@ describe.each(placeNames)("in the %s home", (home) => {
       throw new Error("changed my mind");
     });
     await expect(failing).rejects.toThrow("changed my mind");
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("order does not matter, check and consume agree, retryAt is honest, and it comes to the same as one by one", async () => {
@@ -274,13 +274,13 @@ describe.each(placeNames)("in the %s home", (home) => {
         await oneByOne(t, before);
         await oneByOne(twin, before);
         const ask = (list: Requests) => t.query(async (ctx) => await checkRateLimitAll(ctx, list));
-        const rows = await rowsIn(home, t);
+        const rows = await rowsIn(place, t);
         const checked = await ask(requests);
         const backwards = await ask([...requests].reverse());
         expect({ ...backwards, statuses: [...backwards.statuses].reverse() }).toEqual(checked);
         if (!checked.ok) {
           expect(await take(t, requests)).toEqual(checked);
-          expect(await rowsIn(home, t)).toEqual(rows);
+          expect(await rowsIn(place, t)).toEqual(rows);
           vi.setSystemTime(checked.retryAt - 1);
           expect(await ask(requests)).toMatchObject({ ok: false, retryAt: checked.retryAt });
           vi.setSystemTime(checked.retryAt);
@@ -290,7 +290,7 @@ describe.each(placeNames)("in the %s home", (home) => {
         expect(promised.ok).toBe(true);
         await oneByOne(twin, [...requests.filter((one) => !one.reserve), ...requests.filter((one) => one.reserve)]);
         const stored = async (backend: Backend) =>
-          (await rowsIn(home, backend))
+          (await rowsIn(place, backend))
             .map(({ name, key, value, ts }) => JSON.stringify([name, key, value, ts]))
             .sort();
         expect(await stored(t)).toEqual(await stored(twin));

@@ -29,9 +29,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const hops = home === "tables" ? 0 : 1;
-  const limits = defineIn(home, {
+describe.each(placeNames)("in the %s", (place) => {
+  const hops = place === "tables" ? 0 : 1;
+  const limits = defineIn(place, {
     bucket: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 1 },
     window: { kind: "fixed window", rate: 2, period: 1000, maxReserved: 1 },
   });
@@ -145,7 +145,7 @@ describe.each(placeNames)("in the %s home", (home) => {
 
   it("what comes back to a sharded limit is given to one of two shards", async () => {
     const t = openBackend();
-    const wide = defineIn(home, { wide: { kind: "token bucket", rate: 64, period: 64_000, shards: 16 } });
+    const wide = defineIn(place, { wide: { kind: "token bucket", rate: 64, period: 64_000, shards: 16 } });
     await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "wide", count: 64 }));
     const adjust = (c: MutationCtx) => wide.adjustRateLimit(c, { name: "wide", count: -1 });
     const cost = await t.mutation(async (ctx) => await costOf(ctx, adjust));

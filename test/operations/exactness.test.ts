@@ -38,10 +38,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   it.each(Object.entries(configs))("%s, retryAt is the first millisecond that suffices", async (name, config) => {
     const t = openBackend();
-    const { rateLimit, checkRateLimit } = defineIn(home, { [name]: config });
+    const { rateLimit, checkRateLimit } = defineIn(place, { [name]: config });
     const { capacity = config.rate } = config;
     const counts = [capacity, capacity / 3, 0.001, Math.min(1, capacity), capacity * 0.77, capacity];
     let now = NOW;
@@ -68,7 +68,7 @@ describe.each(placeNames)("in the %s home", (home) => {
 
   it.each(Object.entries(configs))("%s, work that was reserved is paid for at its moment", async (name, config) => {
     const t = openBackend();
-    const { rateLimit, checkRateLimit } = defineIn(home, { [name]: config });
+    const { rateLimit, checkRateLimit } = defineIn(place, { [name]: config });
     const { capacity = config.rate } = config;
     const statuses = await t.mutation(async (ctx) => {
       const answers = [];

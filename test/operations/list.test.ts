@@ -16,13 +16,13 @@ useClock();
 
 const send: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   const {
     rateLimit,
     checkRateLimit,
     listRateLimits: list,
     getRateLimit,
-  } = defineIn(home, {
+  } = defineIn(place, {
     send,
     spaced: { ...send, capacity: 0 },
     window: { kind: "fixed window", rate: 5, period: 60_000 },
@@ -138,7 +138,7 @@ describe.each(placeNames)("in the %s home", (home) => {
         rows.push({ name: "hot", key: key(i), shard, value: i === 299 ? 0 : 1, ts: NOW });
       }
     }
-    await insertRows(home, t, rows);
+    await insertRows(place, t, rows);
     const all = await walk(t, { name: "hot", limit: 1000 });
     expect(all.keys).toEqual(rows.filter(({ shard }) => shard === 15).map((row) => row.key));
     expect(all.lengths).toHaveLength(2);
@@ -165,21 +165,21 @@ describe.each(placeNames)("in the %s home", (home) => {
 
   it("a row that makes no sense is an error that says so, not a gap", async () => {
     const t = openBackend();
-    await insertRow(home, t, { name: "send", key: "a", shard: 1, value: NaN, ts: NOW });
+    await insertRow(place, t, { name: "send", key: "a", shard: 1, value: NaN, ts: NOW });
     await expect(page(t, { name: "send" })).rejects.toThrow("the stored state is unusable (value NaN");
   });
 
   it("two rows for one bucket are an error, as they are for a call", async () => {
     const t = openBackend();
     const row = { name: "send", key: "a", shard: 1, value: 1, ts: NOW };
-    await insertRows(home, t, [row, row]);
+    await insertRows(place, t, [row, row]);
     await expect(page(t, { name: "send" })).rejects.toThrow("the stored shards overlap at 1");
   });
 
   it("more rows than a bucket can have do not stop the walk: they are an error", async () => {
     const t = openBackend();
     const rows = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
-    await insertRows(home, t, rows);
+    await insertRows(place, t, rows);
     await expect(page(t, { name: "send" })).rejects.toThrow("the stored shard 1000 is unusable");
   });
 
@@ -188,7 +188,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     await use(t, "send", { a: 5, b: 1 });
     const args = { name: "send", config: { ...send, rate: 10, capacity: 20 }, onlyLimited: true };
     const listed = await t.query(async (ctx) =>
-      home === "component" ? await listRateLimits(ctx, { ...args, component }) : await listRateLimits(ctx, args),
+      place === "component" ? await listRateLimits(ctx, { ...args, component }) : await listRateLimits(ctx, args),
     );
     expect(listed).toMatchObject({ page: [{ key: "a", value: 0, retryAt: NOW + 100 }], cursor: null });
   });
