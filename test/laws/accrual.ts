@@ -49,7 +49,7 @@ export function levelOf(config: RateLimitConfig, { value, ts, recent = [] }: Rat
 const DAY = 86_400_000;
 /** Scenarios on the calendar end before this. */
 export const END_OF_WALK = T0 + 250 * DAY;
-const START_OF_WALK = T0 - 20 * DAY;
+export const START_OF_WALK = T0 - 20 * DAY;
 
 const walks = new Map<string, ReturnType<typeof walk>>();
 const calendars = new Map<string, number[]>();

@@ -89,25 +89,19 @@ inEveryWorld(LAW, ({ worlds, open, subject, isOneRow }) => {
   });
 
   it("a change of kind and back, or of anything and back, grants no more than the limit as it was", async () => {
-    let changed = 0;
     await fc.assert(
       fc.asyncProperty(worlds, formerConfig, someConfig, stepsUpTo(8), async (open, config, other, steps) => {
         const world = open();
         await world.consume({ config, count: capacityOf(config) });
-        const { ok, retryAt = T0 } = await world.check({ config, count: 0.001 < capacityOf(config) ? 0.001 : 0 });
-        if (ok) return;
         for (const { portion } of steps) {
-          const count = countIn(other, false, portion);
-          if ((await world.consume({ config: other, count })).ok && count > 0) changed++;
+          await world.consume({ config: other, count: countIn(other, false, portion) });
         }
         // Back, at the same moment: what was taken is still taken.
         const { remaining = NaN } = await world.check({ config, count: 0 });
-        expect(remaining).toBeLessThanOrEqual(0);
-        expect(retryAt).toBeGreaterThan(T0);
+        expect(remaining, JSON.stringify({ config, other })).toBeLessThanOrEqual(0);
       }),
       runs(100),
     );
-    expect(changed).toBe(0);
   });
 
   it("tokens that a lowered capacity let go by stay away when it is raised again", async () => {

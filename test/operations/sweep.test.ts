@@ -56,7 +56,7 @@ describe.each(placeNames)("in the %s", (place) => {
     send,
     window: { kind: "fixed window", rate: 10, period: 1000, start: 0 },
     spaced: { ...send, capacity: 0 },
-    hot: { kind: "token bucket", rate: 16, period: 16_000, shards: 4 },
+    hot: { kind: "token bucket", rate: 16, period: 16_000, shards: { atLeast: 4, atMost: 4 } },
   });
   const { rateLimit, adjustRateLimit, getRateLimit } = limits;
   const sending = defineIn(place, { send });
@@ -96,7 +96,7 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("a row that a clock ahead of ours has written stays until it is full by ours", async () => {
     const { t, start, finish } = openSwept(limits);
-    await insertRow(place, t, { name: "send", key: "a", shard: 1, value: 9, ts: NOW + 5000 });
+    await insertRow(place, t, { name: "send", key: "a", value: 9, ts: NOW + 5000 });
     vi.setSystemTime(NOW + SETTLED);
     await start();
     await finish();
@@ -128,27 +128,31 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(checks[0]).toMatchObject({ ok: true });
   });
 
-  it("of a sharded bucket the full shards go, and it holds what it held", async () => {
+  it("the rows of a split bucket go together, once all of them are full", async () => {
     const { t, start, finish } = openSwept(limits);
-    await use(t, "hot", "a", 16);
-    const before = await rowsIn(place, t);
-    expect(before).toHaveLength(4);
-    vi.setSystemTime(NOW + 16_000 + SETTLED);
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < 6; i++) await rateLimit(ctx, { name: "hot", key: "a", count: 1 });
-    });
     const held = async () => (await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }))).value;
+    for (const [i, random] of [0, 0, 0.6, 0.9].entries()) {
+      vi.setSystemTime(NOW + i);
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      await use(t, "hot", "a", 1);
+    }
+    vi.restoreAllMocks();
+    const rows = await rowsIn(place, t);
+    expect(rows.length).toBeGreaterThan(2);
+    // One row is full for a minute, the others are not.
+    const [first, ...others] = rows;
+    expect(first && others.length > 0).toBe(true);
+    vi.setSystemTime(NOW + SETTLED);
     const value = await held();
     await start();
     await finish();
-    const kept = await rowsIn(place, t);
-    expect(kept.length).toBeGreaterThan(0);
-    expect(kept.every((row) => row.value < 4)).toBe(true);
+    expect(await rowsIn(place, t)).toEqual(rows);
     expect(await held()).toBe(value);
-    vi.setSystemTime(Date.now() + 16_000 + SETTLED);
+    vi.setSystemTime(NOW + 3 + 16_000 + SETTLED);
     await start();
     await finish();
     expect(await rowsIn(place, t)).toEqual([]);
+    expect(await held()).toBe(16);
   });
 
   it("a row must be full under every config that its limit is called with", async () => {
@@ -179,8 +183,8 @@ describe.each(placeNames)("in the %s", (place) => {
   it("rows that make no sense stay, and go on denying", async () => {
     const { t, start, finish } = openSwept(limits);
     const bad = [
-      { value: NaN, ts: NOW, shard: 1 },
-      { value: 10, ts: -1, shard: 1 },
+      { value: NaN, ts: NOW },
+      { value: 10, ts: -1 },
       { value: 10, ts: NOW, shard: 1000 },
     ];
     for (const [i, fields] of bad.entries()) await insertRow(place, t, { name: "send", key: `${i}`, ...fields });
@@ -197,7 +201,6 @@ describe.each(placeNames)("in the %s", (place) => {
     const rows: StoredRow[] = Array.from({ length: 1300 }, (_, i) => ({
       name: "send",
       key: `user ${i}`,
-      shard: 1,
       value: i % 100 === 0 ? -1e6 : 1,
       ts: NOW,
     }));
@@ -220,7 +223,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it("more rows than a bucket can have do not stop the sweep", async () => {
     const { t, start, finish } = openSwept(limits);
     const many = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
-    await insertRows(place, t, [...many, { name: "send", key: "b", shard: 1, value: 1, ts: NOW }]);
+    await insertRows(place, t, [...many, { name: "send", key: "b", value: 1, ts: NOW }]);
     vi.setSystemTime(NOW + 1e6);
     await start();
     expect(await finish()).toBeLessThan(10);
@@ -304,7 +307,7 @@ describe("in the tables", () => {
   it("a cursor of a limit that is gone by now goes on with the next", async () => {
     const limits = defineIn("tables", { b: { kind: "token bucket", rate: 1, period: 1000 } });
     const { t, start } = openSwept(limits, { cursor: '["a","key"]' });
-    await insertRow("tables", t, { name: "b", key: "a", shard: 1, value: 0, ts: NOW });
+    await insertRow("tables", t, { name: "b", key: "a", value: 0, ts: NOW });
     vi.setSystemTime(NOW + 1000 + SETTLED);
     expect(await start()).toEqual({ deleted: 1, isDone: true });
     const past = openSwept(limits, { cursor: '["c"]' });
@@ -320,7 +323,7 @@ describe("in the component", () => {
     const ctx = {
       runQuery: (...call: unknown[]) => {
         asked.push(call.slice(1));
-        return Promise.resolve({ rows: [], cursor: null });
+        return Promise.resolve({ buckets: [], cursor: null });
       },
     };
     const handler = (componentSweep as unknown as { _handler: (ctx: object, args: object) => Promise<unknown> })
@@ -331,9 +334,9 @@ describe("in the component", () => {
 
   it("a row that was used or deleted since that look stays as it is", async () => {
     const t = openBackend();
-    const found = ["used", "gone", "full"].map((key) => ({ name: "send", key, shard: 1 }));
-    await insertRow("tables", t, { name: "send", key: "used", shard: 1, value: 0, ts: NOW + SETTLED });
-    await insertRow("tables", t, { name: "send", key: "full", shard: 1, value: 0, ts: NOW });
+    const found = ["used", "gone", "full"].map((key) => ({ name: "send", key }));
+    await insertRow("tables", t, { name: "send", key: "used", value: 0, ts: NOW + SETTLED });
+    await insertRow("tables", t, { name: "send", key: "full", value: 0, ts: NOW });
     vi.setSystemTime(NOW + 1000 + SETTLED);
     expect(await t.mutation(async (ctx) => await deleteFull(ctx, targets, found))).toBe(1);
     expect(await keysOf(t, "tables")).toEqual(["used"]);
