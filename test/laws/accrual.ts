@@ -15,17 +15,26 @@ import {
   times,
 } from "../model/rational.js";
 import { T0 } from "./arbitraries.js";
+import { paceAt } from "./subjects.js";
 
 /** The tokens of one step: of a millisecond, or of a window. */
 export function perStep({ kind, rate, period }: RateLimitConfig): Rational {
-  return kind === "token bucket" ? over(rational(rate), rational(period)) : rational(rate);
+  if (kind === "fixed window" || kind === "sliding window") return rational(rate);
+  return over(rational(rate), rational(period));
 }
 
 /** Which millisecond, or which window, a moment lies in. */
 export function stepAt(config: RateLimitConfig, moment: number): bigint {
-  if (config.kind !== "fixed window") return BigInt(moment);
-  if (typeof config.period === "string") return BigInt(calendarStarts(config, moment).filter((at) => at <= moment).length);
+  if (config.kind !== "fixed window") return BigInt(paceAt(config, moment));
+  if (typeof config.period === "string")
+    return BigInt(calendarStarts(config, moment).filter((at) => at <= moment).length);
   return floorOf(fraction(BigInt(moment) - BigInt(config.start ?? 0), BigInt(config.period)));
+}
+
+/** The tokens that arrive in the millisecond, or at the start of the window, of a moment. */
+export function arrivingAt(config: RateLimitConfig, moment: number): Rational {
+  if (config.kind === "fixed window") return perStep(config);
+  return times(perStep(config), fraction(stepAt(config, moment) - stepAt(config, moment - 1), 1n));
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. */
@@ -67,4 +76,3 @@ function calendarStarts(config: RateLimitConfig & { kind: "fixed window" }, mome
   calendars.set(id, starts);
   return starts;
 }
-

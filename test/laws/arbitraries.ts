@@ -199,14 +199,11 @@ const inexactSlidingWindow = fc
     period: longPeriods,
     maxReserved: fc.constantFrom(0, 7),
   })
-  .map((fields) => ({ kind: "sliding window" as const, ...fields }) as RateLimitConfig);
+  .map((fields) => ({ kind: "sliding window" as const, ...fields }));
 export const inexactConfig = fc.oneof(inexactTokenBucket, inexactFixedWindow);
 
 function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<RateLimitConfig>[]) {
-  return fc.oneof(
-    { arbitrary: exact, weight: 3 },
-    ...others.map((arbitrary) => ({ arbitrary, weight: 1 })),
-  );
+  return fc.oneof({ arbitrary: exact, weight: 3 }, ...others.map((arbitrary) => ({ arbitrary, weight: 1 })));
 }
 
 /** A fixed window whose start is a hash of its name and key. */

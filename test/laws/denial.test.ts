@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { END_OF_WALK } from "./accrual.js";
 import { after, countIn, stepsUpTo, T0 } from "./arbitraries.js";
 import type { MutationCtx } from "../support/places.js";
+import { areOnTheWire } from "./subjects.js";
 import { enough, inEveryWorld, runs } from "./world.js";
 
 inEveryWorld(
@@ -31,6 +32,8 @@ inEveryWorld(
       expect(denials).toBeGreaterThan(enough(20));
     });
 
+    // Only a whole backend has metrics.
+    if (!areOnTheWire()) return;
     it("by the transaction's own metrics, too", async () => {
       let denials = 0;
       await fc.assert(

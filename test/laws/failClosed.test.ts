@@ -33,17 +33,24 @@ async function goes(world: World, request: Request): Promise<boolean> {
 inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, open, subject }) => {
   it("no count", async () => {
     await fc.assert(
-      fc.asyncProperty(worlds, subject.exact, anything, reserves, backends, async (open, config, count, reserve, on) => {
-        const world = open(on);
-        if (capacityOf(config) > 0) await world.consume({ config, count: capacityOf(config) });
-        const before = await world.rows();
-        const request = { config, count: count as number, reserve: reserve as boolean };
-        const went = await goes(world, request);
-        // Nothing, and a count left out of a request for something that is not there, take nothing.
-        expect(went && count !== 0).toBe(false);
-        if (reserve !== true) expect(await world.rows()).toEqual(before);
-        for (const { value } of await world.rows()) expect(Number.isFinite(value)).toBe(true);
-      }),
+      fc.asyncProperty(
+        worlds,
+        subject.exact,
+        anything,
+        reserves,
+        backends,
+        async (open, config, count, reserve, on) => {
+          const world = open(on);
+          if (capacityOf(config) > 0) await world.consume({ config, count: capacityOf(config) });
+          const before = await world.rows();
+          const request = { config, count: count as number, reserve: reserve as boolean };
+          const went = await goes(world, request);
+          // Nothing, and a count left out of a request for something that is not there, take nothing.
+          expect(went && count !== 0).toBe(false);
+          if (reserve !== true) expect(await world.rows()).toEqual(before);
+          for (const { value } of await world.rows()) expect(Number.isFinite(value)).toBe(true);
+        },
+      ),
       runs(200),
     );
   });
@@ -134,13 +141,12 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, open, sub
       [half(left)],
       [half(left), half(right), half(right)],
       [half(left), half(16 * 512 + 2)],
-      [half(1000), half(right)],
       [half(left), half(0.5)],
       [half(left), half(NaN)],
     ];
     for (const rows of bad) {
       const world = open();
-      for (const row of rows) await world.plant(row as never);
+      for (const row of rows) await world.plant(row);
       // Counts that one row could serve, and counts that need all of them.
       for (const count of [3, 5]) expect(await goes(world, { config, count }), JSON.stringify(rows)).toBe(false);
       await expect(world.check({ config })).rejects.toThrow(/resetRateLimit/);
@@ -164,7 +170,7 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, open, sub
     ];
     for (const recent of entries) {
       const world = open();
-      await world.plant({ value: 5, recent } as never);
+      await world.plant({ value: 5, recent });
       expect(await goes(world, { config }), JSON.stringify(recent)).toBe(false);
       await expect(world.check({ config })).rejects.toThrow(/unusable.*resetRateLimit/);
     }

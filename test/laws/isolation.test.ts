@@ -6,10 +6,25 @@ import { after, countIn, stepsUpTo, T0 } from "./arbitraries.js";
 import { enough, inEveryWorld, runs } from "./world.js";
 
 const strange = fc.oneof(
-  fc.constantFrom("", " ", "undefined", "null", "__proto__", "constructor", "a", "A", "a ", "ä", "a\u0308", "0", '["a"]', "\u0000"),
+  fc.constantFrom(
+    "",
+    " ",
+    "undefined",
+    "null",
+    "__proto__",
+    "constructor",
+    "a",
+    "A",
+    "a ",
+    "ä",
+    "a\u0308",
+    "0",
+    '["a"]',
+    "\u0000",
+  ),
   fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }),
 );
-const isPermitted = (key: string | undefined) => key === undefined || (key !== "" && key.isWellFormed());
+const isPermitted = (key: string | undefined) => key !== "" && !/\p{Surrogate}/u.test(key ?? "");
 const keyOf = fc.option(strange, { nil: undefined }).filter(isPermitted);
 
 inEveryWorld("Law 11, isolation: what one key does changes nothing for another", ({ worlds, subject, isOneRow }) => {

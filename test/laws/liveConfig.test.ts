@@ -32,58 +32,66 @@ inEveryWorld(LAW, ({ worlds, open, subject, isOneRow }) => {
 
   it("lowering, raising and switching the kind: the next answer follows the new config from the last write on", async () => {
     await fc.assert(
-      fc.asyncProperty(worlds, formerConfig, someConfig, stepsUpTo(8), wait, async (open, former, config, steps, last) => {
-        const world = open();
-        let now = T0;
-        let retryAt: number | undefined;
-        for (const { wait, portion, reserve } of steps) {
-          now = after(wait, former, now, retryAt);
+      fc.asyncProperty(
+        worlds,
+        formerConfig,
+        someConfig,
+        stepsUpTo(8),
+        wait,
+        async (open, former, config, steps, last) => {
+          const world = open();
+          let now = T0;
+          let retryAt: number | undefined;
+          for (const { wait, portion, reserve } of steps) {
+            now = after(wait, former, now, retryAt);
+            if (now >= END_OF_WALK) return;
+            world.setClock(now);
+            ({ retryAt } = await world.consume({ config: former, count: countIn(former, reserve, portion), reserve }));
+          }
+          // The whole bucket, as it stood at its last write.
+          const held = await world.get({ config: former });
+          if (held.ts === 0 || (await world.rows()).length === 0) return;
+          now = after(last, config, now, retryAt);
           if (now >= END_OF_WALK) return;
           world.setClock(now);
-          ({ retryAt } = await world.consume({ config: former, count: countIn(former, reserve, portion), reserve }));
-        }
-        // The whole bucket, as it stood at its last write.
-        const held = await world.get({ config: former });
-        if (held.ts === 0 || (await world.rows()).length === 0) return;
-        now = after(last, config, now, retryAt);
-        if (now >= END_OF_WALK) return;
-        world.setClock(now);
 
-        const isSame = JSON.stringify(former) === JSON.stringify(config);
-        // A sliding window that was none before counts what was missing as taken at the last write.
-        const level =
-          config.kind === "sliding window" && !held.recent
-            ? undefined
-            : config.kind !== "sliding window"
-              ? least(rational(capacityOf(config)), plus(exactly(held.value), accrued(config, held.ts, now)))
-              : levelOf(config, held, now);
-        if (isSame || level === undefined) return;
-        const { remaining = NaN } = await world.check({ config, count: 0 });
-        const size = isLess(exactly(held.value), ZERO) ? minus(ZERO, exactly(held.value)) : exactly(held.value);
-        // The stored entries of a sliding window are doubles, too.
-        const entries = (held.recent ?? []).reduce((sum, { count }) => plus(sum, exactly(count)), ZERO);
-        const magnitude = plus(size, entries);
-        const most = plus(level, times(magnitude, ULP));
-        // Each shard is rounded on its own.
-        const units = times(UNIT, fraction(BigInt((held.shards?.length ?? 1) + (held.recent?.length ?? 0)), 1n));
-        const fewest = minus(minus(level, times(magnitude, ULP)), units);
-        const whole = (tokens: typeof level) => Math.max(0, Number(floorOf(tokens)));
-        expect(remaining).toBeLessThanOrEqual(whole(most));
-        expect(remaining).toBeGreaterThanOrEqual(whole(fewest));
+          const isSame = JSON.stringify(former) === JSON.stringify(config);
+          // A sliding window that was none before counts what was missing as taken at the last write.
+          const level =
+            config.kind === "sliding window" && !held.recent
+              ? undefined
+              : config.kind !== "sliding window"
+                ? least(rational(capacityOf(config)), plus(exactly(held.value), accrued(config, held.ts, now)))
+                : levelOf(config, held, now);
+          if (isSame || level === undefined) return;
+          const { remaining = NaN } = await world.check({ config, count: 0 });
+          const size = isLess(exactly(held.value), ZERO) ? minus(ZERO, exactly(held.value)) : exactly(held.value);
+          // The stored entries of a sliding window are doubles, too.
+          const entries = (held.recent ?? []).reduce((sum, { count }) => plus(sum, exactly(count)), ZERO);
+          const magnitude = plus(size, entries);
+          const most = plus(level, times(magnitude, ULP));
+          // Each shard is rounded on its own.
+          const units = times(UNIT, fraction(BigInt((held.shards?.length ?? 1) + (held.recent?.length ?? 0)), 1n));
+          const fewest = minus(minus(level, times(magnitude, ULP)), units);
+          const whole = (tokens: typeof level) => Math.max(0, Number(floorOf(tokens)));
+          expect(remaining).toBeLessThanOrEqual(whole(most));
+          expect(remaining).toBeGreaterThanOrEqual(whole(fewest));
 
-        // To the thousandth: a token's last thousandth is granted if it is there, and not if it is not.
-        const thousandths = Math.max(0, Number(floorOf(times(level, fraction(1000n, 1n)))));
-        const possible = capacityOf(config) * 1000;
-        if (thousandths + 1 <= possible) {
-          expect(await world.check({ config, count: (thousandths + 1) / 1000 })).toMatchObject({
-            ok: !isLess(most, fraction(BigInt(thousandths + 1), 1000n)),
-          });
-        }
-        if (thousandths > 0 && !isLess(fewest, fraction(BigInt(thousandths), 1000n))) {
-          expect(await world.check({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
-          if (isOneRow) expect(await world.consume({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
-        }
-      }),
+          // To the thousandth: a token's last thousandth is granted if it is there, and not if it is not.
+          const thousandths = Math.max(0, Number(floorOf(times(level, fraction(1000n, 1n)))));
+          const possible = capacityOf(config) * 1000;
+          if (thousandths + 1 <= possible) {
+            expect(await world.check({ config, count: (thousandths + 1) / 1000 })).toMatchObject({
+              ok: !isLess(most, fraction(BigInt(thousandths + 1), 1000n)),
+            });
+          }
+          if (thousandths > 0 && !isLess(fewest, fraction(BigInt(thousandths), 1000n))) {
+            expect(await world.check({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
+            if (isOneRow)
+              expect(await world.consume({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
+          }
+        },
+      ),
       runs(200),
     );
   });

@@ -9,6 +9,8 @@ export interface Subject {
   readonly exact: fc.Arbitrary<RateLimitConfig>;
   /** Any limit of the kind. */
   readonly any: fc.Arbitrary<RateLimitConfig>;
+  /** Of a kind that refills at its own pace: how far that is at a moment, in ms. */
+  readonly tide?: (moment: number) => number;
 }
 
 const titles = {
@@ -32,4 +34,16 @@ export function subjects(): readonly Subject[] {
 /** To be called before the laws are imported. */
 export function choose(others: readonly Subject[]): void {
   chosen = others;
+}
+
+/** How far the refill of a kind is at a moment, in ms of its rate: the clock's, unless it has a pace of its own. */
+export function paceAt({ kind }: RateLimitConfig, moment: number): number {
+  const builtInKinds: readonly string[] = ["token bucket", "fixed window", "sliding window"];
+  const [subject] = chosen;
+  return builtInKinds.includes(kind) ? moment : (subject?.tide?.(moment) ?? moment);
+}
+
+/** Whether the wire's validators know the kinds, so that a whole backend takes their configs. */
+export function areOnTheWire(): boolean {
+  return chosen === builtIn;
 }

@@ -11,40 +11,47 @@ inEveryWorld("Law 5, transaction: a throw after rateLimit gives everything back"
     let takenBack = 0;
     const backend = fc.constantFrom("light" as const, "light" as const, "whole" as const);
     await fc.assert(
-      fc.asyncProperty(worlds, subject.exact, stepsUpTo(5), stepsUpTo(5), backend, async (open, config, kept, lost, on) => {
-        const world = open(on);
-        let now = T0;
-        for (const { wait, portion, reserve } of kept) {
-          now = after(wait, config, now, undefined);
-          if (now >= END_OF_WALK) return;
-          world.setClock(now);
-          await world.consume({ config, count: countIn(config, reserve, portion), reserve });
-        }
-        const before = await world.rows();
-        const standing = await world.check({ config, count: 0 });
-        const requests = lost.map(({ portion, reserve }) => ({
-          config,
-          count: countIn(config, reserve, portion),
-          reserve,
-        }));
-        const first: unknown[] = [];
-        const attempt = world.mutation(async ({ consume }) => {
-          for (const request of requests) first.push(await consume(request));
-          throw new Error("the caller changed its mind");
-        });
-        await expect(attempt).rejects.toThrow("the caller changed its mind");
-        expect(first).toHaveLength(requests.length);
-        expect(await world.rows()).toEqual(before);
-        expect(await world.check({ config, count: 0 })).toEqual(standing);
-        const again = await world.mutation(async ({ consume }) => {
-          const statuses: unknown[] = [];
-          for (const request of requests) statuses.push(await consume(request));
-          return statuses;
-        });
-        // On several rows the second time meets other rows.
-        if (isOneRow) expect(again).toEqual(first);
-        if (JSON.stringify(await world.rows()) !== JSON.stringify(before)) takenBack++;
-      }),
+      fc.asyncProperty(
+        worlds,
+        subject.exact,
+        stepsUpTo(5),
+        stepsUpTo(5),
+        backend,
+        async (open, config, kept, lost, on) => {
+          const world = open(on);
+          let now = T0;
+          for (const { wait, portion, reserve } of kept) {
+            now = after(wait, config, now, undefined);
+            if (now >= END_OF_WALK) return;
+            world.setClock(now);
+            await world.consume({ config, count: countIn(config, reserve, portion), reserve });
+          }
+          const before = await world.rows();
+          const standing = await world.check({ config, count: 0 });
+          const requests = lost.map(({ portion, reserve }) => ({
+            config,
+            count: countIn(config, reserve, portion),
+            reserve,
+          }));
+          const first: unknown[] = [];
+          const attempt = world.mutation(async ({ consume }) => {
+            for (const request of requests) first.push(await consume(request));
+            throw new Error("the caller changed its mind");
+          });
+          await expect(attempt).rejects.toThrow("the caller changed its mind");
+          expect(first).toHaveLength(requests.length);
+          expect(await world.rows()).toEqual(before);
+          expect(await world.check({ config, count: 0 })).toEqual(standing);
+          const again = await world.mutation(async ({ consume }) => {
+            const statuses: unknown[] = [];
+            for (const request of requests) statuses.push(await consume(request));
+            return statuses;
+          });
+          // On several rows the second time meets other rows.
+          if (isOneRow) expect(again).toEqual(first);
+          if (JSON.stringify(await world.rows()) !== JSON.stringify(before)) takenBack++;
+        },
+      ),
       runs(60),
     );
     expect(takenBack).toBeGreaterThan(enough(20));
@@ -60,10 +67,7 @@ inEveryWorld("Law 5, transaction: a throw after rateLimit gives everything back"
         const statuses = await world.mutation(
           async ({ consume }) => await Promise.all(counts.map((count) => consume({ config, count }))),
         );
-        const taken = counts.reduce(
-          (sum, count, i) => (statuses[i]?.ok ? plus(sum, rational(count)) : sum),
-          ZERO,
-        );
+        const taken = counts.reduce((sum, count, i) => (statuses[i]?.ok ? plus(sum, rational(count)) : sum), ZERO);
         const capacity = rational(capacityOf(config));
         expect(isLess(capacity, taken)).toBe(false);
         // A full bucket denies only what is too much: on any number of rows, since it starts as one.
@@ -87,7 +91,9 @@ inEveryWorld("Law 5, transaction: a throw after rateLimit gives everything back"
         for (const { portion, reserve } of steps) {
           await world.consume({ key: "a", config, count: countIn(config, reserve, portion), reserve });
         }
-        const counts = asked.map(({ portion }) => Math.floor((countIn(config, false, portion) * 1000) / asked.length) / 1000);
+        const counts = asked.map(
+          ({ portion }) => Math.floor((countIn(config, false, portion) * 1000) / asked.length) / 1000,
+        );
         // One setting for all of them: a bucket that is named twice has the same config both times.
         const list = asked.map(({ key }, i) => ({ key, config, count: counts[i] ?? 0 }));
         const before = await world.rows();

@@ -25,7 +25,7 @@ import {
   type StoredRow,
 } from "../support/places.js";
 import { T0 } from "./arbitraries.js";
-import { type Subject, subjects } from "./subjects.js";
+import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 
 type Shards = RateLimitConfig["shards"];
 
@@ -63,6 +63,10 @@ interface Backend {
   readonly mutation: <T>(body: (ctx: Ctx) => Promise<T>) => Promise<T>;
   readonly rows: () => Promise<StoredRow[]>;
   readonly plant: (row: StoredRow) => Promise<void>;
+}
+
+function backendOf(place: PlaceName, backend: "light" | "whole"): Backend {
+  return backend === "whole" && areOnTheWire() ? wholeBackend(place) : lightBackend(place);
 }
 
 /** Fast: hundreds of transactions a property. */
@@ -133,9 +137,9 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
   const alone =
     <Name extends keyof Calls>(name: Name) =>
     (...args: Parameters<Calls[Name]>) =>
-      mutation((ctx) => (within(ctx)[name] as (...args: unknown[]) => unknown)(...args) as Promise<never>) as ReturnType<
-        Calls[Name]
-      >;
+      mutation(
+        (ctx) => (within(ctx)[name] as (...args: unknown[]) => unknown)(...args) as Promise<never>,
+      ) as ReturnType<Calls[Name]>;
   return {
     setClock: (now: number) => {
       vi.setSystemTime(now);
@@ -188,8 +192,7 @@ export type Open = (backend?: "light" | "whole") => World;
 function openersOf(place: PlaceName, settings: readonly Setting[]): fc.Arbitrary<Open> {
   const setting = fc.constantFrom(...settings);
   return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
-    const open: Open = (backend = "light") =>
-      openWorld(backend === "light" ? lightBackend(place) : wholeBackend(place), setting, seed);
+    const open: Open = (backend = "light") => openWorld(backendOf(place, backend), setting, seed);
     return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
   });
 }
@@ -204,8 +207,8 @@ export function inBothPlaces(): fc.Arbitrary<(backend: "light" | "whole") => [Wo
   const setting = fc.constantFrom(...oneRow, ...severalRows);
   return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
     const open = (backend: "light" | "whole"): [World, World] => [
-      openWorld(backend === "light" ? lightBackend("tables") : wholeBackend("tables"), setting, seed),
-      openWorld(backend === "light" ? lightBackend("component") : wholeBackend("component"), setting, seed),
+      openWorld(backendOf("tables", backend), setting, seed),
+      openWorld(backendOf("component", backend), setting, seed),
     ];
     return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
   });
@@ -226,7 +229,11 @@ export interface Where {
 }
 
 /** Runs a law on every kind, in either place, on one row and on several. */
-export function inEveryWorld(law: string, body: (where: Where) => void, rows: readonly boolean[] = [true, false]): void {
+export function inEveryWorld(
+  law: string,
+  body: (where: Where) => void,
+  rows: readonly boolean[] = [true, false],
+): void {
   describe(law, () => {
     underFakeClock();
     describe.each(subjects())("$title", (subject) => {
@@ -241,8 +248,7 @@ export function inEveryWorld(law: string, body: (where: Where) => void, rows: re
               settings.filter(({ length }) => length === 1),
             );
             const setting = isOneRow ? [undefined] : [{ atLeast: 16, atMost: 64 }];
-            const open: Open = (backend = "light") =>
-              openWorld(backend === "light" ? lightBackend(place) : wholeBackend(place), setting, 1);
+            const open: Open = (backend = "light") => openWorld(backendOf(place, backend), setting, 1);
             body({ worlds, steadyWorlds, open, subject, place, isOneRow });
           },
         );
@@ -261,7 +267,7 @@ export function onSeveralRows(law: string, body: (where: Where) => void): void {
 }
 
 /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
-const SHARE = 1 / 4;
+const SHARE = 1 / 5;
 
 /** Seeds are random; LAWS_SEED repeats one that a failure printed. */
 export const runs = (numRuns: number) => ({

@@ -111,7 +111,9 @@ describe.each(placeNames)("in the %s", (place) => {
     await charge(1e7);
     for (const count of [1e6, 1.1e7, 1e12]) {
       expect(await charge(count)).toMatchObject({ ok: true, retryAt: paidAt, remaining: 0 });
-      expect(await t.query(async (ctx) => (await getRateLimit(ctx, { name: "llm" })).value)).toBe(-(2 ** 50) / 102_400_000);
+      expect(await t.query(async (ctx) => (await getRateLimit(ctx, { name: "llm" })).value)).toBe(
+        -(2 ** 50) / 102_400_000,
+      );
     }
     expect(await charge(-1e12)).toEqual({ ok: true, remaining: 10, resetAt: NOW });
   });
