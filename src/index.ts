@@ -30,7 +30,7 @@ export {
 export type { InComponent, InTables } from "./client/places.js";
 export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
-export { type ProjectedStatus, projectRateLimit } from "./browser/project.js";
+export { projectRateLimit } from "./browser/project.js";
 export { type RateLimitsDataModel, rateLimitTables } from "./storage/tables.js";
 export {
   type FixedWindowConfig,

@@ -1,5 +1,6 @@
 /** The rows of a limit side by side, with what each holds at a moment: to draw them. What is decided, the library decides. */
-import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits";
+import { project } from "convex-rate-limits/client";
 
 /** A row of a split bucket, or the one row of another. */
 export interface Slice {
@@ -16,7 +17,7 @@ export function slicesAt(snapshot: RateLimitSnapshot, now: number): Slice[] {
   return snapshot.parts.map((part) => {
     const { shard = 0, capacity = snapshot.capacity } = part;
     const from = Math.floor(shard / 16) / 1024;
-    const { value } = projectRateLimit({ ...snapshot, ...part, parts: [part] }, { now, count: 0 });
+    const { value } = project({ ...snapshot, ...part, parts: [part] }, { now, count: 0 });
     return {
       from,
       to: from + 2 ** -(shard % 16),

@@ -38,7 +38,16 @@ const SNAP = 2 ** -51;
  * }
  * ```
  */
-export function projectRateLimit(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
+export function projectRateLimit(
+  snapshot: RateLimitSnapshot,
+  options: { now: number } & Demand,
+): Omit<ProjectedStatus, "value"> & RateLimitStatus {
+  const { value: _value, ...status } = project(snapshot, options);
+  return status;
+}
+
+/** The same, with `value`. @throws as `projectRateLimit` does. */
+export function project(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot of getRateLimit.");
   }

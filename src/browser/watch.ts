@@ -1,7 +1,7 @@
 /** A limit as time passes: a store without a framework, which changes only when the answer does. */
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../validators.js";
-import { type Demand, type ProjectedStatus, projectRateLimit } from "./project.js";
+import { type Demand, type ProjectedStatus, project } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -69,7 +69,7 @@ export function watchSource(
   const current = () => (getServerTime && !clock.isKnown() ? undefined : source.localQueryResult());
 
   const answer = (snapshot: RateLimitSnapshot | undefined, demand?: Demand) =>
-    snapshot && projectRateLimit(snapshot, { count, reserve, ...demand, now: clock.now() });
+    snapshot && project(snapshot, { count, reserve, ...demand, now: clock.now() });
 
   /** Brings `status` up to date, if it has changed. */
   const refresh = (snapshot: RateLimitSnapshot | undefined) => {

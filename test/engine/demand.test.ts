@@ -2,7 +2,9 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type DemandArgs, isFast, parseAdjustment, parseDemand, wholeTokens } from "../../src/engine/request.js";
+import { wholeTokens } from "../../src/engine/decide.js";
+import { type DemandArgs, parseAdjustment, parseDemand } from "../../src/engine/request.js";
+import { isFast } from "../../src/engine/sharding/pool.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 

@@ -3,9 +3,12 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import { parseDemand } from "../../src/engine/request.js";
-import { fullState } from "../../src/engine/kinds/kind.js";
-import { forKey, parseLimit } from "../../src/engine/limit.js";
+import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
+import { parseLimit } from "../../src/engine/limit.js";
 import { fromStored, toStored } from "../../src/engine/state.js";
+
+/** The limit as it applies to a key. */
+const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);
 
 const NOW = 1_700_000_000_000;
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
@@ -167,14 +170,14 @@ describe("the limit of a key", () => {
   it("is the limit itself where nothing depends on the key", () => {
     for (const config of [bucket, sliding, { ...window, start: 7 }, { ...window, period: "day" as const }]) {
       const limit = parseLimit("send", config);
-      expect(forKey(limit, "alice")).toBe(limit);
+      expect(at(limit, "alice")).toBe(limit);
     }
   });
 
   it("has windows of its own where the config does not say when they start", () => {
     const limit = parseLimit("send", window);
     const resetAt = (key: string | undefined) =>
-      decide(forKey(limit, key), fullState(limit), NOW, parseDemand(limit, {})).status.resetAt;
+      decide(at(limit, key), fullState(limit), NOW, parseDemand(limit, {})).status.resetAt;
     expect(resetAt(undefined)).toBe(decide(limit, fullState(limit), NOW, parseDemand(limit, {})).status.resetAt);
     expect(resetAt("alice")).not.toBe(resetAt("bob"));
   });

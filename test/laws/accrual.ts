@@ -47,8 +47,21 @@ export function capacityOf({ rate, capacity = rate }: RateLimitConfig): number {
   return capacity;
 }
 
-/** What a bucket holds at a moment that is not before its last write, as its snapshot says. */
-export function levelOf(config: RateLimitConfig, { value, ts, recent = [] }: RateLimitSnapshot, now: number): Rational {
+/** What a bucket holds: tokens at a moment, and of a sliding window what was taken when. */
+export interface Held {
+  value: number;
+  ts: number;
+  recent?: { at: number; count: number }[] | undefined;
+}
+
+export function heldIn({ value, ts, parts, unitsPerToken }: RateLimitSnapshot): Held {
+  const entries = parts.flatMap(({ recent }) => recent ?? []);
+  const recent = entries.map(({ at, units }) => ({ at, count: units / unitsPerToken }));
+  return { value, ts, ...(parts.some((part) => part.recent) && { recent }) };
+}
+
+/** What a bucket holds at a moment that is not before its last write. */
+export function levelOf(config: RateLimitConfig, { value, ts, recent = [] }: Held, now: number): Rational {
   const capacity = rational(capacityOf(config));
   if (config.kind !== "sliding window") return least(capacity, plus(exactly(value), accrued(config, ts, now)));
   const taken = recent.filter(({ at }) => at > Math.max(ts, now) - config.period);

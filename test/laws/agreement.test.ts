@@ -25,8 +25,11 @@ inEveryWorld(
             const projected = projectRateLimit(snapshot, { now, ...demand });
             const checked = await world.check({ config, ...demand });
             const consumed = await world.consume({ config, ...demand });
-            expect(checked).toEqual(projected);
-            if (isOneRow) expect(consumed).toEqual(projected);
+            // A snapshot lists the coming windows of a calendar from its last write on, so a later `resetAt` is left out.
+            const { resetAt: known, ...answer } = projected;
+            if (known === undefined) expect(typeof config.period).toBe("string");
+            expect(checked).toEqual({ ...answer, resetAt: known ?? checked.resetAt });
+            if (isOneRow) expect(consumed).toEqual(checked);
             // A call that reads some of the rows may be denied where all of them together hold enough, never the other way.
             if (consumed.ok || reserve) expect(checked).toMatchObject({ ok: consumed.ok });
             // What the call says of the whole bucket is what check and project say once it is written.
@@ -34,7 +37,7 @@ inEveryWorld(
             const { remaining, resetAt } = projectRateLimit(snapshot, { now, count: 0 });
             if (consumed.remaining !== undefined) expect(consumed.remaining).toBe(remaining);
             // A write that splits a row cuts it into shards that fill at different times.
-            if (isOneRow) expect(consumed.resetAt).toBe(resetAt);
+            if (isOneRow && resetAt !== undefined) expect(consumed.resetAt).toBe(resetAt);
             retryAt = consumed.retryAt;
           }
         }),

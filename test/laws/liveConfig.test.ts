@@ -7,7 +7,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { exactly, floorOf, fraction, isLess, least, minus, plus, rational, times, ZERO } from "../model/rational.js";
-import { accrued, capacityOf, END_OF_WALK, levelOf, perStep } from "./accrual.js";
+import { accrued, capacityOf, END_OF_WALK, heldIn, levelOf, perStep } from "./accrual.js";
 import { after, countIn, stepsUpTo, T0, wait } from "./arbitraries.js";
 import { subjects } from "./subjects.js";
 import { inEveryWorld, runs } from "./world.js";
@@ -49,7 +49,8 @@ inEveryWorld(LAW, ({ worlds, open, subject, isOneRow }) => {
             ({ retryAt } = await world.consume({ config: former, count: countIn(former, reserve, portion), reserve }));
           }
           // The whole bucket, as it stood at its last write.
-          const held = await world.get({ config: former });
+          const snapshot = await world.get({ config: former });
+          const held = heldIn(snapshot);
           if (held.ts === 0 || (await world.rows()).length === 0) return;
           now = after(last, config, now, retryAt);
           if (now >= END_OF_WALK) return;
@@ -71,7 +72,7 @@ inEveryWorld(LAW, ({ worlds, open, subject, isOneRow }) => {
           const magnitude = plus(size, entries);
           const most = plus(level, times(magnitude, ULP));
           // Each shard is rounded on its own.
-          const units = times(UNIT, fraction(BigInt((held.shards?.length ?? 1) + (held.recent?.length ?? 0)), 1n));
+          const units = times(UNIT, fraction(BigInt(snapshot.parts.length + (held.recent?.length ?? 0)), 1n));
           const fewest = minus(minus(level, times(magnitude, ULP)), units);
           const whole = (tokens: typeof level) => Math.max(0, Number(floorOf(tokens)));
           expect(remaining).toBeLessThanOrEqual(whole(most));

@@ -1,12 +1,6 @@
 // @vitest-environment jsdom
 import { act, cleanup, renderHook } from "@testing-library/react";
-import {
-  DAY,
-  MINUTE,
-  projectRateLimit,
-  type RateLimitConfig,
-  SECOND,
-} from "convex-rate-limits";
+import { DAY, MINUTE, projectRateLimit, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

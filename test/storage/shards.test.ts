@@ -5,17 +5,9 @@ import type { Bucket } from "../../src/engine/request.js";
 import { parseBucket } from "../../src/engine/request.js";
 import { MAX_LEVEL, toShard, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
-import { readRows } from "../../src/storage/rows.js";
-import {
-  idOf,
-  loadAll,
-  loadAt,
-  loadWithin,
-  save,
-  shardsOf,
-  stateOf,
-  type StoredShard,
-} from "../../src/storage/shards.js";
+import { fromStored } from "../../src/engine/state.js";
+import { idOf, readRows } from "../../src/storage/rows.js";
+import { loadAll, loadAt, loadWithin, save, shardsOf, type StoredShard } from "../../src/storage/shards.js";
 import { type Backend, insertRows, openBackend, type QueryCtx, rowsIn, type StoredRow } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
@@ -144,7 +136,7 @@ describe("a row", () => {
   it("of an unsplit bucket is its whole state", async () => {
     const t = await splitBucket(0, 7);
     const rows = await reading(t, (ctx) => readRows(ctx, idOf(bucket)));
-    expect(rows.map((row) => stateOf(bucket, row))).toEqual([wholeOf(bucket, 7).state]);
+    expect(rows.map((row) => fromStored(bucket.limit, row, bucket.key))).toEqual([wholeOf(bucket, 7).state]);
   });
 });
 

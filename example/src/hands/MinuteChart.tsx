@@ -1,4 +1,5 @@
-import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits";
+import { project } from "convex-rate-limits/client";
 import { type ReactNode, useMemo } from "react";
 import {
   Area,
@@ -165,7 +166,7 @@ function Key({ className, children }: { className: string; children: string }) {
 /** What a bucket that held `value` tokens at `ts` held at a later moment. */
 function tokensAt(snapshot: RateLimitSnapshot, { value, ts }: { value: number; ts: number }, now: number): number {
   const parts = [{ value: value * snapshot.unitsPerToken, ts }];
-  return projectRateLimit({ ...snapshot, parts }, { now, count: 0 }).value;
+  return project({ ...snapshot, parts }, { now, count: 0 }).value;
 }
 
 function lastMinute(snapshot: RateLimitSnapshot, history: readonly Second[], thisSecond: number) {

@@ -1,10 +1,13 @@
 /** When the tokens of a fixed window arrive: at the boundaries of its period, or of the calendar. */
-import type { FixedWindowConfig } from "../../../src/validators.js";
+import type { FixedWindowConfig } from "../../../src/configs.js";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
-import { forKey, parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/limit.js";
 import { hashedStart } from "../../../src/engine/phase.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
+
+/** The limit as it applies to a key. */
+const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -50,12 +53,12 @@ describe("a fixed window", () => {
   it("starts where the hash of name and key says, unless the config does", () => {
     const hashed = parseLimit("send", { kind: "fixed window", rate: 1, period: HOUR });
     const startOf = (key: string | undefined) => {
-      const limit = forKey(hashed, key);
+      const limit = at(hashed, key);
       return (limit.kind.shownConfig(limit) as FixedWindowConfig).start;
     };
     expect(startOf(undefined)).toBe(hashedStart("send", undefined, HOUR));
     expect(startOf("alice")).toBe(hashedStart("send", "alice", HOUR));
-    const alice = forKey(hashed, "alice");
+    const alice = at(hashed, "alice");
     expect(alice.kind.whenReset(alice, fullState(alice), 0)).toBe(hashedStart("send", "alice", HOUR));
     expect(window.kind.shownConfig(window)).toEqual(config);
   });

@@ -12,13 +12,13 @@ const plans: Record<"free" | "pro", RateLimitConfig> = {
 
 export const make = mutation({
   args: { user: v.id("users") },
-  returns: v.object({ left: v.number() }),
+  returns: v.object({ left: v.optional(v.number()) }),
   handler: async (ctx, { user }) => {
     const account = await ctx.db.get("users", user);
     if (!account) throw new Error("There is no such user.");
     const config = plans[account.plan];
     const { remaining } = await limits.rateLimit(ctx, { name: "report", key: user, config, throws: true });
-    return { left: remaining };
+    return remaining === undefined ? {} : { left: remaining };
   },
 });
 
