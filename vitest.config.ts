@@ -29,6 +29,7 @@ export default defineConfig({
       { find: /^convex-rate-limits\/compat$/, replacement: source("src/compat/index.ts") },
       { find: /^convex-rate-limits\/compat\/react$/, replacement: source("src/compat/react.ts") },
       { find: /^convex-rate-limits\/eslint$/, replacement: source("src/eslint/index.ts") },
+      { find: /^convex-rate-limits\/client$/, replacement: source("src/browser/index.ts") },
       { find: /^convex-rate-limits\/test$/, replacement: source("src/test.ts") },
       { find: /^convex-rate-limits\/convex\.config(\.js)?$/, replacement: source("convex/convex.config.ts") },
     ],
