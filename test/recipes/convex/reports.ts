@@ -12,7 +12,7 @@ const plans: Record<"free" | "pro", RateLimitConfig> = {
 
 export const make = mutation({
   args: { user: v.id("users") },
-  returns: v.object({ left: v.number() }),
+  returns: v.object({ left: v.optional(v.number()) }),
   handler: async (ctx, { user }) => {
     const account = await ctx.db.get("users", user);
     if (!account) throw new Error("There is no such user.");
