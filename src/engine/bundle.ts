@@ -54,8 +54,8 @@ function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Req
   }
 }
 
-/** What a limit does, whatever the order of its config's fields and the defaults that were spelt out. */
-function meaning({ kind, config, ...numbers }: Limit): string {
-  const fields = Object.entries(config).filter(([field]) => field !== "shards");
-  return JSON.stringify([kind.name, fields.sort(), numbers]);
+/** What a limit does, whatever the order of its config's fields, the defaults that were spelt out, and the number of rows. */
+function meaning({ kind, config }: Limit): string {
+  const fields = Object.entries({ ...config, shards: undefined }).filter(([, value]) => value !== undefined);
+  return JSON.stringify([kind.name, fields.sort()]);
 }

@@ -15,37 +15,38 @@ export interface Decision {
 
 /** @param stored - the state as it is stored, not advanced: so a denial does not depend on when one asks. */
 export function decide(limit: Limit, stored: State, now: number, demand: Demand): Decision {
-  const state = limit.kind.advance(limit, stored, now);
-  const served = decideNow(limit, state, now, demand);
+  const served = decideNow(limit, stored, now, demand);
   if (served) return served;
+  const state = limit.kind.advance(limit, stored, now);
   const retryAt = whenServed(limit, stored, now, demand);
   return { status: { ok: false, retryAt, ...outlook(limit, state, now) }, taken: undefined };
 }
 
-/** The decision on an advanced state; undefined for a denial. */
-function decideNow(limit: Limit, state: State, now: number, demand: Demand): Decision | undefined {
-  const { units, reserve } = demand;
+/** The decision; undefined for a denial. */
+function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
+  const { units, reserve, withinMs } = demand;
+  const state = limit.kind.advance(limit, stored, now);
   if (units <= state.value) {
     const taken = units === 0 ? undefined : limit.kind.take(limit, state, units);
     return { status: { ok: true, ...outlook(limit, taken ?? state, now) }, taken };
   }
-  return reserve ? reservation(limit, state, now, demand) : undefined;
-}
-
-/** The reservation, if it is within its bounds. */
-function reservation(limit: Limit, state: State, now: number, { units, withinMs }: Demand): Decision | undefined {
-  const { at, state: taken, owed } = startOf(limit, state, units);
+  if (!reserve) return undefined;
+  const { at, state: taken, owed } = startOf(limit, stored, now, units);
   if (owed > limit.maxReserved || at - now > withinMs) return undefined;
-  const wait = at > now ? { retryAt: at } : {};
-  return { status: { ok: true, ...wait, ...outlook(limit, taken ?? state, now) }, taken };
+  return { status: { ok: true, retryAt: at, ...outlook(limit, taken ?? state, now) }, taken };
 }
 
 /** When a reservation starts. Taking nothing writes nothing, so it waits until the debt of others is paid. */
-function startOf(limit: Limit, state: State, units: number): Omit<Reservation, "state"> & { state: State | undefined } {
+function startOf(
+  limit: Limit,
+  stored: State,
+  now: number,
+  units: number,
+): Omit<Reservation, "state"> & { state: State | undefined } {
   const { kind } = limit;
   return units === 0
-    ? { at: kind.whenHolding(limit, state, 0), state: undefined, owed: 0 }
-    : kind.reserve(limit, state, units);
+    ? { at: kind.whenHolding(limit, stored, 0), state: undefined, owed: 0 }
+    : kind.reserve(limit, kind.advance(limit, stored, now), units);
 }
 
 /** The first moment after `now` at which the same demand succeeds, if nobody else takes anything. */
@@ -60,9 +61,9 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   let moment = now;
   // The start moves with the moment of asking: by a ms, where a rate is rounded; by a window, where a full bucket lets one go by.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { at } = startOf(limit, kind.advance(limit, stored, moment), units);
+    const { at } = startOf(limit, stored, moment, units);
     moment = Math.max(moment + 1, Math.min(atOnce, Math.max(owing, at - withinMs)));
-    if (decideNow(limit, kind.advance(limit, stored, moment), moment, demand)) return Math.min(END_OF_TIME, moment);
+    if (decideNow(limit, stored, moment, demand)) return Math.min(END_OF_TIME, moment);
   }
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;

@@ -1,5 +1,5 @@
 /** Names of limits and keys of buckets: strings that every database takes, short enough that no number of rows is too long. */
-import { fieldError, show } from "./misuse.js";
+import { fieldError, misuseError, show } from "./misuse.js";
 
 /** In UTF-16 code units. With 512 rows to a batch, keys of one batch stay below a megabyte. */
 export const MAX_NAME = 128;
@@ -19,7 +19,7 @@ export function checkKey(name: string, key: unknown): void {
   if (typeof key !== "string" || key === "") throw fieldError(name, "key", "a non-empty string", key);
   if (key.length > MAX_KEY) {
     const permitted = `at most ${MAX_KEY} characters (UTF-16 units) long; await hashKey(key) makes one of 64`;
-    throw fieldError(name, "key", permitted, described(key));
+    throw misuseError(name, `key must be ${permitted}, got ${described(key)}.`);
   }
   if (!isWellFormed(key)) throw fieldError(name, "key", "well-formed, without an unpaired surrogate", key);
 }

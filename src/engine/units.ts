@@ -45,7 +45,8 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: Quantiti
   const fraction = toFraction(rate, per);
   if (fraction) {
     const [numerator, denominator] = fraction;
-    const refinement = REFINEMENTS.find((finer) => denominator * finer <= most);
+    // A token is at least one unit, even where the debts do not fit.
+    const refinement = REFINEMENTS.find((finer) => denominator * finer <= Math.max(1, most));
     if (refinement !== undefined) {
       return { unitsPerToken: denominator * refinement, refill: numerator * refinement };
     }

@@ -39,7 +39,11 @@ export interface StoredShard extends Shard {
 /** The shard that covers a point; undefined when the bucket was split under another config, and so must be read whole. */
 export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promise<StoredShard | undefined> {
   const row = await readLast(ctx, idOf(bucket), lastShardAt(point));
-  if (!row) return { ...fullShard(bucket.limit), rows: [] };
+  if (!row) {
+    // A bucket without rows is full; one whose first row is missing is not.
+    if ((await readRows(ctx, idOf(bucket))).length > 0) throw gapError(bucket);
+    return { ...fullShard(bucket.limit), rows: [] };
+  }
   const shard = fromRow(bucket, row);
   if (!covers(shard.interval, point)) throw gapError(bucket);
   return wasSplitUnder(row, bucket.limit) ? shard : undefined;

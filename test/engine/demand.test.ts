@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type DemandArgs, isFast, parseAdjustment, parseDemand, wholeTokens } from "../../src/engine/demand.js";
+import { type DemandArgs, isFast, parseAdjustment, parseDemand, wholeTokens } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 

@@ -3,7 +3,7 @@ import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
 import { forKey, parseLimit } from "../../src/engine/limit.js";
 import { toShard, WHOLE } from "../../src/engine/sharding/interval.js";

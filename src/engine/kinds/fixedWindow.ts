@@ -77,17 +77,19 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     const isCalendar = typeof period === "string";
     const averageMs = isCalendar ? CALENDAR_MS[period] : period;
     checkTogether(name, config);
-    const counted = countIn(name, { rate, per: 1, stepsPerDay: stepsPerDay(averageMs), capacity, maxReserved });
+    const timeZone = config.timeZone ?? "UTC";
+    const anchor = config.anchor ?? (isCalendar ? anchorRange(period)[0] : undefined);
+    const counted = countIn(name, { rate, per: "window", stepsPerDay: stepsPerDay(averageMs), capacity, maxReserved });
     // A window brings whole tokens to each shard, so each must get some.
     const most = Math.min(capacity, rate);
     return {
       name,
       kind: fixedWindow,
-      config: { ...config, capacity },
+      config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
       ...counted,
       averageMs,
       windows: isCalendar
-        ? calendarOf(period, config.timeZone ?? "UTC", config.anchor)
+        ? calendarOf(period, timeZone, anchor)
         : periodic(period, config.start ?? hashedStart(name, undefined, period)),
       levels: levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }),
     };

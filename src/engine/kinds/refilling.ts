@@ -34,7 +34,8 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
     },
     reserve(limit, advanced, units) {
       const state = take(limit, advanced, units);
-      return { at: whenHolding(limit, state, 0), state, owed: -state.value };
+      // Not what the state can count: a debt that was cut off has no room for more.
+      return { at: whenHolding(limit, state, 0), state, owed: units - advanced.value };
     },
     whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
     owed: ({ value }) => Math.max(0, -value),

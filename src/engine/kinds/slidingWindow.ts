@@ -6,6 +6,7 @@ import type { SlidingWindowConfig } from "../../configs.js";
 import { numberField, required } from "../fields.js";
 import { levelsOf } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
+import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, State } from "./kind.js";
 import { compact, insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
@@ -41,7 +42,10 @@ function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[],
 
 function take(limit: SlidingWindowLimit, state: State, units: number): State {
   const { ts } = state;
-  return withEntries(limit, insert(entriesOf(limit, state), { at: ts, units }), ts);
+  const entries = entriesOf(limit, state);
+  // A debt beyond what can be counted is cut off there.
+  const room = limit.capacity + MAX_UNITS - sum(entries);
+  return withEntries(limit, insert(entries, { at: ts, units: Math.min(units, room) }), ts);
 }
 
 /** The first ms at which so many of the entries' units have left the window. */
@@ -77,7 +81,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
     const counted = countIn(name, {
       rate,
-      per: 1,
+      per: "window",
       stepsPerDay: stepsPerDay(period),
       capacity: rate,
       maxReserved,

@@ -23,8 +23,8 @@ export const savingFields: Fields = { capacity: tokens, ...reservingFields };
 /** A rate, per ms or per window, and what is saved and owed. */
 interface Quantities {
   readonly rate: number;
-  /** What the rate is per, in steps of time: ms, or 1 for a window. */
-  readonly per: number;
+  /** What the rate is per: milliseconds, or one window, which brings whole units. */
+  readonly per: number | "window";
   readonly stepsPerDay: number;
   readonly capacity: number;
   readonly maxReserved: number | undefined;
@@ -32,14 +32,16 @@ interface Quantities {
 
 /** @throws when the rate cannot be counted beside so large quantities. */
 export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
-  const { rate, per, stepsPerDay, capacity, maxReserved } = quantities;
+  const { rate, stepsPerDay, capacity, maxReserved } = quantities;
+  const isWindow = quantities.per === "window";
+  const per = quantities.per === "window" ? 1 : quantities.per;
   const exact = Math.max(capacity, maxReserved ?? 0);
   const buckets = DEBT_BUCKETS * capacity;
   const ofADay = (rate / per) * stepsPerDay;
   // A window brings whole units: where a day's debt would leave too few of them for a third of a token, less may be owed.
   const grain = [Math.max(buckets, ofADay), buckets, capacity]
     .map((debt) => chooseGrain(rate, per, { exact, debt: Math.max(1, debt) }))
-    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: per === 1 ? Math.floor(refill) : refill }))
+    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: isWindow ? Math.floor(refill) : refill }))
     .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / per) * (1 - RATE_ERROR));
   if (!grain) {
     throw misuseError(
