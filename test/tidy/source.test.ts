@@ -123,11 +123,32 @@ describe("the source", () => {
     expect(dead).toEqual([]);
   });
 
+  it("exports from each entry as many names as the architecture says, and why", () => {
+    const said = lines("ARCHITECTURE.md").flatMap((line) => {
+      const [, entry, values, types] = /^\| `(\.[\w/]*)` +\| +(\d+) +\| +(\d+) +\| +\S/.exec(line) ?? [];
+      return entry === undefined ? [] : [`${entry}: ${values} values, ${types} types`];
+    });
+    const exported = [...entryPoints].flatMap(([entry, path]) => {
+      const file = sources.find((source) => pathOf(source) === path);
+      const module = file && checker.getSymbolAtLocation(file);
+      if (!module) return [];
+      const names = checker.getExportsOfModule(module);
+      const values = names.filter((symbol) => (targetOf(symbol).flags & ts.SymbolFlags.Value) !== 0);
+      return [`${entry}: ${values.length} values, ${names.length - values.length} types`];
+    });
+    expect(said.sort()).toEqual(exported.sort());
+  });
+
   it("skips, focuses and postpones no test", () => {
     const put = new RegExp(`\\b(it|test|describe)\\.(${["skip", "only", "todo", "fails"].join("|")})`);
     expect(files.filter((file) => /\.tsx?$/.test(file) && put.test(read(file)))).toEqual([]);
   });
 });
+
+/** What a name stands for, where it was declared. */
+function targetOf(symbol: ts.Symbol): ts.Symbol {
+  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+}
 
 const SELF = "test/tidy/source.test.ts";
 
@@ -145,7 +166,7 @@ function importedDeclarations(): Set<ts.Declaration> {
   const used = new Set<ts.Declaration>();
   const use = (symbol: ts.Symbol | undefined, from: ts.SourceFile) => {
     if (!symbol) return;
-    const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    const target = targetOf(symbol);
     for (const declaration of target.declarations ?? []) {
       if (ts.isSourceFile(declaration)) {
         // A namespace that is passed on whole: all of its exports may be reached.

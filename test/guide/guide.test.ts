@@ -1,0 +1,41 @@
+/** The app of docs/guide.md, whose own test runs beside this one: the modules here are the page's blocks, word for word. */
+import { convexTest } from "convex-test";
+import { projectRateLimit } from "convex-rate-limits";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { api } from "./convex/_generated/api.js";
+import schema from "./convex/schema.js";
+
+const modules = import.meta.glob("./convex/**/*.ts");
+const sources = import.meta.glob<string>("./convex/*.ts", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/guide.md", { query: "?raw", import: "default", eager: true });
+const page = Object.values(pages).join();
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("shows the modules that run here, word for word", () => {
+  const shown = [...page.matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms)].map(([, code]) => code);
+  expect(shown.sort()).toEqual(Object.values(sources).sort());
+  expect(shown).toHaveLength(5);
+});
+
+it("has at most a thousand words", () => {
+  expect(page.split(/\s+/).length).toBeLessThanOrEqual(1000);
+});
+
+it("shows a caller the bucket of its own identity, and nobody else's", async () => {
+  const t = convexTest({ schema, modules });
+  const author = await t.run(async (ctx) => await ctx.db.insert("users", { name: "Ada" }));
+  for (let i = 0; i < 3; i++) await t.mutation(api.messages.send, { author, body: "hello" });
+  const left = async (subject: string) => {
+    const snapshot = await t.withIdentity({ subject }).query(api.quota.getRateLimit, {});
+    return projectRateLimit(snapshot, { now: Date.now() }).remaining;
+  };
+  expect(await left(author)).toBe(16);
+  expect(await left("somebody else")).toBe(19);
+  await expect(t.query(api.quota.getRateLimit, {})).rejects.toThrow("not signed in");
+});

@@ -1,0 +1,19 @@
+// @vitest-environment node
+/** The picture of docs/choosing.md shows what the kinds promise, and the file in the docs is the one that the script draws. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, it } from "vitest";
+import { calls, draw, lanesOf } from "../../bench/kinds.js";
+
+it("sixty calls go through four kinds, each within its own bound", () => {
+  const [bucket = 0, window = 0, day = 0, sliding = 0] = lanesOf(calls()).map(({ most }) => most);
+  expect(calls()).toHaveLength(60);
+  expect(Math.max(bucket, window, day)).toBeLessThanOrEqual(20);
+  expect(day).toBeGreaterThan(10);
+  expect(sliding).toBe(10);
+});
+
+it("the docs have the picture as it is drawn", () => {
+  const file = path.resolve(import.meta.dirname, "../../docs/pictures/kinds.svg");
+  expect(readFileSync(file, "utf8")).toBe(draw());
+});
