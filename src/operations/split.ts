@@ -8,7 +8,7 @@ import type { Bucket, Request } from "../engine/request.js";
 import { around, isSame, POINTS, WHOLE } from "../engine/sharding/interval.js";
 import { areIdle, fateOf, isJustWritten } from "../engine/sharding/policy.js";
 import { whenAnyServes } from "../engine/sharding/pool.js";
-import { fold, heldBy, heldByAll, type Shard, spanFor, split } from "../engine/sharding/shard.js";
+import { fold, heldBy, heldByAll, type Shard, spanFor, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, loadWithin, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -123,7 +123,7 @@ export async function settle(
     case "stay":
       return (writer) => save(writer, bucket, [before], [after]);
     case "split":
-      return (writer) => save(writer, bucket, [before], split(limit, after, now));
+      return (writer) => save(writer, bucket, [before], splitTo(limit, after, fate.level, now));
     case "fold": {
       const interval = around(before.interval, fate.level);
       const all = interval.level === 0 ? await loadAll(ctx, bucket) : await loadWithin(ctx, bucket, interval);

@@ -17,7 +17,8 @@ const KEPT_LEVEL = 4;
 /** What to do with a row once its new state is known. */
 export type Fate =
   | { readonly kind: "stay" }
-  | { readonly kind: "split" }
+  /** Becomes equal rows on this level. */
+  | { readonly kind: "split"; readonly level: number }
   /** Becomes one with all rows around it on this level. */
   | { readonly kind: "fold"; readonly level: number; readonly mustBeIdle: boolean };
 
@@ -40,11 +41,12 @@ export function fateOf(
   const gapMs = now - before.state.ts;
   // The same transaction, or the same millisecond: nothing can be told from it.
   if (gapMs === 0) return STAY;
-  if (level < most && maySplit(after, units)) {
-    const isHot = random() < splitChance(level, gapMs);
-    if (isHot || level < least) return { kind: "split" };
-  }
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, KEPT_LEVEL) : 0);
+  const deepest = Math.min(most, level + roomFor(after, units));
+  if (level < deepest) {
+    if (level < least || (level < floor && gapMs < COLD_MS)) return { kind: "split", level: Math.min(floor, deepest) };
+    if (random() < splitChance(level, gapMs)) return { kind: "split", level: level + 1 };
+  }
   if (level > floor && gapMs >= COLD_MS && random() < (level <= 2 ? 1 : 1 / 4)) {
     const up = 1 + Math.floor(Math.log2(gapMs / COLD_MS));
     return { kind: "fold", level: Math.max(floor, level - up), mustBeIdle: true };
@@ -58,11 +60,9 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * Math.min(1, (HOT_MS / gap) ** 2);
 }
 
-/** A row that owes nothing, has enough left for some calls, and whose halves can hold twice what is asked. */
-function maySplit({ limit, state }: Shard, units: number): boolean {
-  const { capacity, kind, unitsPerToken } = limit;
-  const halfCapacity = Math.floor(capacity / unitsPerToken / 2) * unitsPerToken;
-  return state.value >= Math.min(4 * units, capacity / 2) && kind.owed(state) === 0 && halfCapacity >= 2 * units;
+/** How many levels a row may be split down, so that each part holds twice what is asked; none if it owes anything. */
+function roomFor({ limit, state }: Shard, units: number): number {
+  return limit.kind.owed(state) > 0 ? 0 : Math.floor(Math.log2(Math.max(1, state.value / (2 * units))));
 }
 
 /** Whether the neighbours of a row may become one with it: they have been idle. */
