@@ -14,6 +14,12 @@ const NEIGHBOURS_IDLE_MS = 350;
 /** A split bucket of a limit without keys, which is hot as a rule, keeps 2^4 rows when it cools down. */
 const KEPT_LEVEL = 4;
 
+/**
+ * A row is split, and a bucket that is slow to refill is laid anew, so that each part holds this many times the demand: fewer would be
+ * gone before they could be split further, and the bucket would run out in many empty rows, which every denial has to read.
+ */
+const ROOM = 4;
+
 /** What to do with a row once its new state is known. */
 export type Fate =
   | { readonly kind: "stay" }
@@ -42,8 +48,8 @@ export function fateOf(
   // The same transaction, or the same millisecond: nothing can be told from it.
   if (gapMs === 0) return STAY;
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, KEPT_LEVEL) : 0);
-  const deepest = Math.min(most, level + roomFor(after, units));
-  if (level < deepest) {
+  const deepest = Math.min(most, level + levelsFor(after.state.value, units));
+  if (level < deepest && after.limit.kind.owed(after.state) === 0) {
     if (level < least || (level < floor && gapMs < COLD_MS)) return { kind: "split", level: Math.min(floor, deepest) };
     if (random() < splitChance(level, gapMs)) return { kind: "split", level: level + 1 };
   }
@@ -60,9 +66,9 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * Math.min(1, (HOT_MS / gap) ** 2);
 }
 
-/** How many levels a row may be split down, so that each part holds twice what is asked; none if it owes anything. */
-function roomFor({ limit, state }: Shard, units: number): number {
-  return limit.kind.owed(state) > 0 ? 0 : Math.floor(Math.log2(Math.max(1, state.value / (2 * units))));
+/** How many levels units may be split down, so that each part holds ROOM times the demand; negative when they do not. */
+export function levelsFor(held: number, units: number): number {
+  return Math.floor(Math.log2(held / (ROOM * units)));
 }
 
 /** Whether the neighbours of a row may become one with it: they have been idle. */

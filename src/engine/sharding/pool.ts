@@ -5,6 +5,7 @@ import { type Demand, isFast, wholeTokens } from "../demand.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
+import { levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */
@@ -13,9 +14,6 @@ export interface Outcome<S extends Shard = Shard> {
   readonly before: readonly S[];
   readonly after: readonly Shard[];
 }
-
-/** A bucket that is slow to refill is laid anew with so many rows that each holds this many times the demand. */
-const ROOM = 4;
 
 export function decideOnAll<S extends Shard>(
   limit: Limit,
@@ -55,7 +53,7 @@ function take<S extends Shard>(
 ): Pick<Outcome<S>, "before" | "after"> {
   if (units === 0) return { before: [], after: [] };
   const { most } = limit.levels;
-  const level = Math.min(most, Math.max(0, Math.floor(Math.log2((held - units) / (ROOM * units)))));
+  const level = Math.min(most, Math.max(0, levelsFor(held - units, units)));
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
     const whole = fold(limit, WHOLE, shards, now);
     const left = { ...whole, state: limit.kind.take(limit, whole.state, units) };
