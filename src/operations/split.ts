@@ -3,7 +3,7 @@
  * that other calls conflict on; the fuller of two when it is short (the power of two choices, asked lazily); all only then.
  */
 import { decide, outlook } from "../engine/decide.js";
-import { isFast } from "../engine/demand.js";
+import { type Demand, isFast } from "../engine/demand.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { around, isSame, POINTS, WHOLE } from "../engine/sharding/interval.js";
 import { areIdle, fateOf, isJustWritten } from "../engine/sharding/policy.js";
@@ -28,6 +28,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (heldBy(first, now) >= units) return await taking(ctx, request, first, call);
 
   const isLarge = 2 * units > first.limit.capacity;
+  // A slow bucket is running out: the call that finds it so lays it anew, and folds it in the end, for the sake of denials.
+  if (!isLarge && !isFast(limit, units)) return await answerAll(ctx, request, now);
   const seen = isLarge ? await loadSpan(ctx, request, first) : await loadSecond(ctx, request, first, call);
   const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
   if (server) return await taking(ctx, request, server, call);
@@ -73,7 +75,7 @@ async function answerOnWhole(ctx: Reader, request: Request, shard: StoredShard, 
     ok: true,
     ...outlook(limit, limit.kind.advance(limit, shard.state, now), now),
   });
-  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand.units, call) : nothing;
+  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) : nothing;
   return { status, untouched, write };
 }
 
@@ -82,7 +84,7 @@ async function taking(ctx: Reader, request: Request, shard: StoredShard, call: C
   const { units } = request.demand;
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
-  const write = await settle(ctx, request, shard, { ...shard, state }, units, call);
+  const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
   return { status: { ok: true }, untouched: () => ({ ok: true }), write };
 }
 
@@ -113,12 +115,12 @@ export async function settle(
   bucket: Bucket,
   before: StoredShard,
   after: Shard,
-  units: number,
+  demand: Pick<Demand, "units" | "reserve">,
   call: Call,
 ): Promise<Answer["write"]> {
   const { limit, key } = bucket;
   const { now } = call;
-  const fate = fateOf(limit, before, after, { units, key, ...call });
+  const fate = fateOf(limit, before, after, demand, { key, ...call });
   switch (fate.kind) {
     case "stay":
       return (writer) => save(writer, bucket, [before], [after]);

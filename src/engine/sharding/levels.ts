@@ -21,7 +21,7 @@ const TOKENS_PER_SHARD = 2;
  * Rows for each call a second: a call holds its row for about 16 ms (docs/benchmarks.md), so with a row for every four calls a second
  * about one call in sixteen meets another.
  */
-const SHARDS_PER_CALL_A_SECOND = 0.25;
+const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
 const SHARDS_PER_SAVED_TOKEN = 0.1;
 

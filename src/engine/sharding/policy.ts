@@ -2,16 +2,24 @@
  * When a row splits and when it folds: by the time since its last write, which tells how hot it is without any other row. The
  * constants are from simulations of the backend (docs/hot-limits.md).
  */
+import { type Demand, isFast } from "../demand.js";
 import type { Limit } from "../kinds/kind.js";
 import type { Shard } from "./shard.js";
 
-/** A row that was written this long ago or less is hot: another call is likely to be under way on it. */
+/**
+ * A row that was written this long ago or less is hot: another call is likely to be under way on it. Calls on one row commit 16 to
+ * 20 ms apart at best.
+ */
 const HOT_MS = 40;
-/** A row that was not written for this long is cold: it can be one with its neighbours. */
-const COLD_MS = 700;
-/** Neighbours must have been idle for half as long before they are folded. */
-const NEIGHBOURS_IDLE_MS = 350;
-/** A split bucket of a limit without keys, which is hot as a rule, keeps 2^4 rows when it cools down. */
+/**
+ * A row that was not written for this long is cold: it can be one with its neighbours, if they have been idle for half as long. On a
+ * hot bucket with 0.3 rows for each call a second (levels.ts) one gap in a hundred is as long; folds there only cost reads.
+ */
+const COLD_MS = 1400;
+/**
+ * The bucket of a limit without keys is hot as a rule: it becomes 2^4 rows at once, before a step to 1000/s can pile up on its only
+ * row, and keeps them when it cools down.
+ */
 const KEPT_LEVEL = 4;
 
 /**
@@ -39,7 +47,8 @@ export function fateOf(
   whole: Limit,
   before: Shard,
   after: Shard,
-  { units, now, key, random }: { units: number; now: number; key: string | undefined; random: () => number },
+  { units, reserve }: Pick<Demand, "units" | "reserve">,
+  { now, key, random }: { now: number; key: string | undefined; random: () => number },
 ): Fate {
   const { least, most, isAuto } = whole.levels;
   const { level } = before.interval;
@@ -48,16 +57,26 @@ export function fateOf(
   // The same transaction, or the same millisecond: nothing can be told from it.
   if (gapMs === 0) return STAY;
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, KEPT_LEVEL) : 0);
-  const deepest = Math.min(most, level + levelsFor(after.state.value, units));
-  if (level < deepest && after.limit.kind.owed(after.state) === 0) {
-    if (level < least || (level < floor && gapMs < COLD_MS)) return { kind: "split", level: Math.min(floor, deepest) };
+  const deepest = Math.min(most, level + levelsBelow(whole, after, units));
+  if (level < deepest) {
+    // Reservations are left on few rows: rows that are full while others queue lose what would have come in.
+    const isWarm = gapMs < COLD_MS && !reserve;
+    if (level < least || (level < floor && isWarm)) return { kind: "split", level: Math.min(floor, deepest) };
     if (random() < splitChance(level, gapMs)) return { kind: "split", level: level + 1 };
   }
-  if (level > floor && gapMs >= COLD_MS && random() < (level <= 2 ? 1 : 1 / 4)) {
+  if (level > floor && gapMs >= COLD_MS) {
     const up = 1 + Math.floor(Math.log2(gapMs / COLD_MS));
     return { kind: "fold", level: Math.max(floor, level - up), mustBeIdle: true };
   }
   return STAY;
+}
+
+/** How far down a row may be split at once. */
+function levelsBelow(whole: Limit, { limit, state }: Shard, units: number): number {
+  if (limit.kind.owed(state) > 0) return 0;
+  // What a row holds does not matter where it fills again at once: a hot row that runs empty is one with too many callers.
+  const isEmptied = isFast(whole, units) && state.value < units;
+  return isEmptied ? 1 : levelsFor(state.value, units);
 }
 
 /** Rarely while there are few rows, more often further down; less often the longer ago the row was written. */
@@ -73,10 +92,11 @@ export function levelsFor(held: number, units: number): number {
 
 /** Whether the neighbours of a row may become one with it: they have been idle. */
 export function areIdle(neighbours: readonly Shard[], now: number): boolean {
-  return neighbours.every(({ state }) => now - state.ts >= NEIGHBOURS_IDLE_MS);
+  return neighbours.every(({ state }) => now - state.ts >= COLD_MS / 2);
 }
 
 /** Whether either of the rows was written this very millisecond: by this transaction, or in a burst; the others may be full. */
 export function isJustWritten(shards: readonly Shard[], now: number): boolean {
   return shards.some(({ state }) => state.ts >= now);
 }
+
