@@ -3,7 +3,11 @@ import js from "@eslint/js";
 import reactHooks from "eslint-plugin-react-hooks";
 import { defineConfig, globalIgnores } from "eslint/config";
 import globals from "globals";
+import { tsImport } from "tsx/esm/api";
 import tseslint from "typescript-eslint";
+
+// The package's own plugin, as its source: lint needs no build.
+const { default: rateLimits } = await tsImport("./src/eslint/index.ts", import.meta.url);
 
 export default defineConfig([
   globalIgnores(["dist/", "coverage/", "**/_generated/", "example/dist/"]),
@@ -23,5 +27,6 @@ export default defineConfig([
     },
   },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
+  { files: ["example/**/*.ts"], ...rateLimits.configs.recommended },
   { files: ["src/react/index.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },
 ]);

@@ -12,29 +12,31 @@ export type {
   ScheduleArgs,
   SweepOptions,
 } from "./client/args.js";
-export { defineRateLimits, type RateLimitsOptions } from "./client/defineRateLimits.js";
+export { defineRateLimits } from "./client/defineRateLimits.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";
 export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./client/expose.js";
 export type { InComponent, InTables } from "./client/places.js";
-export type { RateLimits } from "./client/rateLimits.js";
+export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
 export { projectRateLimit } from "./engine/snapshot.js";
 export { type RateLimitsDataModel, rateLimitTables } from "./storage/tables.js";
 export {
-  type ExactRateLimitStatus,
   type FixedWindowConfig,
-  type RateLimitAllStatus,
   type RateLimitConfig,
+  type SlidingWindowConfig,
+  type TokenBucketConfig,
+  vRateLimitConfig,
+} from "./configs.js";
+export {
+  type ExactRateLimitStatus,
+  type RateLimitAllStatus,
   type RateLimitedJob,
   type RateLimitPage,
   type RateLimitSnapshot,
   type RateLimitStatus,
-  type SlidingWindowConfig,
   type SweepResult,
-  type TokenBucketConfig,
   vRateLimitAllStatus,
-  vRateLimitConfig,
   vRateLimitedJob,
   vRateLimitPage,
   vRateLimitSnapshot,

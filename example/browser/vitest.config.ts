@@ -18,6 +18,8 @@ const closingLine: Reporter = {
 
 export default defineConfig({
   root: import.meta.dirname,
+  // The package's own name, as its users import it, without a build.
+  resolve: { tsconfigPaths: true },
   test: {
     environment: "node",
     include: ["*.test.ts"],

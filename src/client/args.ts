@@ -1,6 +1,7 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
 import type { FunctionReference } from "convex/server";
-import type { ExactRateLimitStatus, RateLimitConfig, RateLimitStatus } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
+import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
 /**
  * A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. With `keyed: true` every call must

@@ -9,7 +9,8 @@ import {
 } from "convex/server";
 import { v } from "convex/values";
 import { fieldError } from "../engine/misuse.js";
-import { type RateLimitConfig, type RateLimitSnapshot, vRateLimitSnapshot } from "../validators.js";
+import { type RateLimitConfig } from "../configs.js";
+import { type RateLimitSnapshot, vRateLimitSnapshot } from "../validators.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
 type Decided<DataModel extends GenericDataModel, Input, Value> = (

@@ -125,3 +125,12 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent> {
     args: SweepOptions & Contexts["sweep"],
   ) => Promise<SweepResult>;
 }
+
+/** Options for a set of limits. */
+export interface RateLimitsOptions {
+  /**
+   * Whether the error of `throws: true` carries the key, default false. The error reaches the client: set it only where clients may
+   * know the keys that the server chooses.
+   */
+  errorKeys?: boolean | undefined;
+}

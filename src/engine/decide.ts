@@ -3,7 +3,7 @@
  * the rows of another as one. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
 import type { RateLimitStatus } from "../validators.js";
-import { type Demand, wholeTokens } from "./demand.js";
+import type { Demand } from "./request.js";
 import type { Limit, State } from "./kinds/kind.js";
 import { firstMoment } from "./time.js";
 
@@ -59,4 +59,9 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
 /** What a status says of a state that stays. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {
   return { remaining: wholeTokens(limit, state.value), resetAt: limit.kind.whenReset(limit, state, now) };
+}
+
+/** The whole tokens in so many units. */
+export function wholeTokens({ unitsPerToken }: Limit, units: number): number {
+  return Math.max(0, Math.floor(units / unitsPerToken));
 }

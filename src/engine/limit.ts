@@ -1,5 +1,5 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
-import type { RateLimitConfig } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
 import { checkFields } from "./fields.js";
 import { KINDS } from "./kinds/index.js";
 import type { Limit } from "./kinds/kind.js";
@@ -23,9 +23,4 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
   }
   checkFields(name, `a ${kind.name}`, config, kind.fields);
   return kind.parse({ name, config });
-}
-
-/** The limit as it applies to one key. */
-export function forKey(limit: Limit, key: string | undefined): Limit {
-  return limit.kind.forKey(limit, key);
 }

@@ -1,9 +1,73 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
-import type { RateLimitConfig } from "../validators.js";
-import { type Demand, type DemandArgs, parseAdjustment, parseDemand } from "./demand.js";
+import type { RateLimitConfig } from "../configs.js";
 import type { Limit } from "./kinds/kind.js";
-import { forKey, parseLimit } from "./limit.js";
+import { parseLimit } from "./limit.js";
+import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
+import { ceilUnits, isSameNumber, MAX_TOKENS, MAX_UNITS } from "./units.js";
+
+/** One question to a bucket: may `units` go, if need be from the future? */
+export interface Demand {
+  readonly units: number;
+  readonly reserve: boolean;
+  /** A reservation that would start later than this many ms from now is denied. */
+  readonly withinMs: number;
+}
+
+/** `true` for any wait, or the longest wait in ms. */
+export type Reserve = boolean | { within: number };
+
+export interface DemandArgs {
+  count?: number | undefined;
+  reserve?: Reserve | undefined;
+}
+
+/**
+ * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
+ * `reserve` is neither a boolean nor a bound on the wait.
+ */
+export function parseDemand(limit: Limit, { count = 1, reserve = false }: DemandArgs): Demand {
+  if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
+    throw fieldError(limit.name, "count", "a finite number of at least 0", count);
+  }
+  const withinMs = parseReserve(limit.name, reserve);
+  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
+  const most = limit.kind.most(limit, demand.reserve);
+  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
+  if (demand.units <= most) return demand;
+  const bound = demand.reserve ? "with a reservation it can hold" : "it can hold";
+  throw misuseError(
+    limit.name,
+    `count ${count} can never be served: ${bound} at most ${most / limit.unitsPerToken} (capacity and maxReserved say how much).`,
+  );
+}
+
+function parseReserve(name: string, reserve: unknown): number {
+  if (typeof reserve === "boolean") return Infinity;
+  const within = typeof reserve === "object" && reserve !== null ? (reserve as { within?: unknown }).within : undefined;
+  if (typeof within === "number" && within >= 0) return within;
+  throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
+}
+
+/** A count that is equal to the capacity as a number is equal in units, whatever the doubles. */
+function unitsOf(limit: Limit, count: number): number {
+  const { capacity = limit.config.rate } = limit.config;
+  return isSameNumber(count, capacity) ? limit.capacity : ceilUnits(count, limit.unitsPerToken);
+}
+
+/**
+ * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
+ * cut off where no bucket could hold more.
+ * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
+ */
+export function parseAdjustment(limit: Limit, count: number): number {
+  if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
+    throw fieldError(limit.name, "count", "a number from -1e12 to 1e12", count);
+  }
+  const { capacity = limit.config.rate } = limit.config;
+  const units = isSameNumber(count, -capacity) ? -limit.capacity : unitsOf(limit, count);
+  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, units));
+}
 
 /** A limit at a key. */
 export interface Bucket {
@@ -39,7 +103,7 @@ export function parseBucket({ name, key, config }: BucketArgs): Bucket {
 
 export function bucketAt(limit: Limit, key: string | undefined): Bucket {
   checkKey(limit.name, key);
-  return { limit: forKey(limit, key), key };
+  return { limit: limit.kind.forKey(limit, key), key };
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {

@@ -1,6 +1,6 @@
 /** The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct. */
 import type { ExactRateLimitStatus, RateLimitSnapshot } from "../validators.js";
-import { parseDemand, type Reserve } from "./demand.js";
+import { parseDemand, type Reserve } from "./request.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
 import { damageError, fieldError } from "./misuse.js";

@@ -2,7 +2,8 @@
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { type Infer, v } from "convex/values";
 import { defineRateLimits } from "../client/defineRateLimits.js";
-import { type RateLimitStatus, vRateLimitConfig } from "../validators.js";
+import { vRateLimitConfig } from "../configs.js";
+import { type RateLimitStatus } from "../validators.js";
 import type { HttpCtx } from "./ctx.js";
 
 /** The validator of a {@link LimitRequest}, for the arguments of a mutation of your own. */

@@ -6,7 +6,7 @@ import type { LimitRequest } from "./consume.js";
 import { fixed, type HttpCost } from "./costs.js";
 import type { HttpCtx } from "./ctx.js";
 import type { KeyChoice, KeyEnd } from "./keyChoice.js";
-import type { RateLimitConfig } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
 import type { QuotaUnit } from "./quota.js";
 
 /** A limit that a request is held to. */

@@ -1,6 +1,7 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and from when there is more. */
 import type { RateLimitDefinition } from "../index.js";
-import type { RateLimitConfig, RateLimitStatus } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
+import type { RateLimitStatus } from "../validators.js";
 import { MAX_INTEGER, toAscii } from "./structuredFields.js";
 
 /** A limit that a request was held to, and what it answered. */

@@ -8,7 +8,7 @@ import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.j
 import type { Writer } from "../storage/rows.js";
 import { loadAll, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
-import { answerOnAll, type Call } from "./bucket.js";
+import { answerOnAll, type Call } from "./answer.js";
 import { loadAtRandom, settle } from "./split.js";
 
 /** Charges units without asking, or gives them back. */

@@ -4,7 +4,8 @@ import type { Request } from "../engine/request.js";
 import type { Reader, Writer } from "../storage/rows.js";
 import { loadAll } from "../storage/shards.js";
 import type { RateLimitAllStatus } from "../validators.js";
-import { type Answer, answer, answerOnAll, type Call } from "./bucket.js";
+import { type Answer, answerOnAll, type Call } from "./answer.js";
+import { answer } from "./consume.js";
 
 /** Takes what all the requests ask for, or nothing. */
 export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {

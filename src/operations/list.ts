@@ -1,7 +1,6 @@
 /** Listing: pages of a limit's keys with what they hold now. */
 import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { forKey } from "../engine/limit.js";
 import { decideOnAll } from "../engine/sharding/pool.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import {
@@ -69,7 +68,7 @@ export async function list(ctx: Reader, { limit, from, most, onlyLimited }: List
 /** What a bucket holds, and what it would answer to one more token; of a damaged one, what is wrong with it. */
 function describe(limit: Limit, { key, rows }: BucketRows, now: number): Omit<RateLimitPage["page"][number], "key"> {
   try {
-    const own = forKey(limit, key);
+    const own = limit.kind.forKey(limit, key);
     const shards = shardsOf({ limit: own, key }, rows);
     const demand = { units: Math.min(own.unitsPerToken, own.capacity), reserve: false, withinMs: Infinity };
     const { status } = decideOnAll(own, shards, now, demand);

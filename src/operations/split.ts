@@ -3,16 +3,15 @@
  * that other calls conflict on; the fuller of two when it is short (the power of two choices, asked lazily); all only then.
  */
 import { decide, outlook } from "../engine/decide.js";
-import { type Demand, isFast } from "../engine/demand.js";
-import type { Bucket, Request } from "../engine/request.js";
+import type { Bucket, Demand, Request } from "../engine/request.js";
 import { around, isSame, POINTS, WHOLE } from "../engine/sharding/interval.js";
-import { areIdle, fateOf, isJustWritten } from "../engine/sharding/policy.js";
+import { areIdle, fateOf, isFast, isJustWritten } from "../engine/sharding/policy.js";
 import { whenAnyServes } from "../engine/sharding/pool.js";
 import { fold, heldBy, heldByAll, type Shard, spanFor, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, loadWithin, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
-import { type Answer, answerOnAll, type Call } from "./bucket.js";
+import { type Answer, answerOnAll, type Call } from "./answer.js";
 
 /** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
 const SPAN = 4;

@@ -1,12 +1,13 @@
 /** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows. */
 import type { Limit } from "../engine/kinds/kind.js";
-import { forKey, parseLimit } from "../engine/limit.js";
+import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import { type BucketId, deleteRow, type Reader, readRows, type Writer } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
-import type { RateLimitConfig, SweepArgs } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
+import type { SweepArgs } from "../validators.js";
 
 /**
  * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so
@@ -89,7 +90,7 @@ function limitsOf(targets: Targets, name: string): Limit[] {
 function isFull(limits: readonly Limit[], { key, rows }: BucketRows, now: number): boolean {
   const settled = now - SETTLED_MS;
   const isFullUnder = (limit: Limit) =>
-    shardsOf({ limit: forKey(limit, key), key }, rows).every(
+    shardsOf({ limit: limit.kind.forKey(limit, key), key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
   try {

@@ -1,61 +1,57 @@
 /** React hooks: a limit, live, without asking the server whenever time passes. */
-import { useConvex, useQuery } from "convex/react";
-import { type FunctionReference, getFunctionName, makeFunctionReference } from "convex/server";
+import { type ConvexReactClient, useConvex } from "convex/react";
+import { getFunctionName } from "convex/server";
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
-import { type Demand, LiveStatus } from "./liveStatus.js";
-import { serverClockOf, type ServerTimeMutation } from "./serverClock.js";
-import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
+import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "../browser/index.js";
+import { serverClockOf } from "../browser/serverClock.js";
+import { type RateLimitQuery, watchSource } from "../browser/watch.js";
 
-export type { ServerTimeMutation } from "./serverClock.js";
+export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "../browser/index.js";
 
-/** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
-export type RateLimitQuery = FunctionReference<"query", "public", { key?: string }, RateLimitSnapshot>;
-
-export interface UseRateLimitOptions {
-  /** The key that the client wishes for, where the server's key function looks at it. */
-  key?: string | undefined;
-  /** Tokens to ask about, default 1. */
-  count?: number | undefined;
-  /** Whether to ask about a reservation: then `status.retryAt` is when the work would run. */
-  reserve?: boolean | undefined;
-  /** `getServerTime` of `exposeRateLimit`: goes by the server's clock, however wrong the browser's is. */
-  getServerTime?: ServerTimeMutation | undefined;
-}
+/** The options of `watchRateLimit`. Errors are thrown while rendering instead. */
+export type UseRateLimitOptions = Omit<WatchRateLimitOptions, "onError">;
 
 export interface UseRateLimitResult {
   /** The answer as of the last render that it has caused; undefined while loading, when skipped, and on the server. */
-  status: RateLimitStatus | undefined;
+  status: ProjectedStatus | undefined;
   /** The answer at this moment, for the same demand or another one; undefined as long as `status` is. */
-  check: (demand?: { count?: number; reserve?: boolean }) => RateLimitStatus | undefined;
+  check: (demand?: Demand) => ProjectedStatus | undefined;
 }
 
 /**
- * The status of a limit, which renders again when the answer changes: someone took tokens, a wait ended, a window started, the
- * bucket is full. `remaining` is as of then; `check()` has it as of now.
+ * The status of a limit, which renders again when `ok`, `retryAt` or the whole tokens that remain change for a reason: somebody
+ * took tokens, a wait ended, a window started, the bucket is full. `remaining` and `value` are as of then; `check()` has them as
+ * of now.
  *
  * The result and what is in it are the same objects until something changes. The limit itself is held by the server: this
  * only shows it.
  *
- * @throws (while rendering) when the query does, and when `count` could never be served.
+ * @throws (while rendering) when the query does, when `count` could never be served, and when `jitter` is not from 0 to 1.
  */
 export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions | "skip" = {}): UseRateLimitResult {
-  const { key, count, reserve, getServerTime }: UseRateLimitOptions = options === "skip" ? {} : options;
-  const snapshot = useQuery(query, options === "skip" ? "skip" : key === undefined ? {} : { key });
-  const clock = serverClockOf(useConvex());
-
+  const isSkipped = options === "skip";
+  const { key, count, reserve, jitter, getServerTime }: UseRateLimitOptions = isSkipped ? {} : options;
+  const client = useConvex() as ConvexReactClient | undefined;
+  if (!client) throw new Error("useRateLimit needs a ConvexProvider.");
   // A reference from `api` is a new object each time; its name is not.
+  const name = getFunctionName(query);
   const serverTime = getServerTime && getFunctionName(getServerTime);
-  useEffect(
-    () => (serverTime === undefined ? undefined : clock.keepMeasured(makeFunctionReference(serverTime))),
-    [clock, serverTime],
-  );
 
-  const live = useMemo(
-    () => snapshot && new LiveStatus(snapshot, { count, reserve }, clock, serverTime !== undefined),
-    [snapshot, count, reserve, clock, serverTime],
+  const source = useMemo(
+    () => (isSkipped ? undefined : client.watchQuery(query, key === undefined ? {} : { key })),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [client, name, key, isSkipped],
   );
-  const status = useSyncExternalStore(live?.subscribe ?? never, live?.status ?? nothing, nothing);
-  const check = useCallback((demand: Demand = {}) => live?.status() && live.check(demand), [live]);
+  // Keeps the result while another demand takes the place of this one.
+  useEffect(() => source?.onUpdate(() => undefined), [source]);
+
+  const limit = useMemo(
+    () => source && watchSource(source, client, { count, reserve, jitter, getServerTime }),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [source, client, count, reserve, jitter, serverTime],
+  );
+  const status = useSyncExternalStore(limit?.subscribe ?? never, limit?.status ?? nothing, nothing);
+  const check = limit?.check ?? nothing;
   return useMemo(() => ({ status, check }), [status, check]);
 }
 

@@ -11,6 +11,7 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import { show } from "../engine/misuse.js";
+import type { Bucket } from "../engine/request.js";
 import type { StoredState } from "../engine/state.js";
 import type { RateLimitedJob } from "../validators.js";
 import type { RateLimitsDataModel } from "./tables.js";
@@ -23,6 +24,10 @@ export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
 export interface BucketId {
   readonly name: string;
   readonly key?: string | undefined;
+}
+
+export function idOf({ limit, key }: Bucket): BucketId {
+  return { name: limit.name, key };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
-import type { Limit, State } from "../engine/kinds/kind.js";
-import { forKey, parseLimit } from "../engine/limit.js";
+import type { Limit } from "../engine/kinds/kind.js";
+import { parseLimit } from "../engine/limit.js";
 import { damageError, show } from "../engine/misuse.js";
 import type { Bucket } from "../engine/request.js";
 import {
@@ -16,11 +16,11 @@ import {
 } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shardAt } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/state.js";
-import type { RateLimitConfig } from "../validators.js";
+import type { RateLimitConfig } from "../configs.js";
 import {
-  type BucketId,
   type Content,
   deleteRow,
+  idOf,
   insertRow,
   patchRow,
   type Reader,
@@ -34,15 +34,6 @@ import {
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
-}
-
-export function idOf({ limit, key }: Bucket): BucketId {
-  return { name: limit.name, key };
-}
-
-/** The state that the only row of a bucket holds. */
-export function stateOf({ limit, key }: Bucket, row: Row): State {
-  return fromStored(limit, row, key);
 }
 
 /** The shard that covers a point; undefined when the bucket was split under another config, and so must be read whole. */
@@ -80,7 +71,8 @@ export function shardsOf(bucket: Bucket, rows: readonly Row[]): StoredShard[] {
 function foldForeign({ limit, key }: Bucket, rows: readonly Row[]): Shard {
   const config = rows[0]?.config;
   if (!config) throw gapError({ limit, key });
-  const former = { limit: forKey(parseLimit(limit.name, config), key), key };
+  const whole = parseLimit(limit.name, config);
+  const former = { limit: whole.kind.forKey(whole, key), key };
   if (!rows.every((row) => wasSplitUnder(row, former.limit))) throw gapError(former);
   const shards = tiling(former, WHOLE, rows);
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));

@@ -1,7 +1,7 @@
 /** The table behind every limit, for the app's schema (in your tables) and for the component's own. */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
-import { vRateLimitConfig } from "../validators.js";
+import { vRateLimitConfig } from "../configs.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.

@@ -1,6 +1,6 @@
 /** One bucket, one row of the table per question: the state, the moment, the demand, and the whole answer. */
 import { describe, expect, it } from "vitest";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { type Stored, toStored } from "../../src/engine/stored.js";
 import type { Limit } from "../../src/engine/types.js";

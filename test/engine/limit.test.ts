@@ -1,7 +1,7 @@
 /** What a config may hold, to its very ends. What it may not hold: test/misuse.test.ts. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { toStored } from "../../src/engine/stored.js";
 import { decideWhole, fromStored, fullBucket } from "./whole.js";

@@ -16,6 +16,9 @@ export class FakeClient {
   /** Questions for the server's time that have not been answered. */
   private questions: ((time: number | Error) => void)[] = [];
   asked = 0;
+  /** Forgets results that nobody watches any more. */
+  isForgetful = false;
+  private failure: Error | undefined;
 
   /** The query's result, for a wish; to all that look at it. */
   show(snapshot: RateLimitSnapshot, key?: string): void {
@@ -23,6 +26,18 @@ export class FakeClient {
     for (const listener of this.queryListeners) listener();
   }
 
+  /** The query throws, for all that look at it. */
+  fail(failure: Error): void {
+    this.failure = failure;
+    for (const listener of this.queryListeners) listener();
+  }
+
+  recover(): void {
+    this.failure = undefined;
+    for (const listener of this.queryListeners) listener();
+  }
+
+  /** Answers the questions that have been asked; the next ones are asked right after. */
   answer(time: number | Error): void {
     const questions = this.questions;
     this.questions = [];
@@ -51,11 +66,25 @@ export class FakeClient {
     return {
       onUpdate: (listener: () => void) => {
         this.queryListeners.add(listener);
-        return () => this.queryListeners.delete(listener);
+        return () => {
+          this.queryListeners.delete(listener);
+          // As the real one: what nobody watches is not kept.
+          if (this.isForgetful && this.queryListeners.size === 0) this.results.clear();
+        };
       },
-      localQueryResult: () => this.results.get(JSON.stringify(args)),
-      journal: () => undefined,
+      localQueryResult: () => this.result(JSON.stringify(args)),
     };
+  }
+
+  /** As a `ConvexClient` does. */
+  onUpdate(_query: unknown, args: object, onResult: () => void, onError: () => void) {
+    const id = JSON.stringify(args);
+    const listener = () => {
+      if (this.failure) onError();
+      else if (this.results.has(id)) onResult();
+    };
+    this.queryListeners.add(listener);
+    return Object.assign(() => this.queryListeners.delete(listener), { getCurrentValue: () => this.result(id) });
   }
 
   mutation(): Promise<number> {
@@ -75,6 +104,11 @@ export class FakeClient {
   subscribeToConnectionState(listener: () => void): () => void {
     this.connectionListeners.add(listener);
     return () => this.connectionListeners.delete(listener);
+  }
+
+  private result(id: string): RateLimitSnapshot | undefined {
+    if (this.failure) throw this.failure;
+    return this.results.get(id);
   }
 
   private connect(connection: FakeClient["connection"]): void {

@@ -40,7 +40,10 @@ function withGenerated(app: Map<string, AppFile>): App {
     (file) => /^convex\/[\w/]+\.ts$/.test(file) && !/\/(schema|http|crons)\.ts$/.test(file),
   );
   const generated = {
-    api: apiOf(modules.map((file) => file.slice("convex/".length, -".ts".length))),
+    api: apiOf(
+      modules.map((file) => file.slice("convex/".length, -".ts".length)),
+      installedIn(app.get("convex/convex.config.ts")?.text ?? ""),
+    ),
     dataModel: app.has("convex/schema.ts") ? DATA_MODEL : `${DATA_MODEL_HEAD}export type DataModel = AnyDataModel;\n`,
     server: SERVER,
   };
@@ -50,7 +53,13 @@ function withGenerated(app: Map<string, AppFile>): App {
   return new Map([...app, ...files]);
 }
 
-function apiOf(modules: readonly string[]): string {
+/** The components that an app's convex.config.ts installs: names → packages. Each is imported under its own name. */
+function installedIn(config: string): Map<string, string> {
+  const imports = [...config.matchAll(/^import (\w+) from "(.+)\/convex\.config\.js";$/gm)];
+  return new Map(imports.map(([, name = "", from = ""]) => [name, from]));
+}
+
+function apiOf(modules: readonly string[], installed: ReadonlyMap<string, string>): string {
   const name = (module: string) => module.replaceAll("/", "_");
   return [
     'import type { ApiFromModules, FilterApi, FunctionReference } from "convex/server";',
@@ -59,7 +68,10 @@ function apiOf(modules: readonly string[]): string {
     'export declare const api: FilterApi<typeof all, FunctionReference<any, "public">>;',
     'export declare const internal: FilterApi<typeof all, FunctionReference<any, "internal">>;',
     "export declare const components: {",
-    '  rateLimits: import("convex-rate-limits/_generated/component.js").ComponentApi<"rateLimits">;',
+    // A page may use the component without showing how it is installed.
+    ...[...new Map([["rateLimits", "convex-rate-limits"], ...installed])].map(
+      ([component, from]) => `  ${component}: import("${from}/_generated/component.js").ComponentApi<"${component}">;`,
+    ),
     "};",
   ].join("\n");
 }

@@ -1,11 +1,18 @@
 import type { RateLimitSnapshot } from "convex-rate-limits";
-import { levelAt } from "../level.js";
+import type { UseRateLimitResult } from "convex-rate-limits/react";
 import { useMoment } from "../useMoment.js";
 
 /** The bucket: tokens to the right of zero, what it owes to reservations to the left. */
-export function Gauge({ snapshot }: { snapshot: RateLimitSnapshot | undefined }) {
-  const now = useMoment(50);
-  if (!snapshot) {
+export function Gauge({
+  snapshot,
+  check,
+}: {
+  snapshot: RateLimitSnapshot | undefined;
+  check: UseRateLimitResult["check"];
+}) {
+  useMoment(50);
+  const level = check({ count: 0 })?.value;
+  if (!snapshot || level === undefined) {
     return (
       <div key="loading" className="h-24" aria-busy="true">
         <div className="skeleton h-10 w-28" />
@@ -15,7 +22,6 @@ export function Gauge({ snapshot }: { snapshot: RateLimitSnapshot | undefined })
   }
   const { config } = snapshot;
   const { capacity = config.rate, maxReserved = 0 } = config;
-  const level = levelAt(config, snapshot, now);
   const owed = Math.max(0, -level);
   const width = Math.max(1e-9, capacity + maxReserved);
   const percent = (tokens: number) => `${(tokens / width) * 100}%`;

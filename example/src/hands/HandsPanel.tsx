@@ -25,13 +25,17 @@ function Hands() {
   const snapshot = useQuery(api.playground.hands, { key: room });
   const history = useQuery(api.playground.history, { room });
   // Measures the server's clock for the whole page. It asks about nothing, which any limit can serve.
-  useRateLimit(api.playground.hands, { key: room, count: 0, getServerTime: api.playground.getServerTime });
+  const { check } = useRateLimit(api.playground.hands, {
+    key: room,
+    count: 0,
+    getServerTime: api.playground.getServerTime,
+  });
   const configure = useMutation(api.playground.configure);
   return (
     <div className="grid gap-6 lg:grid-cols-[17rem_minmax(0,1fr)]">
       <LimitForm config={snapshot?.config} configure={(changes) => configure({ room, ...changes })} />
       <div className="flex min-w-0 flex-col gap-5">
-        <Gauge snapshot={snapshot} />
+        <Gauge snapshot={snapshot} check={check} />
         <Calls />
         <MinuteChart snapshot={snapshot} history={history} />
       </div>

@@ -1,5 +1,5 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
-import type { FixedWindowConfig } from "../../validators.js";
+import type { FixedWindowConfig } from "../../configs.js";
 import { type Field, numberField, required } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { hashedStart } from "../phase.js";

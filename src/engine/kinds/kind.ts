@@ -2,7 +2,7 @@
  * The door for kinds of limits. Whatever depends on the kind is a function of one `Kind` object; nothing else asks which kind a
  * limit is. A new kind is a file here, a line in the registry (index.ts), a validator, and an arbitrary in test/laws.
  */
-import type { RateLimitConfig } from "../../validators.js";
+import type { RateLimitConfig } from "../../configs.js";
 import type { Fields } from "../fields.js";
 import type { Levels } from "../sharding/levels.js";
 

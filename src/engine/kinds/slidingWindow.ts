@@ -2,7 +2,7 @@
  * Sliding window: in any `period`, wherever it begins, at most `rate` tokens start. It remembers what was taken and when, exactly up
  * to 64 moments a row; beyond that, neighbours are joined at the later moment, which waits longer and never lets more through.
  */
-import type { SlidingWindowConfig } from "../../validators.js";
+import type { SlidingWindowConfig } from "../../configs.js";
 import { numberField, required } from "../fields.js";
 import { levelsOf } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";

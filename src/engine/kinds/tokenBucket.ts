@@ -1,9 +1,9 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
-import type { TokenBucketConfig } from "../../validators.js";
+import type { TokenBucketConfig } from "../../configs.js";
 import { numberField, required } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { levelsOf } from "../sharding/levels.js";
-import { END_OF_TIME, firstMoment } from "../time.js";
+import { END_OF_TIME } from "../time.js";
 import { MAX_TOKENS } from "../units.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
@@ -24,10 +24,11 @@ function accrued({ refill }: TokenBucketLimit, from: number, to: number): number
 
 function whenAccrued(limit: TokenBucketLimit, from: number, units: number): number {
   if (units <= 0) return from;
-  // The quotient is rounded, and `accrued` decides, so the search starts a little before the millisecond it names.
+  // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
   const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
-  if (!(from + elapsedMs < END_OF_TIME)) return END_OF_TIME;
-  return firstMoment(from + elapsedMs, (moment) => accrued(limit, from, moment) >= units);
+  let moment = from + elapsedMs;
+  while (moment < END_OF_TIME && accrued(limit, from, moment) < units) moment++;
+  return Math.min(END_OF_TIME, moment);
 }
 
 const common = refilling({ accrued, whenAccrued });

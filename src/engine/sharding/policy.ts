@@ -2,8 +2,8 @@
  * When a row splits and when it folds: by the time since its last write, which tells how hot it is without any other row. The
  * constants are from simulations of the backend (docs/hot-limits.md).
  */
-import { type Demand, isFast } from "../demand.js";
 import type { Limit } from "../kinds/kind.js";
+import type { Demand } from "../request.js";
 import type { Shard } from "./shard.js";
 
 /**
@@ -27,6 +27,9 @@ const KEPT_LEVEL = 4;
  * gone before they could be split further, and the bucket would run out in many empty rows, which every denial has to read.
  */
 const ROOM = 4;
+
+/** A refill that brings a demand within so long is fast: a caller who is denied and comes back finds it. */
+const FAST_MS = 50;
 
 /** What to do with a row once its new state is known. */
 export type Fate =
@@ -100,3 +103,7 @@ export function isJustWritten(shards: readonly Shard[], now: number): boolean {
   return shards.some(({ state }) => state.ts >= now);
 }
 
+/** Whether a denial may rest on what two rows say, and a bucket need not save what it holds for later. */
+export function isFast(limit: Limit, units: number): boolean {
+  return limit.kind.unitsPerMs(limit) * FAST_MS >= units;
+}

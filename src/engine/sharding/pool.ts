@@ -1,11 +1,11 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
-import { decide } from "../decide.js";
-import { type Demand, isFast, wholeTokens } from "../demand.js";
+import { decide, wholeTokens } from "../decide.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
+import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
-import { levelsFor } from "./policy.js";
+import { isFast, levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */

@@ -13,4 +13,8 @@ export const limits = defineRateLimits({
   geocoder: { kind: "token bucket", rate: 40, period: MINUTE, capacity: 10, maxReserved: 400, keyed: false },
   // At most one call a second, perfectly spaced.
   partner: { kind: "token bucket", rate: 1, period: SECOND, capacity: 0, maxReserved: 60, keyed: false },
+  // A provider's own limit: 60 calls a minute, two of them at once.
+  transcript: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 2, maxReserved: 100, keyed: false },
+  assistantTokens: { kind: "token bucket", rate: 50_000, period: DAY, keyed: true },
+  mail: { kind: "fixed window", rate: 3, period: DAY, keyed: true },
 });

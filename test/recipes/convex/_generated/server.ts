@@ -2,15 +2,23 @@
 import {
   type ActionBuilder,
   actionGeneric,
+  type GenericActionCtx,
   type GenericMutationCtx,
+  type HttpActionBuilder,
+  httpActionGeneric,
   internalActionGeneric,
   internalMutationGeneric,
   type MutationBuilder,
   mutationGeneric,
+  type QueryBuilder,
+  queryGeneric,
 } from "convex/server";
 import type { DataModel } from "./dataModel.js";
 
 export type MutationCtx = GenericMutationCtx<DataModel>;
+export type ActionCtx = GenericActionCtx<DataModel>;
+export const query = queryGeneric as QueryBuilder<DataModel, "public">;
+export const httpAction: HttpActionBuilder = httpActionGeneric;
 export const mutation = mutationGeneric as MutationBuilder<DataModel, "public">;
 export const internalMutation = internalMutationGeneric as MutationBuilder<DataModel, "internal">;
 export const action = actionGeneric as ActionBuilder<DataModel, "public">;

@@ -1,0 +1,135 @@
+/**
+ * The server's clock, as a browser can know it: a clock that only runs forwards (`performance.now`), and how far the server's
+ * time is ahead of it. One for each Convex client, so that all of a page goes by the same time and the server is asked once.
+ */
+import type { FunctionReference } from "convex/server";
+
+/** `getServerTime` of `exposeRateLimit`: milliseconds since the epoch. */
+export type ServerTimeMutation = FunctionReference<"mutation", "public", Record<string, never>, number>;
+
+/** What the clock uses of a `ConvexClient` or a `ConvexReactClient`. */
+export interface ClockClient {
+  mutation(getServerTime: ServerTimeMutation, args: Record<string, never>): Promise<number>;
+  connectionState(): { isWebSocketConnected: boolean; connectionCount: number };
+  subscribeToConnectionState(listener: () => void): () => void;
+  /** A `ConvexClient` for server rendering, which may not be asked anything. */
+  readonly disabled?: boolean;
+}
+
+export interface ServerClock {
+  /** Whether the server has been asked, and has answered or failed. */
+  isKnown(): boolean;
+  /** Whole milliseconds since the epoch, rounded down: by the browser's own clock until the server's is known. */
+  now: () => number;
+  /**
+   * Calls back when the clock was corrected. With `getServerTime` the clock is measured: now, after every reconnect, and during
+   * waits when the measurement may no longer hold.
+   */
+  subscribe(listener: () => void, getServerTime?: ServerTimeMutation): () => void;
+  /** Calls back at a moment of this clock; a correction moves it, so the caller reads the clock again. */
+  wakeAt(moment: number, wake: () => void): () => void;
+}
+
+/** Enough that one slow answer does not decide. */
+const SAMPLES = 3;
+/** A wait compares the clocks this often: `performance.now` and timeouts may stand still while the machine sleeps. */
+const COMPARE_MS = 10_000;
+/** By this much the browser's two clocks have moved apart: the machine has slept, or its clock was set. */
+const SLEPT_MS = 1000;
+/** Quartz is wrong by 50 millionths: 30 ms in this time. */
+const STALE_MS = 600_000;
+
+function createServerClock(client?: ClockClient): ServerClock {
+  /** Server's time minus `performance.now()`. */
+  let offsetMs: number | undefined;
+  let isKnown = false;
+  /** When the latest measurement began, by both of the browser's clocks, and over which connection. */
+  let measuredAt = 0;
+  let measuredDate = 0;
+  let connection: number | undefined;
+  /** Each with the function that it wants the clock to be measured with. */
+  const listeners = new Map<() => void, ServerTimeMutation | undefined>();
+  let stopWatching: (() => void) | undefined;
+
+  const now = () => Math.floor(offsetMs === undefined ? Date.now() : performance.now() + offsetMs);
+
+  const correct = (to: number | undefined) => {
+    if (isKnown && to === offsetMs) return;
+    isKnown = true;
+    offsetMs = to;
+    for (const listener of [...listeners.keys()]) listener();
+  };
+
+  const measure = async () => {
+    const getServerTime = [...listeners.values()].find(Boolean);
+    if (!client || !getServerTime || client.disabled) return;
+    stopWatching ??= client.subscribeToConnectionState(() => void measure());
+    const { isWebSocketConnected, connectionCount } = client.connectionState();
+    if (!isWebSocketConnected || connectionCount === connection) return;
+    connection = connectionCount;
+    const startedAt = (measuredAt = performance.now());
+    measuredDate = Date.now();
+    let shortestMs = Infinity;
+    let best = offsetMs;
+    try {
+      for (let sample = 0; sample < SAMPLES; sample++) {
+        const askedAt = performance.now();
+        const serverTime = await client.mutation(getServerTime, {});
+        // An answer that outlived its connection says nothing about now; the next connection has its own.
+        if (startedAt !== measuredAt || client.connectionState().connectionCount !== connectionCount) return;
+        const roundTripMs = performance.now() - askedAt;
+        if (roundTripMs < shortestMs) {
+          shortestMs = roundTripMs;
+          // The way back takes at least half: the server reads its clock first and commits afterwards.
+          best = serverTime - askedAt - roundTripMs / 2;
+        }
+        // The first answer is better than none, but not than an older measurement.
+        if (!isKnown) correct(best);
+      }
+    } catch (error) {
+      console.error("The server's time is not to be had:", error);
+    }
+    correct(best);
+  };
+
+  return {
+    isKnown: () => isKnown,
+    now,
+    subscribe: (listener, getServerTime) => {
+      listeners.set(listener, getServerTime);
+      void measure();
+      return () => {
+        listeners.delete(listener);
+        if ([...listeners.values()].some(Boolean)) return;
+        stopWatching?.();
+        stopWatching = undefined;
+      };
+    },
+    wakeAt: (moment, wake) => {
+      let timer: ReturnType<typeof setTimeout>;
+      const wait = () => {
+        const elapsedMs = performance.now() - measuredAt;
+        if (elapsedMs > STALE_MS || Math.abs(Date.now() - measuredDate - elapsedMs) > SLEPT_MS) {
+          connection = undefined;
+          void measure();
+        }
+        const leftMs = Math.max(0, moment - now());
+        timer = setTimeout(leftMs > COMPARE_MS ? wait : wake, Math.min(leftMs, COMPARE_MS));
+      };
+      wait();
+      return () => {
+        clearTimeout(timer);
+      };
+    },
+  };
+}
+
+const clocks = new WeakMap<object, ServerClock>();
+
+/** The clock of a client; without one the browser's. */
+export function serverClockOf(client: ClockClient | undefined): ServerClock {
+  const id = client ?? clocks;
+  const clock = clocks.get(id) ?? createServerClock(client);
+  clocks.set(id, clock);
+  return clock;
+}

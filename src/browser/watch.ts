@@ -1,0 +1,147 @@
+/** A limit as time passes: a store without a framework, which changes only when the answer does. */
+import type { FunctionReference } from "convex/server";
+import type { RateLimitSnapshot } from "../validators.js";
+import { type Demand, project, type ProjectedStatus } from "./project.js";
+import { readySnapshot } from "./ready.js";
+import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
+
+/** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
+export type RateLimitQuery = FunctionReference<"query", "public", { key?: string }, RateLimitSnapshot>;
+
+export interface WatchOptions extends Demand {
+  /** `getServerTime` of `exposeRateLimit`: goes by the server's clock, however wrong the browser's is. */
+  getServerTime?: ServerTimeMutation | undefined;
+  /**
+   * Lengthens each wait at random by up to this fraction of itself, 0 to 1, default 0. So clients that wait for the same tokens
+   * of a shared limit do not ask for them in the same millisecond.
+   */
+  jitter?: number | undefined;
+  /** Called with what the query has thrown, and when `count` could never be served. Default: it is logged. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface RateLimitWatch {
+  /**
+   * The status as of the last change, the same object until the next; undefined while it is loading, and when nobody
+   * subscribes. Throws what the query throws.
+   */
+  status: () => ProjectedStatus | undefined;
+  /** The status at this moment, for the same demand or another one, without jitter. */
+  check: (demand?: Demand) => ProjectedStatus | undefined;
+  /** Calls `run` with the status now and after every change, until the function that it returns is called. */
+  subscribe: (run: (status: ProjectedStatus | undefined) => void) => () => void;
+  /** The server's time, in milliseconds since the epoch; without `getServerTime` the browser's. */
+  now: () => number;
+}
+
+/** The live result of a query, as `watchQuery` of a `ConvexReactClient` gives it. */
+export interface Source {
+  /** The result, the same object until it changes; undefined while it is loading. Throws what the query throws. */
+  localQueryResult(): RateLimitSnapshot | undefined;
+  onUpdate(onChange: () => void): () => void;
+}
+
+/** Windows shorter than this start too often to be shown one by one. */
+const SHORT_MS = 1000;
+
+/** What a status must differ in to be another one: the rest moves all the time. */
+const CHANGES = ["ok", "retryAt", "remaining"] as const;
+
+/** The limit behind a query's result. Nothing runs while nobody subscribes. */
+export function watchSource(
+  source: Source,
+  client: ClockClient | undefined,
+  { count, reserve, getServerTime, jitter = 0, onError }: WatchOptions,
+): RateLimitWatch {
+  if (!(jitter >= 0 && jitter <= 1)) throw new Error(`jitter must be from 0 to 1, got ${jitter}.`);
+  const clock = serverClockOf(client);
+  const listeners = new Set<() => void>();
+  /** The snapshot that `status` is of. */
+  let seen: RateLimitSnapshot | undefined;
+  let status: ProjectedStatus | undefined;
+  /** What the listeners were told last. */
+  let told: ProjectedStatus | undefined;
+  /** A denial's `retryAt`, and the later moment that is shown in its place. */
+  let dueAt = 0;
+  let shownDueAt = 0;
+  let stops: (() => void)[] = [];
+  let stopWaiting: (() => void) | undefined;
+
+  const current = () => (getServerTime && !clock.isKnown() ? undefined : source.localQueryResult());
+
+  const answer = (snapshot: RateLimitSnapshot | undefined, demand?: Demand) =>
+    snapshot && project(readySnapshot(snapshot), { count, reserve, ...demand, now: clock.now() });
+
+  /** Brings `status` up to date, if it has changed. */
+  const refresh = (snapshot: RateLimitSnapshot | undefined) => {
+    let next = answer(snapshot);
+    if (next) {
+      const now = clock.now();
+      if (next.ok ? now < dueAt : next.retryAt !== dueAt) {
+        // Another wait, or none: tokens came back before the moment that was told.
+        dueAt = next.ok ? 0 : next.retryAt;
+        shownDueAt = Math.floor(dueAt + (dueAt - now) * jitter * Math.random());
+      }
+      if (now < shownDueAt) {
+        next = { ...next, ok: false, retryAt: shownDueAt, remaining: Math.max(0, Math.floor(next.value)) };
+      }
+    }
+    seen = snapshot;
+    if (CHANGES.some((field) => next?.[field] !== status?.[field])) status = next;
+  };
+
+  const update = () => {
+    stopWaiting?.();
+    try {
+      const snapshot = current();
+      refresh(snapshot);
+      wait(snapshot);
+      if (status === told) return;
+    } catch (error) {
+      status = seen = undefined;
+      onError?.(error);
+    }
+    told = status;
+    for (const listener of [...listeners]) listener();
+  };
+
+  /** Until the status will be another one by itself: a wait ends, a window starts, the bucket is full. */
+  const wait = (snapshot: RateLimitSnapshot | undefined) => {
+    const untouched = answer(snapshot, { count: 0 });
+    if (!snapshot || !untouched) return;
+    const { capacity, unitsPerToken, period = SHORT_MS } = readySnapshot(snapshot);
+    // A full bucket stays as it is.
+    if (status?.ok && untouched.value >= capacity / unitsPerToken) return;
+    const now = clock.now();
+    const { resetAt = 0 } = untouched;
+    const moments = [status?.retryAt ?? 0, period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt];
+    const nextAt = Math.min(...moments.filter((moment) => moment > now));
+    if (nextAt < Infinity) stopWaiting = clock.wakeAt(nextAt, update);
+  };
+
+  return {
+    now: clock.now,
+    status: () => {
+      const snapshot = current();
+      if (snapshot !== seen) refresh(snapshot);
+      return status;
+    },
+    check: (demand) => answer(current(), demand),
+    subscribe: (run) => {
+      const listener = () => {
+        run(status);
+      };
+      if (listeners.size === 0) {
+        stops = [source.onUpdate(update), clock.subscribe(update, getServerTime)];
+        update();
+      }
+      listeners.add(listener);
+      listener();
+      return () => {
+        if (!listeners.delete(listener) || listeners.size > 0) return;
+        stopWaiting?.();
+        for (const stop of stops) stop();
+      };
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** A limit's value at a moment, in floating point: for display. The decisions are the server's, and exact. */
+import type { RateLimitConfig } from "./config.js";
+
+/** What a bucket holds at `ts`, and how long to wait if it is less than nothing. All times in milliseconds. */
+export interface CalculatedRateLimit {
+  /** Tokens left after `count` was taken; negative when they are missing. */
+  value: number;
+  ts: number;
+  retryAfter: number | undefined;
+  /** Fixed windows only: the start of the window that the state belongs to. */
+  windowStart: number | undefined;
+}
+
+/**
+ * The state of a bucket at `now`, less `count` tokens. A clock that steps back takes nothing away.
+ *
+ * @param state - what `getValue` returned, or null for a bucket that was never used.
+ */
+export function calculateRateLimit(
+  state: { value: number; ts: number } | null,
+  config: Pick<RateLimitConfig, "kind" | "rate" | "period" | "capacity" | "start">,
+  now = Date.now(),
+  count = 0,
+): CalculatedRateLimit {
+  const { kind, rate, period, capacity = rate, start } = config;
+  const isWindow = kind === "fixed window";
+  const from = state ?? { value: capacity, ts: isWindow ? (start ?? now) : now };
+  const elapsed = Math.max(0, now - from.ts) / period;
+  const periods = isWindow ? Math.floor(elapsed) : elapsed;
+  const value = Math.min(capacity, from.value + periods * rate) - count;
+  const ts = isWindow ? from.ts + periods * period : Math.max(now, from.ts);
+  return {
+    value,
+    ts,
+    retryAfter: value < 0 ? ts - now + periodsFor(-value / rate, isWindow) * period : undefined,
+    windowStart: isWindow ? from.ts : undefined,
+  };
+}
+
+function periodsFor(missing: number, isWindow: boolean): number {
+  return isWindow ? Math.ceil(missing) : missing;
+}

@@ -1,0 +1,32 @@
+/** The official component's form of a limit → ours. */
+import type { RateLimitConfig as OwnConfig } from "../index.js";
+
+interface Quantities {
+  rate: number;
+  period: number;
+  capacity?: number;
+  maxReserved?: number;
+}
+type TokenBucket = Quantities & { kind: "token bucket"; start?: null };
+type FixedWindow = Quantities & { kind: "fixed window"; start?: number };
+type Transactional = { shards?: number; applyUpdates?: "transactionally" };
+type Asynchronous = { shards?: never; applyUpdates?: "asynchronously" };
+
+/**
+ * How a limit behaves, as in `@convex-dev/rate-limiter`; durations in milliseconds. `applyUpdates: "asynchronously"` is accepted:
+ * its updates are transactional and exact, like all others here.
+ */
+export type RateLimitConfig = (TokenBucket | FixedWindow) & (Transactional | Asynchronous);
+
+/** The config without what means nothing here. Whatever else it holds is left for the parser to refuse. */
+export function ownConfig(config: RateLimitConfig): OwnConfig {
+  // JavaScript may pass anything: the parser names the limit and the field.
+  const { applyUpdates, start, ...rest } = { ...config };
+  const given = { applyUpdates: applyUpdates as unknown, start: start as unknown };
+  const isMode = given.applyUpdates === "transactionally" || given.applyUpdates === "asynchronously";
+  return {
+    ...rest,
+    ...(given.applyUpdates === undefined || isMode ? {} : { applyUpdates }),
+    ...(given.start === undefined || (given.start === null && rest.kind === "token bucket") ? {} : { start }),
+  } as OwnConfig;
+}

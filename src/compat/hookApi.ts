@@ -1,0 +1,83 @@
+/** A limit as public functions, with the arguments and the answer that the official component's React hook expects. */
+import {
+  type GenericDataModel,
+  type GenericQueryCtx,
+  mutationGeneric,
+  queryGeneric,
+  type RegisteredMutation,
+  type RegisteredQuery,
+} from "convex/server";
+import { v } from "convex/values";
+import { vRateLimitConfig } from "../index.js";
+import type { GetValueReturns } from "./value.js";
+
+export interface HookOptions<DataModel extends GenericDataModel> {
+  /** The key, or the server's function from the caller (and the key that the client asks for) to the key. */
+  key?: string | ((ctx: GenericQueryCtx<DataModel>, keyFromClient?: string) => string | Promise<string>);
+  /** Accepted, and without effect: a limit's value is that of all its shards. */
+  sampleShards?: number;
+}
+
+/** What a client may send. `name` must be the limit's own, and a `config` is refused: the server chooses both. */
+export type HookArgs = { name?: string; key?: string; sampleShards?: number };
+
+/** What `getValue` returns, with the limit's name, so that `useRateLimit` of `convex-rate-limits/react` takes it as well. */
+export type HookValue = GetValueReturns & { name: string };
+
+/** The public functions of one limit. Export them from a module. */
+export interface HookApi {
+  getRateLimit: RegisteredQuery<"public", HookArgs, Promise<HookValue>>;
+  getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+}
+
+// The data model of whichever app registers the functions: its own functions were typed with it.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type AnyDataModel = any;
+
+export function hookApi(
+  name: string,
+  key: HookOptions<AnyDataModel>["key"],
+  read: (ctx: GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<GetValueReturns>,
+): HookApi {
+  return {
+    getRateLimit: queryGeneric({
+      args: { name: v.optional(v.string()), key: v.optional(v.string()), sampleShards: v.optional(v.number()) },
+      returns: v.object({
+        name: v.string(),
+        value: v.number(),
+        ts: v.number(),
+        shard: v.number(),
+        config: vRateLimitConfig,
+      }),
+      handler: async (ctx: GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
+        if (args.name !== undefined && args.name !== name) {
+          throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
+        }
+        return { name, ...(await read(ctx, await keyFor(name, key, ctx, args.key))) };
+      },
+    }),
+    getServerTime: mutationGeneric({
+      args: {},
+      returns: v.number(),
+      handler: async () => await Promise.resolve(Date.now()),
+    }),
+  };
+}
+
+async function keyFor(
+  name: string,
+  key: HookOptions<AnyDataModel>["key"],
+  ctx: GenericQueryCtx<AnyDataModel>,
+  keyFromClient: string | undefined,
+): Promise<string | undefined> {
+  if (typeof key === "function") {
+    const found: unknown = await key(ctx, keyFromClient);
+    // A key function that finds nobody must not show the bucket that belongs to everybody.
+    if (typeof found === "string" && found !== "") return found;
+    throw new Error(`Rate limit "${name}": the key function of hookAPI must return a non-empty string.`);
+  }
+  if (key === undefined && keyFromClient !== undefined) {
+    throw new Error(`Rate limit "${name}": a client can send a key only if hookAPI has a key function.`);
+  }
+  return key;
+}

@@ -1,0 +1,159 @@
+/** The class of `@convex-dev/rate-limiter`, as a thin layer over `defineRateLimits`. */
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import type { ComponentApi } from "../../convex/_generated/component.js";
+import { defineRateLimits, type RateLimitDefinitions, type RateLimitStatus } from "../index.js";
+import { ownConfig, type RateLimitConfig } from "./config.js";
+import { rateLimited } from "./errors.js";
+import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
+import { type GetValueReturns, valueOf } from "./value.js";
+
+/** What `limit` and `check` take besides the name. */
+export interface RateLimitArgs {
+  /** Whose bucket; without it the limit's one bucket for all. */
+  key?: string;
+  /** Tokens to take: a finite number of at least 0, default 1. */
+  count?: number;
+  /** Whether the tokens may be taken from the future, up to `maxReserved`. */
+  reserve?: boolean;
+  /** Whether a denial is thrown; with `reserve`, a wait is thrown as well, and nothing is reserved. */
+  throws?: boolean;
+}
+
+/**
+ * `ok: true` without `retryAfter`: go. `ok: true` with it: reserved, do the work after that many milliseconds. `ok: false`: ask
+ * again after that many milliseconds.
+ */
+export type RateLimitReturns = { ok: true; retryAfter?: number } | { ok: false; retryAfter: number };
+
+type Limits = Record<string, RateLimitConfig>;
+
+/** A limit that is not defined needs a config. */
+type Options<Defined, Name, Args> = Name extends keyof Defined
+  ? [options?: Args]
+  : [options: Args & { config: RateLimitConfig }];
+
+type QueryCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
+type MutationCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery" | "runMutation">;
+
+/**
+ * The calls, answers and error data of `@convex-dev/rate-limiter` 0.4.0, on this package's component: for apps that move.
+ * Every call is transactional and exact, `applyUpdates: "asynchronously"` or not. Misuse is a plain `Error` that names the limit,
+ * the field and what is permitted.
+ *
+ * @throws at module load, so that a deploy fails, when a config is invalid.
+ * @example
+ * ```ts
+ * import { MINUTE, RateLimiter } from "convex-rate-limits/compat";
+ * import { components } from "./_generated/api";
+ *
+ * export const rateLimiter = new RateLimiter(components.rateLimits, {
+ *   sendMessage: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 3 },
+ * });
+ * ```
+ */
+// eslint-disable-next-line @typescript-eslint/no-generated-empty-object-type -- Without limits no name is defined.
+export class RateLimiter<Defined extends Limits = Record<never, never>> {
+  readonly #functions: ReturnType<typeof functionsIn>;
+
+  constructor(
+    readonly component: ComponentApi,
+    readonly limits?: Defined,
+  ) {
+    this.#functions = functionsIn(component, limits ?? {});
+  }
+
+  /** The same decision as `limit` would make now, taking nothing; for queries too. */
+  async check<Name extends string = keyof Defined & string>(
+    ctx: QueryCtx,
+    name: Name,
+    ...[options]: Options<Defined, Name, RateLimitArgs>
+  ): Promise<RateLimitReturns> {
+    const status = await this.#functions.checkRateLimit(ctx, this.#request(name, options));
+    return answer(name, status, options?.throws);
+  }
+
+  /** Takes the tokens, or says how long to wait. A denial writes nothing. Give it the ctx of a mutation or an action. */
+  async limit<Name extends string = keyof Defined & string>(
+    ctx: MutationCtx,
+    name: Name,
+    ...[options]: Options<Defined, Name, RateLimitArgs>
+  ): Promise<RateLimitReturns> {
+    const { checkRateLimit, rateLimit } = this.#functions;
+    const asked = this.#request(name, options);
+    // What would have to wait is thrown, and whoever catches it must find nothing reserved.
+    const status = await (options?.throws && asked.reserve ? checkRateLimit : rateLimit)(ctx, asked);
+    return answer(name, status, options?.throws);
+  }
+
+  /** Forgets the bucket: it is full again, on all its shards. */
+  async reset(
+    ctx: Pick<MutationCtx, "runMutation">,
+    name: (keyof Defined & string) | (string & {}),
+    options?: { key?: string; config?: RateLimitConfig },
+  ): Promise<void> {
+    await this.#functions.resetRateLimit(ctx, { ...request(name, { ...options }), config: ANY_CONFIG });
+  }
+
+  /** The bucket's state, whatever the clock says, with its config; `calculateRateLimit` projects it to any moment. */
+  async getValue<Name extends string = keyof Defined & string>(
+    ctx: QueryCtx,
+    name: Name,
+    ...[options]: Options<Defined, Name, { key?: string; sampleShards?: number }>
+  ): Promise<GetValueReturns> {
+    return await this.#read(ctx, name, options);
+  }
+
+  /** Public functions for the React hook: export them from a module. A client chooses neither name nor config. */
+  hookAPI<DataModel extends GenericDataModel, Name extends string = keyof Defined & string>(
+    name: Name,
+    ...[options]: Options<Defined, Name, HookOptions<DataModel>>
+  ): HookApi {
+    const { key, config }: HookOptions<DataModel> & { config?: RateLimitConfig } = { ...options };
+    return hookApi(name, key, (ctx, found) => this.#read(ctx, name, { key: found, config }));
+  }
+
+  async #read(ctx: QueryCtx, name: string, options: AnyArgs = {}): Promise<GetValueReturns> {
+    const snapshot = await this.#functions.getRateLimit(ctx, request(name, options));
+    return valueOf(snapshot, this.#config(name, options)?.shards);
+  }
+
+  #config(name: string, { config }: AnyArgs): RateLimitConfig | undefined {
+    return config ?? this.limits?.[name];
+  }
+
+  /** With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever is. */
+  #request(name: string, options: (AnyArgs & { throws?: boolean | undefined }) | undefined = {}) {
+    const config = this.#config(name, options);
+    const fits = (options.count ?? 1) <= (config?.capacity ?? config?.rate ?? 0);
+    return request(name, options.throws && fits ? { ...options, reserve: false } : options);
+  }
+}
+
+/** A reset looks at no config, but a limit that is not defined must be given one. */
+const ANY_CONFIG = { kind: "token bucket", rate: 1, period: 1 } as const;
+
+function functionsIn(component: ComponentApi, limits: Limits) {
+  const own: RateLimitDefinitions = Object.fromEntries(
+    Object.entries(limits).map(([name, config]) => [name, ownConfig(config)]),
+  );
+  return defineRateLimits(own, { component });
+}
+
+interface AnyArgs {
+  key?: string | undefined;
+  count?: number | undefined;
+  reserve?: boolean | undefined;
+  config?: RateLimitConfig | undefined;
+}
+
+function request(name: string, { key, count, reserve, config }: AnyArgs = {}) {
+  return { name, key, count, reserve, ...(config && { config: ownConfig(config) }) };
+}
+
+function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false): RateLimitReturns {
+  if (retryAt === undefined) return { ok: true };
+  // An action's clock is another machine's: a wait of 0 ms would mean none.
+  const retryAfter = Math.max(1, retryAt - Date.now());
+  if (throws) throw rateLimited(name, retryAfter);
+  return { ok, retryAfter };
+}

@@ -1,0 +1,62 @@
+/** convex-rate-limits/compat/react: the hook of `@convex-dev/rate-limiter/react`, on the server's clock. */
+import { useQuery } from "convex/react";
+import type { FunctionReference } from "convex/server";
+import { useCallback, useMemo } from "react";
+import type { RateLimitStatus } from "../index.js";
+import { type ServerTimeMutation, useRateLimit as useStatus, useServerNow } from "../react/index.js";
+import { calculateRateLimit } from "./calculate.js";
+import type { HookArgs, HookValue } from "./hookApi.js";
+
+/** `getRateLimit` of `hookAPI`. */
+export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookArgs, HookValue>;
+
+export interface UseRateLimitOptions {
+  /** The key that the client asks for, where the server's key function looks at it. */
+  key?: string;
+  /** Tokens to ask about, default 1. */
+  count?: number;
+  /** `getServerTime` of `hookAPI`: goes by the server's clock, however wrong the browser's is. */
+  getServerTimeMutation?: ServerTimeMutation;
+}
+
+/** A bucket at a moment of the browser's clock; times in milliseconds since the epoch. */
+export interface CheckedRateLimit {
+  value: number;
+  ts: number;
+  config: HookValue["config"];
+  shard: number;
+  ok: boolean;
+  retryAt: number | undefined;
+}
+
+export interface UseRateLimitResult {
+  /** Whether `count` tokens would be let through; undefined while loading. */
+  status: RateLimitStatus | undefined;
+  /** The bucket at `ts` (now), less `count` tokens (0). */
+  check: (ts?: number, count?: number) => CheckedRateLimit | undefined;
+}
+
+/** The status of a limit, which renders again when the answer changes. */
+export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimitOptions = {}): UseRateLimitResult {
+  const { key, count, getServerTimeMutation } = options;
+  const { status } = useStatus(query, { key, count, getServerTime: getServerTimeMutation });
+  const stored = useQuery(query, key === undefined ? {} : { key });
+  const serverNow = useServerNow();
+  const check = useCallback(
+    (ts = Date.now(), tokens = 0): CheckedRateLimit | undefined => {
+      if (!stored) return undefined;
+      const ahead = serverNow() - Date.now();
+      const { value, ts: at, retryAfter } = calculateRateLimit(stored, stored.config, ts + ahead, tokens);
+      return {
+        value,
+        ts: at - ahead,
+        config: stored.config,
+        shard: stored.shard,
+        ok: value >= 0,
+        retryAt: retryAfter === undefined ? undefined : ts + retryAfter,
+      };
+    },
+    [stored, serverNow],
+  );
+  return useMemo(() => ({ status, check }), [status, check]);
+}

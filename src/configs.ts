@@ -1,0 +1,100 @@
+/** How limits behave: the wire form of configs, and their types with what each field means. */
+import { v } from "convex/values";
+
+const vShards = v.union(
+  v.number(),
+  v.literal("auto"),
+  v.object({ atLeast: v.optional(v.number()), atMost: v.optional(v.number()) }),
+);
+
+const vTokenBucket = v.object({
+  kind: v.literal("token bucket"),
+  rate: v.number(),
+  period: v.number(),
+  capacity: v.optional(v.number()),
+  maxReserved: v.optional(v.number()),
+  shards: v.optional(vShards),
+});
+const vFixedWindow = v.object({
+  kind: v.literal("fixed window"),
+  rate: v.number(),
+  period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
+  capacity: v.optional(v.number()),
+  maxReserved: v.optional(v.number()),
+  shards: v.optional(vShards),
+  start: v.optional(v.number()),
+  timeZone: v.optional(v.string()),
+  anchor: v.optional(v.number()),
+});
+const vSlidingWindow = v.object({
+  kind: v.literal("sliding window"),
+  rate: v.number(),
+  period: v.number(),
+  maxReserved: v.optional(v.number()),
+  shards: v.optional(vShards),
+});
+
+/** The validator of a {@link RateLimitConfig}. */
+export const vRateLimitConfig = v.union(vTokenBucket, vFixedWindow, vSlidingWindow);
+
+/**
+ * How a limit behaves.
+ *
+ * - `"token bucket"` refills continuously and saves up to `capacity`.
+ * - `"fixed window"` refills all at once at the start of each window, which is a period in ms, or a day, week or month.
+ * - `"sliding window"` lets at most `rate` tokens start in any `period`, wherever it begins.
+ *
+ * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
+ * never down.
+ */
+export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
+
+/** What configs of all kinds have. */
+interface CommonConfig {
+  /** Tokens that arrive per `period`; above 0, at most 1e12. */
+  rate: number;
+  /** The most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited. */
+  maxReserved?: number;
+  /**
+   * Rows that a hot limit is spread over: at most so many (1 to 1,024), `"auto"`, or bounds on their number; default 1. A bucket
+   * begins as one row, splits where it is hot and folds where it is cold.
+   */
+  shards?: number | "auto" | { atLeast?: number; atMost?: number };
+}
+
+interface SavingConfig extends CommonConfig {
+  /** The most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served. */
+  capacity?: number;
+}
+
+export interface TokenBucketConfig extends SavingConfig {
+  kind: "token bucket";
+  /** Milliseconds; above 0, at most 1e15. */
+  period: number;
+}
+
+export interface FixedWindowConfig extends SavingConfig {
+  kind: "fixed window";
+  /** The length of a window: whole milliseconds, above 0, at most 1e15; or a unit of the calendar. */
+  period: number | "day" | "week" | "month";
+  /**
+   * Where `period` is in ms: any moment at which a window starts, in whole milliseconds since the epoch; the default comes from a
+   * hash of name and key, so that different keys reset at different times.
+   */
+  start?: number;
+  /** Where `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */
+  timeZone?: string;
+  /**
+   * Where `period` is a unit of the calendar: the day on which a month begins (1 to 31, in a shorter month its last day), the
+   * weekday on which a week begins (1 is Monday), or the minutes after midnight at which a day begins.
+   */
+  anchor?: number;
+}
+
+export interface SlidingWindowConfig extends CommonConfig {
+  kind: "sliding window";
+  /** A sliding window holds its rate, and nothing is saved up. */
+  capacity?: undefined;
+  /** Whole milliseconds; above 0, at most 1e15. */
+  period: number;
+}

@@ -1,0 +1,129 @@
+/** Which calls ask a limit: by the names that a file imports, destructures and aliases. */
+import type { Scope, SourceCode } from "eslint";
+import type { CallExpression, Expression, Identifier, Node, Property } from "estree";
+
+const NAMES: ReadonlySet<string> = new Set([
+  "rateLimit",
+  "checkRateLimit",
+  "rateLimitAll",
+  "checkRateLimitAll",
+  "scheduleRateLimited",
+]);
+const PACKAGE = "convex-rate-limits";
+/** The app's own modules: relative, or by the usual aliases. */
+const OWN_MODULE = /^(\.|\/|~|#|@\/)/;
+
+/** A call that asks a limit: the function's own name, and where its limits are defined, if that is in this file. */
+export interface LimitingCall {
+  readonly name: string;
+  readonly node: CallExpression;
+  readonly definitions: CallExpression | undefined;
+}
+
+/** The object that has the functions; `definitions` is the call of `defineRateLimits`, if it is in this file. */
+interface LimitsObject {
+  readonly definitions: CallExpression | undefined;
+}
+
+export interface Resolver {
+  limitingCall(node: CallExpression): LimitingCall | undefined;
+  /** What an expression is, behind constants and type assertions. */
+  valueOf(expression: Node): Node;
+}
+
+export function createResolver(source: SourceCode): Resolver {
+  const definitionOf = (identifier: Identifier): Scope.Definition | undefined => {
+    let scope: Scope.Scope | null = source.getScope(identifier);
+    for (; scope; scope = scope.upper) {
+      const variable = scope.set.get(identifier.name);
+      if (variable) return variable.defs.length === 1 ? variable.defs[0] : undefined;
+    }
+    return undefined;
+  };
+
+  /** The initial value of a constant, and the pattern that takes it apart. */
+  const constantOf = (identifier: Identifier) => {
+    const definition = definitionOf(identifier);
+    if (definition?.type !== "Variable" || definition.parent.kind !== "const") return undefined;
+    const { id, init } = definition.node;
+    return init ? { id, init } : undefined;
+  };
+
+  const importOf = (identifier: Identifier): { name: string; from: string } | undefined => {
+    const definition = definitionOf(identifier);
+    if (definition?.type !== "ImportBinding") return undefined;
+    const { node, parent } = definition;
+    const from = String(parent.source.value);
+    if (node.type !== "ImportSpecifier") return { name: "*", from };
+    return { name: node.imported.type === "Identifier" ? node.imported.name : String(node.imported.value), from };
+  };
+
+  const functionNamed = (
+    name: string | undefined,
+    object: LimitsObject | undefined,
+  ): Omit<LimitingCall, "node"> | undefined =>
+    name !== undefined && NAMES.has(name) && object ? { name, definitions: object.definitions } : undefined;
+
+  const functionOf = (callee: Node): Omit<LimitingCall, "node"> | undefined => {
+    const expression = bare(callee);
+    if (expression.type === "MemberExpression") {
+      return functionNamed(keyOf(expression.property, expression.computed), objectOf(expression.object));
+    }
+    if (expression.type !== "Identifier") return undefined;
+    const imported = importOf(expression);
+    if (imported) {
+      const isOurs = imported.from === PACKAGE || OWN_MODULE.test(imported.from);
+      return isOurs ? functionNamed(imported.name, { definitions: undefined }) : undefined;
+    }
+    const constant = constantOf(expression);
+    if (constant?.id.type === "Identifier") return functionOf(constant.init);
+    if (constant?.id.type !== "ObjectPattern") return undefined;
+    const property = constant.id.properties.find(
+      (one) => one.type === "Property" && one.value.type === "Identifier" && one.value.name === expression.name,
+    );
+    return functionNamed(property && keyOf((property as Property).key), objectOf(constant.init));
+  };
+
+  const objectOf = (node: Node): LimitsObject | undefined => {
+    const expression = bare(node);
+    if (expression.type === "CallExpression") {
+      const { callee } = expression;
+      const isDefinition = callee.type === "Identifier" && importOf(callee)?.name === "defineRateLimits";
+      return isDefinition ? { definitions: expression } : undefined;
+    }
+    if (expression.type !== "Identifier") return undefined;
+    const imported = importOf(expression);
+    if (imported) {
+      const isOurs = OWN_MODULE.test(imported.from) || (imported.from === PACKAGE && imported.name === "*");
+      return isOurs ? { definitions: undefined } : undefined;
+    }
+    const constant = constantOf(expression);
+    return constant?.id.type === "Identifier" ? objectOf(constant.init) : undefined;
+  };
+
+  const valueOf = (expression: Node): Node => {
+    const inner = bare(expression);
+    const constant = inner.type === "Identifier" ? constantOf(inner) : undefined;
+    return constant?.id.type === "Identifier" ? valueOf(constant.init) : inner;
+  };
+
+  return {
+    limitingCall: (node) => {
+      const found = functionOf(node.callee);
+      return found && { ...found, node };
+    },
+    valueOf,
+  };
+}
+
+/** The name of a property, if it is written out. */
+export function keyOf(key: Node, computed = false): string | undefined {
+  if (key.type === "Identifier" && !computed) return key.name;
+  return key.type === "Literal" && typeof key.value === "string" ? key.value : undefined;
+}
+
+/** Behind `as const`, `satisfies`, `!` and the like, which ESTree has no types for. */
+function bare(node: Node): Node {
+  const { type, expression } = node as { type: string; expression?: Expression };
+  return expression && (type.startsWith("TS") || type === "ChainExpression") ? bare(expression) : node;
+}

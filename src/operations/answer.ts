@@ -1,0 +1,32 @@
+/** What one bucket says to one demand, and what has to be written to make the answer true. */
+import type { Request } from "../engine/request.js";
+import { decideOnAll, outlookOf } from "../engine/sharding/pool.js";
+import type { Writer } from "../storage/rows.js";
+import { save, type StoredShard } from "../storage/shards.js";
+import type { RateLimitStatus } from "../validators.js";
+
+/** The moment and the chances of one call: read once, in operations. */
+export interface Call {
+  readonly now: number;
+  /** Random numbers in [0, 1). */
+  readonly random: () => number;
+}
+
+/** What a bucket says to a demand. Nothing is written until `write` is called; a denial has nothing to write. */
+export interface Answer {
+  readonly status: RateLimitStatus;
+  /** How the bucket stands while nothing is taken from it. */
+  readonly untouched: () => RateLimitStatus;
+  readonly write: (ctx: Writer) => Promise<void>;
+}
+
+/** The answer of a call that has read all shards of a bucket. */
+export function answerOnAll(request: Request, shards: readonly StoredShard[], now: number): Answer {
+  const { limit, demand } = request;
+  const outcome = decideOnAll(limit, shards, now, demand);
+  return {
+    status: outcome.status,
+    untouched: () => ({ ok: true, ...outlookOf(limit, shards, now) }),
+    write: (ctx) => save(ctx, request, outcome.before, outcome.after),
+  };
+}

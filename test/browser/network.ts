@@ -1,0 +1,66 @@
+/** A client whose server answers after delays that the test chooses, in time that the test lets pass. */
+import { vi } from "vitest";
+import { getServerTime } from "../react/fakeClient.js";
+import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
+
+/** Milliseconds of a question's way to the server, and of the answer's way back. */
+export interface Delays {
+  there: number;
+  back: number;
+}
+
+/** No network is slower in these tests. */
+const LONGEST_MS = 10_000;
+
+export class Network {
+  private readonly listeners = new Set<() => void>();
+  private connectionCount = 1;
+  private isWebSocketConnected = true;
+  private next = 0;
+  /** Questions that were asked. */
+  asked = 0;
+
+  /** @param serverTime - the server's clock. */
+  constructor(
+    private delays: readonly Delays[],
+    private readonly serverTime: () => number,
+  ) {}
+
+  readonly client: ClockClient = {
+    mutation: async () => {
+      const { there, back } = this.delays[this.next++ % this.delays.length] ?? { there: 0, back: 0 };
+      this.asked++;
+      await new Promise((resolve) => setTimeout(resolve, there));
+      const time = Math.floor(this.serverTime());
+      await new Promise((resolve) => setTimeout(resolve, back));
+      return time;
+    },
+    connectionState: () => ({
+      isWebSocketConnected: this.isWebSocketConnected,
+      connectionCount: this.connectionCount,
+    }),
+    subscribeToConnectionState: (listener) => {
+      this.listeners.add(listener);
+      return () => this.listeners.delete(listener);
+    },
+  };
+
+  get watchers(): number {
+    return this.listeners.size;
+  }
+
+  /** The clock, once it was measured. */
+  async measured(onCorrection: () => void = () => undefined): Promise<ServerClock> {
+    const clock = serverClockOf(this.client);
+    clock.subscribe(onCorrection, getServerTime);
+    await vi.advanceTimersByTimeAsync(LONGEST_MS);
+    return clock;
+  }
+
+  reconnect(delays = this.delays): void {
+    this.delays = delays;
+    this.next = 0;
+    this.connectionCount++;
+    for (const listener of this.listeners) listener();
+  }
+}

@@ -1,0 +1,75 @@
+// @vitest-environment node
+/** The store on the official client, over a WebSocket to the embedded backend. */
+import { ConvexClient } from "convex/browser";
+import { MINUTE } from "convex-rate-limits";
+import {
+  type ProjectedStatus,
+  type RateLimitQuery,
+  type ServerTimeMutation,
+  watchRateLimit,
+} from "convex-rate-limits/client";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
+import { refs } from "../embedded/app.js";
+import { type Embedded, listen } from "../embedded/wire.js";
+
+const getRateLimit = refs.getRateLimit as unknown as RateLimitQuery;
+const getServerTime = refs.getServerTime as unknown as ServerTimeMutation;
+
+let server: Embedded;
+let client: ConvexClient;
+beforeEach(async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  server = await listen();
+  const webSocketConstructor = WebSocket as unknown as typeof globalThis.WebSocket;
+  client = new ConvexClient(server.url, { webSocketConstructor, unsavedChangesWarning: false });
+});
+afterEach(async () => {
+  await client.close();
+  await server.close();
+  vi.restoreAllMocks();
+});
+
+it("shows the limit live, by the server's clock, until nobody subscribes", async () => {
+  const limit = watchRateLimit(client, getRateLimit, { key: "ann", getServerTime });
+  const told: (ProjectedStatus | undefined)[] = [];
+  const stop = limit.subscribe((status) => told.push(status));
+  expect(told).toEqual([undefined]);
+  await vi.waitFor(() => {
+    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 2, value: 3 });
+  });
+  for (let call = 0; call < 3; call++) await client.mutation(refs.write, { user: "ann" });
+  await vi.waitFor(() => {
+    expect(told.at(-1)).toMatchObject({ ok: false, remaining: 0 });
+  });
+  const denied = told.at(-1);
+  expect((denied?.retryAt ?? 0) - limit.now()).toBeGreaterThan(0);
+  expect((denied?.retryAt ?? 0) - limit.now()).toBeLessThanOrEqual(MINUTE / 3);
+
+  const heard = told.length;
+  stop();
+  expect(limit.status()).toBeUndefined();
+  await client.mutation(refs.add, { text: "something else" });
+  expect(told).toHaveLength(heard);
+});
+
+it("a client for server rendering has no status, and asks nothing", () => {
+  const disabled = new ConvexClient(server.url, { disabled: true });
+  const told: unknown[] = [];
+  const stop = watchRateLimit(disabled, getRateLimit, { key: "ann", getServerTime }).subscribe((status) =>
+    told.push(status),
+  );
+  stop();
+  expect(told).toEqual([undefined]);
+});
+
+it("says what the query throws", async () => {
+  const onError = vi.fn();
+  const limit = watchRateLimit(client, refs.failQuery as unknown as RateLimitQuery, { onError });
+  const stop = limit.subscribe(() => undefined);
+  await vi.waitFor(() => {
+    expect(onError).toHaveBeenCalled();
+  });
+  expect(() => limit.status()).toThrow();
+  stop();
+});

@@ -1,0 +1,185 @@
+/** The server's clock in the browser: how late it may be, and what must not move it. */
+import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { serverClockOf } from "../../src/browser/serverClock.js";
+import { getServerTime } from "../react/fakeClient.js";
+import { type Delays, Network } from "./network.js";
+
+const NOW = 1_800_000_000_000;
+/** The server is ahead of this machine. */
+const AHEAD_MS = 5 * MINUTE;
+
+/** What the server's clock has gone on by while this machine slept. */
+let sleptMs = 0;
+const serverTime = () => NOW + AHEAD_MS + sleptMs + performance.now();
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+  sleptMs = 0;
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** This machine's clock is set, and time does not pass. */
+const setClock = (ms: number) => {
+  vi.setSystemTime(Date.now() + ms);
+};
+/** Timers and `performance.now` stand still, the world does not. */
+const sleep = (ms: number) => {
+  sleptMs += ms;
+  setClock(ms);
+};
+const pass = async (ms: number) => {
+  await vi.advanceTimersByTimeAsync(ms);
+};
+
+describe("a measurement", () => {
+  const delays = fc.record({ there: fc.nat(1000), back: fc.nat(1000) });
+
+  it("is late by at most half of the best round trip; what is asked for then reaches the server in time", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(delays, { minLength: 3, maxLength: 3 }), async (network) => {
+        const clock = await new Network(network, serverTime).measured();
+        const lateMs = serverTime() - clock.now();
+        const [best] = [...network].sort((a, b) => a.there + a.back - b.there - b.back) as [Delays];
+        const roundTripMs = best.there + best.back;
+        // Whole milliseconds, rounded down.
+        expect(lateMs).toBeLessThanOrEqual(Math.ceil(roundTripMs / 2));
+        expect(lateMs + best.there).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
+
+  it("is never early where the way back takes no less than the way there", async () => {
+    const usual = fc
+      .record({ way: fc.nat(1000), commit: fc.nat(1000) })
+      .map(({ way, commit }): Delays => ({ there: way, back: way + commit }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(usual, { minLength: 3, maxLength: 3 }), async (network) => {
+        const clock = await new Network(network, serverTime).measured();
+        expect(clock.now()).toBeLessThanOrEqual(serverTime());
+      }),
+    );
+  });
+
+  it("takes three samples, so that one late answer does not stay", async () => {
+    const network = new Network(
+      [
+        { there: 10, back: 3000 },
+        { there: 10, back: 10 },
+        { there: 10, back: 500 },
+      ],
+      serverTime,
+    );
+    const corrections = vi.fn();
+    const clock = await network.measured(corrections);
+    expect(network.asked).toBe(3);
+    expect(clock.now()).toBe(serverTime());
+    // The first answer at once, the best one when all are in.
+    expect(corrections).toHaveBeenCalledTimes(2);
+  });
+
+  it("is made again after a reconnect, and replaced only when all samples are in", async () => {
+    const network = new Network([{ there: 10, back: 10 }], serverTime);
+    const corrections = vi.fn();
+    const clock = await network.measured(corrections);
+    network.reconnect([
+      { there: 100, back: 900 },
+      { there: 10, back: 190 },
+      { there: 100, back: 900 },
+    ]);
+    await pass(2199);
+    expect(clock.now()).toBe(serverTime());
+    await pass(1);
+    expect(network.asked).toBe(6);
+    expect(serverTime() - clock.now()).toBe(90);
+    expect(corrections).toHaveBeenCalledTimes(2);
+  });
+
+  it("is not made for nobody", async () => {
+    const network = new Network([{ there: 1, back: 1 }], serverTime);
+    const clock = await network.measured();
+    const stop = clock.subscribe(() => undefined);
+    stop();
+    expect(network.watchers).toBe(1);
+  });
+});
+
+describe("the clock", () => {
+  it.each([
+    ["back", -HOUR],
+    ["forward", HOUR],
+  ])("is not moved when the computer's clock is set %s", async (_where, ms) => {
+    const network = new Network([{ there: 10, back: 10 }], serverTime);
+    const corrections = vi.fn();
+    const clock = await network.measured(corrections);
+    setClock(ms);
+    expect(clock.now()).toBe(serverTime());
+    const wake = vi.fn();
+    clock.wakeAt(clock.now() + SECOND, wake);
+    await pass(999);
+    expect(wake).not.toHaveBeenCalled();
+    await pass(1);
+    expect(wake).toHaveBeenCalledOnce();
+    expect(clock.now()).toBe(serverTime());
+    expect(corrections).toHaveBeenCalledOnce();
+  });
+
+  it("is measured again within ten seconds of a wait through which the machine has slept", async () => {
+    const network = new Network([{ there: 10, back: 10 }], serverTime);
+    const clock = await network.measured();
+    clock.wakeAt(clock.now() + HOUR, () => undefined);
+    await pass(5 * SECOND);
+    sleep(30 * MINUTE);
+    expect(serverTime() - clock.now()).toBe(30 * MINUTE);
+    await pass(5 * SECOND + 60);
+    expect(network.asked).toBe(6);
+    expect(clock.now()).toBe(serverTime());
+  });
+
+  it("is measured again after a nap that a wait begins with", async () => {
+    const network = new Network([{ there: 10, back: 10 }], serverTime);
+    const clock = await network.measured();
+    sleep(2 * SECOND);
+    clock.wakeAt(clock.now() + SECOND, () => undefined);
+    await pass(60);
+    expect(clock.now()).toBe(serverTime());
+  });
+
+  it("does not believe an answer from before a sleep", async () => {
+    const slow = { there: 1000, back: 1000 };
+    const network = new Network([{ there: 50, back: 950 }, slow, slow, slow, slow, slow], serverTime);
+    const clock = serverClockOf(network.client);
+    clock.subscribe(() => undefined, getServerTime);
+    await pass(100);
+    sleep(MINUTE);
+    clock.wakeAt(clock.now() + HOUR, () => undefined);
+    await pass(9000);
+    expect(network.asked).toBe(4);
+    expect(clock.now()).toBe(serverTime());
+  });
+
+  it("is measured every ten minutes of a wait, for no quartz is exact", async () => {
+    const network = new Network([{ there: 10, back: 10 }], serverTime);
+    const clock = await network.measured();
+    clock.wakeAt(clock.now() + HOUR, () => undefined);
+    await pass(9 * MINUTE);
+    expect(network.asked).toBe(3);
+    await pass(2 * MINUTE);
+    expect(network.asked).toBe(6);
+    await pass(39 * MINUTE);
+    expect(network.asked).toBeLessThanOrEqual(15);
+  });
+
+  it("is the browser's own without a measurement", () => {
+    const { client } = new Network([], serverTime);
+
+    const clock = serverClockOf(client);
+    expect([clock.isKnown(), clock.now()]).toEqual([false, NOW]);
+    setClock(HOUR);
+    expect(clock.now()).toBe(NOW + HOUR);
+  });
+});

@@ -1,0 +1,189 @@
+/** The store that every framework shares, on a `ConvexClient`. */
+import type { ConvexClient } from "convex/browser";
+import { MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
+import { type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { watchSource } from "../../src/browser/watch.js";
+import { FakeClient, getRateLimit, getServerTime } from "../react/fakeClient.js";
+
+const NOW = 1_800_000_000_000;
+const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
+const empty: RateLimitSnapshot = { name: "send", value: 0, ts: NOW, config };
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+function watch(fake: FakeClient, options?: WatchRateLimitOptions) {
+  const limit = watchRateLimit(fake as unknown as ConvexClient, getRateLimit, options);
+  const told: (ProjectedStatus | undefined)[] = [];
+  const stop = limit.subscribe((status) => told.push(status));
+  return { ...limit, told, stop };
+}
+
+describe("a watch", () => {
+  it("tells the status at once, and whenever it changes", () => {
+    const client = new FakeClient();
+    const { told, status } = watch(client);
+    expect(told).toEqual([undefined]);
+    client.show(empty);
+    vi.advanceTimersByTime(100);
+    expect(told.slice(1)).toMatchObject([
+      { ok: false, retryAt: NOW + 100, value: 0 },
+      { ok: true, remaining: 0, value: 1 },
+    ]);
+    expect(status()).toBe(told.at(-1));
+  });
+
+  it("serves several subscribers from one subscription, and none when the last has gone", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const limit = watch(client, { getServerTime });
+    const { watchers } = client;
+    const stopOther = limit.subscribe(() => undefined);
+    expect(client.watchers).toBe(watchers);
+    limit.stop();
+    limit.stop();
+    expect(client.watchers).toBe(watchers);
+    stopOther();
+    expect(client.watchers).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("ends its subscription once, however often it is told to", () => {
+    const stop = vi.fn();
+    const limit = watchSource({ localQueryResult: () => empty, onUpdate: () => stop }, undefined, {});
+    const unsubscribe = limit.subscribe(() => undefined);
+    unsubscribe();
+    unsubscribe();
+    expect(stop).toHaveBeenCalledOnce();
+  });
+
+  it("can be subscribed to again", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const limit = watch(client);
+    limit.stop();
+    vi.advanceTimersByTime(500);
+    const told: unknown[] = [];
+    limit.subscribe((status) => told.push(status));
+    expect(told).toMatchObject([{ ok: true, value: 5 }]);
+  });
+
+  it("gives a gauge the tokens that are held at the moment, with fractions, and what is owed", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const { check } = watch(client);
+    vi.advanceTimersByTime(123);
+    expect(check()).toMatchObject({ ok: true, value: 1.23, remaining: 0 });
+    client.show({ ...empty, value: -0.5, ts: NOW + 123 });
+    expect(check({ count: 0 })).toMatchObject({ ok: false, value: -0.5, remaining: 0 });
+  });
+
+  it("shows short windows at most once a second, and what may be done at the very moment", () => {
+    const client = new FakeClient();
+    const short: RateLimitConfig = { kind: "fixed window", rate: 1, period: 50, capacity: 100, start: NOW };
+    client.show({ ...empty, config: short });
+    const { told } = watch(client);
+    vi.advanceTimersByTime(MINUTE);
+    expect(told).toMatchObject([
+      { ok: false, retryAt: NOW + 50 },
+      { remaining: 0 },
+      ...[20, 40, 60, 80, 99].map((remaining) => ({ remaining })),
+    ]);
+  });
+
+  it("tells of nothing when the server sends the same again", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const { told } = watch(client);
+    client.show({ ...empty });
+    expect(told).toHaveLength(1);
+  });
+
+  it("reports what the query throws, has no status then, and recovers", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const onError = vi.fn();
+    const { told, status } = watch(client, { onError });
+    const failure = new Error("not signed in");
+    client.fail(failure);
+    expect(onError).toHaveBeenCalledExactlyOnceWith(failure);
+    expect(told.at(-1)).toBeUndefined();
+    expect(status).toThrow(failure);
+    client.recover();
+    expect(told.at(-1)).toMatchObject({ ok: false });
+  });
+
+  it("logs an error that nobody handles, and a count that could never be served is one", () => {
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    const client = new FakeClient();
+    client.show(empty);
+    watch(client, { count: 11 });
+    expect(errors).toHaveBeenCalledOnce();
+    expect(errors.mock.calls[0]?.[0]).toMatchObject({
+      message: expect.stringContaining('"send": count must be from 0 to 10, got 11') as string,
+    });
+  });
+
+  it.each([-0.1, 1.1, NaN])("refuses a jitter of %d", (jitter) => {
+    expect(() => watch(new FakeClient(), { jitter })).toThrow(`jitter must be from 0 to 1, got ${jitter}`);
+  });
+});
+
+describe("jitter", () => {
+  const tenSeconds: RateLimitSnapshot = { ...empty, config: { ...config, rate: 1, period: 10 * SECOND } };
+
+  it("lengthens a wait by a random share of itself, and keeps to it when others take nothing", () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.4);
+    const client = new FakeClient();
+    client.show(tenSeconds);
+    const { told, check } = watch(client, { jitter: 0.5 });
+    expect(told).toMatchObject([{ ok: false, retryAt: NOW + 12 * SECOND }]);
+    vi.advanceTimersByTime(11 * SECOND);
+    // Somebody gave back what was not needed: the herd stays apart.
+    client.show({ ...tenSeconds, value: 1 });
+    expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 12 * SECOND, remaining: 2 });
+    expect(check()).toMatchObject({ ok: true });
+    vi.advanceTimersByTime(999);
+    expect(told).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 1 });
+  });
+
+  it("spreads another wait anew, and ends with a wait that ends early", () => {
+    const random = vi.spyOn(Math, "random").mockReturnValue(0.4);
+    const client = new FakeClient();
+    client.show(tenSeconds);
+    const { told } = watch(client, { jitter: 0.5 });
+    vi.advanceTimersByTime(11 * SECOND);
+    random.mockReturnValue(1 / 2);
+    client.show({ ...tenSeconds, ts: NOW + 11 * SECOND });
+    expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 23.5 * SECOND });
+    client.show({ ...tenSeconds, value: 10 });
+    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 9 });
+  });
+
+  it("never shows a moment before the server's, nor one beyond its share", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.integer({ min: 1, max: 10 * SECOND }),
+        (jitter, waitMs) => {
+          const client = new FakeClient();
+          client.show({ ...tenSeconds, ts: Date.now() - 10 * SECOND + waitMs });
+          const { status, check, stop } = watch(client, { jitter });
+          const retryAt = check()?.retryAt ?? NaN;
+          expect(status()?.retryAt).toBeGreaterThanOrEqual(retryAt);
+          expect(status()?.retryAt).toBeLessThanOrEqual(retryAt + jitter * waitMs);
+          stop();
+        },
+      ),
+    );
+  });
+});

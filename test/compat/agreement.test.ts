@@ -1,0 +1,167 @@
+/** The same calls to the official component and to ours: the answers agree wherever both define them. */
+import { calculateRateLimit as calculateTheirs, isRateLimitError as isTheirs } from "@convex-dev/rate-limiter";
+import {
+  calculateRateLimit,
+  isRateLimitError,
+  type RateLimitConfig,
+  type RateLimitError,
+} from "convex-rate-limits/compat";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { MutationCtx } from "../support/places.js";
+import { limiters, openBoth } from "./official.js";
+
+const NOW = Date.UTC(2026, 0, 1);
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Powers of two: the official component counts in floating point, which is exact for them. */
+const PERIOD = 1024;
+const config: fc.Arbitrary<RateLimitConfig> = fc
+  .record({
+    kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
+    rate: fc.constantFrom(1, 2, 4, 8, 16),
+    capacity: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
+    maxReserved: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
+    start: fc.integer({ min: 1, max: PERIOD }),
+    applyUpdates: fc.constantFrom(undefined, "transactionally" as const),
+  })
+  .map(({ kind, start, ...rest }) => ({ period: PERIOD, ...rest, ...windowed(kind, start) }));
+const windowed = (kind: RateLimitConfig["kind"], start: number) =>
+  kind === "token bucket" ? { kind, start: null } : { kind, start };
+
+const options = fc.record(
+  {
+    key: fc.constantFrom("ada", "bob"),
+    count: fc.integer({ min: 1, max: 16 }).map((quarters) => quarters / 4),
+    reserve: fc.boolean(),
+    throws: fc.boolean(),
+  },
+  { requiredKeys: [] },
+);
+const step = fc.record({
+  waitMs: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, fc.integer({ min: 0, max: 3 * PERIOD })),
+  call: fc.constantFrom<Call[]>("limit", "limit", "limit", "limit", "check", "check", "getValue", "reset"),
+  options,
+});
+
+/** What a call comes to: its answer, its denial, or that it is misuse; waits in whole milliseconds. */
+async function outcome(call: Promise<unknown>): Promise<unknown> {
+  try {
+    return rounded(await call);
+  } catch (error) {
+    if (isTheirs(error) !== isRateLimitError(error)) throw error;
+    return isRateLimitError(error) ? { thrown: rounded(error.data) } : "misuse";
+  }
+}
+
+function rounded(answer: unknown): unknown {
+  if (typeof answer !== "object" || answer === null || !("retryAfter" in answer)) return answer;
+  const { retryAfter, ...rest } = answer as { retryAfter?: number };
+  return { ...rest, ...(retryAfter === undefined ? {} : { retryAfter: Math.ceil(retryAfter) }) };
+}
+
+type Call = "limit" | "check" | "getValue" | "reset";
+type Options = { key?: string; count?: number; reserve?: boolean; throws?: boolean };
+type Limiter = Record<Call, (ctx: MutationCtx, name: string, options: Options) => Promise<unknown>>;
+
+/** One call of either limiter; null where there is no answer. */
+async function play(limiter: Limiter, ctx: MutationCtx, call: Call, { key, ...options }: Options): Promise<unknown> {
+  const whose = key === undefined ? {} : { key };
+  const args = call === "limit" || call === "check" ? { ...whose, ...options } : whose;
+  return (await limiter[call](ctx, "send", args)) ?? null;
+}
+
+describe("the same script", () => {
+  it("gets the same answers, the same denials and the same values", async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(config, fc.array(step, { minLength: 1, maxLength: 25 }), async (limit, steps) => {
+        vi.setSystemTime(NOW);
+        const t = openBoth();
+        const { ours, theirs } = limiters({ send: limit });
+        for (const { waitMs, call, options } of steps) {
+          vi.setSystemTime(Date.now() + waitMs);
+          const [mine, other] = await t.mutation(async (ctx) => [
+            await outcome(play(ours, ctx, call, options)),
+            await outcome(play(theirs, ctx, call, options)),
+          ]);
+          seen.add(`${call} ${typeof mine === "string" ? mine : Object.keys(mine ?? {}).join()}`);
+          expect(mine).toEqual(asOurs(other, limit, options, mine));
+        }
+      }),
+      { numRuns: 150 },
+    );
+    // The script is worth something only if all of these came up.
+    expect([...seen].sort()).toEqual([
+      "check misuse",
+      "check ok",
+      "check ok,retryAfter",
+      "check thrown",
+      "getValue config,shard,ts,value",
+      "limit misuse",
+      "limit ok",
+      "limit ok,retryAfter",
+      "limit thrown",
+      "reset ",
+    ]);
+  });
+});
+
+/**
+ * Their answer in our form. Their config says how updates are applied, and that a token bucket has no start. A reservation that
+ * would owe too much is told here when it could be made, and there when it would not be needed.
+ */
+function asOurs(
+  answer: unknown,
+  limit: RateLimitConfig,
+  { count = 1, reserve, throws }: Options,
+  mine: unknown,
+): unknown {
+  if (typeof answer !== "object" || answer === null) return answer;
+  if ("config" in answer) {
+    const fields = Object.entries(answer.config as Record<string, unknown>);
+    const config = Object.fromEntries(fields.filter(([name, value]) => name !== "applyUpdates" && value !== null));
+    return { ...answer, config };
+  }
+  const { rate, capacity = rate } = limit;
+  if ("thrown" in answer && reserve && count > capacity) {
+    // It always has to wait, so it is always thrown: by ours as the reservation that it asks for.
+    const [ours, theirs] = [mine, answer].map((one) => (one as { thrown: RateLimitError }).thrown) as [
+      RateLimitError,
+      RateLimitError,
+    ];
+    expect(ours.retryAfter).toBeGreaterThan(0);
+    expect(ours.retryAfter).toBeLessThanOrEqual(theirs.retryAfter);
+    return { thrown: { ...theirs, retryAfter: ours.retryAfter } };
+  }
+  if (!reserve || throws || !("ok" in answer) || answer.ok) return answer;
+  const { maxReserved = 0 } = limit;
+  const [ours, theirs] = [mine, answer].map((denial) => (denial as { retryAfter: number }).retryAfter) as [
+    number,
+    number,
+  ];
+  if (limit.kind === "token bucket") return { ok: false, retryAfter: theirs - (maxReserved / rate) * PERIOD };
+  expect(ours).toBeGreaterThan(0);
+  expect(theirs - ours).toBeGreaterThanOrEqual(0);
+  expect((theirs - ours) % PERIOD).toBe(0);
+  return { ok: false, retryAfter: ours };
+}
+
+it("calculateRateLimit agrees from any state on, at any later moment", () => {
+  const state = fc.record({
+    value: fc.integer({ min: -20, max: 12 }),
+    ts: fc.integer({ min: NOW, max: NOW + PERIOD }),
+  });
+  fc.assert(
+    fc.property(config, state, fc.nat({ max: 10 * PERIOD }), fc.nat({ max: 20 }), (limit, held, waitMs, count) => {
+      const now = held.ts + waitMs;
+      expect(calculateRateLimit(held, limit, now, count)).toEqual(calculateTheirs(held, limit, now, count));
+    }),
+  );
+});

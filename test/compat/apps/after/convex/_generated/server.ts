@@ -1,0 +1,18 @@
+/** What `npx convex dev` would generate here, by hand: this app is only ever run by a test. */
+import {
+  type ActionBuilder,
+  actionGeneric,
+  type DataModelFromSchemaDefinition,
+  internalMutationGeneric,
+  type MutationBuilder,
+  mutationGeneric,
+  type QueryBuilder,
+  queryGeneric,
+} from "convex/server";
+import type schema from "../schema.js";
+
+type DataModel = DataModelFromSchemaDefinition<typeof schema>;
+export const query = queryGeneric as QueryBuilder<DataModel, "public">;
+export const mutation = mutationGeneric as MutationBuilder<DataModel, "public">;
+export const internalMutation = internalMutationGeneric as MutationBuilder<DataModel, "internal">;
+export const action = actionGeneric as ActionBuilder<DataModel, "public">;

@@ -1,0 +1,98 @@
+/** Both limiters in one app, as docs/migrating.md has it: side by side, and one after the other. */
+import official from "@convex-dev/rate-limiter/test";
+import installed from "convex-rate-limits/test";
+import { convexTest } from "convex-test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { api } from "./apps/both/convex/_generated/api.js";
+import * as both from "./apps/both/convex/limits.js";
+
+const NOW = Date.UTC(2026, 0, 1);
+const SECOND = 1000;
+
+const sources = import.meta.glob<string>("./apps/both/convex/*.ts", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/migrating.md", { query: "?raw", import: "default", eager: true });
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function openApp() {
+  const t = convexTest({ modules: import.meta.glob("./apps/both/convex/**/*.ts") });
+  official.register(t);
+  installed.register(t);
+  return t;
+}
+type App = ReturnType<typeof openApp>;
+
+const uploadThere = (t: App, count: number) =>
+  t.mutation(async (ctx) => await both.official.limit(ctx, "upload", { key: "ada", count, reserve: true }));
+const uploadHere = async (t: App) =>
+  await t.mutation(api.messages.upload, { user: "ada" }).then(
+    () => "uploaded",
+    (error: unknown) => (error as { data: { retryAt: number } }).data.retryAt - Date.now(),
+  );
+
+it("the page shows the modules that run here, word for word", () => {
+  const page = Object.values(pages).join();
+  for (const source of Object.values(sources)) expect(page).toContain(`\`\`\`ts\n${source}\`\`\``);
+  expect(Object.values(sources)).toHaveLength(3);
+});
+
+describe("side by side", () => {
+  it("a denial by one takes the other one's tokens back", async () => {
+    const t = openApp();
+    const left = () =>
+      t.mutation(async (ctx) => [
+        (await both.official.getValue(ctx, "sendMessage", { key: "ada" })).value,
+        (await both.limits.getRateLimit(ctx, { name: "sendMessage", key: "ada" })).value,
+      ]);
+    await t.mutation(api.messages.send, { author: "ada" });
+    expect(await left()).toEqual([2, 2]);
+    await t.mutation(async (ctx) => await both.limits.rateLimit(ctx, { name: "sendMessage", key: "ada", count: 2 }));
+    await expect(t.mutation(api.messages.send, { author: "ada" })).rejects.toMatchObject({
+      data: { kind: "RateLimited", name: "sendMessage", retryAt: NOW + 6 * SECOND },
+    });
+    expect(await left()).toEqual([2, 0]);
+  });
+});
+
+describe("carrying over", () => {
+  it("goes on where the old limiter stopped", async () => {
+    const t = openApp();
+    await uploadThere(t, 4);
+    expect([await uploadHere(t), await uploadHere(t), await uploadHere(t)]).toEqual([
+      "uploaded",
+      "uploaded",
+      10 * SECOND,
+    ]);
+  });
+
+  it("counts what has arrived since, and what was reserved", async () => {
+    const t = openApp();
+    await uploadThere(t, 9);
+    expect(await uploadHere(t)).toBe(40 * SECOND);
+    vi.setSystemTime(NOW + 50 * SECOND);
+    expect([await uploadHere(t), await uploadHere(t)]).toEqual(["uploaded", "uploaded"]);
+    expect(await uploadHere(t)).toBe(10 * SECOND);
+  });
+
+  it("charges once, and never again when the row is gone and the bucket full", async () => {
+    const t = openApp();
+    await uploadThere(t, 6);
+    expect(await uploadHere(t)).toBe(10 * SECOND);
+    vi.setSystemTime(NOW + 60 * SECOND);
+    await t.mutation(async (ctx) => await both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
+    for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");
+    expect(await uploadHere(t)).toBe(10 * SECOND);
+  });
+
+  it("a key that the old limiter never saw starts full, and nobody else's is touched", async () => {
+    const t = openApp();
+    await t.mutation(async (ctx) => await both.official.limit(ctx, "upload", { key: "bob", count: 6 }));
+    for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");
+    expect(await uploadHere(t)).toBe(10 * SECOND);
+  });
+});

@@ -1,0 +1,138 @@
+// @vitest-environment jsdom
+/** `hookAPI`: what a client may ask, and the three hooks that show its answer. */
+import { useRateLimit as useTheirs } from "@convex-dev/rate-limiter/react";
+import { act, cleanup, renderHook } from "@testing-library/react";
+import { type HookArgs, type HookValue, RateLimiter } from "convex-rate-limits/compat";
+import { type GetRateLimitValueQuery, useRateLimit as useCompat } from "convex-rate-limits/compat/react";
+import { useRateLimit as useOurs } from "convex-rate-limits/react";
+import { makeFunctionReference } from "convex/server";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeClient, getServerTime } from "../react/fakeClient.js";
+import { component, openBackend } from "../support/places.js";
+
+const NOW = 1_800_000_000_000;
+const limiter = new RateLimiter(component, {
+  send: { kind: "token bucket", rate: 2, period: 1000 },
+  report: { kind: "fixed window", rate: 3, period: 60_000, start: 20_000 },
+});
+
+const apis = {
+  own: limiter.hookAPI("send", { key: (_ctx, asked) => (asked === "nobody" ? "" : "ada") }),
+  fixed: limiter.hookAPI("report", { key: "everybody" }),
+  open: limiter.hookAPI("send"),
+  inline: limiter.hookAPI("other", { config: { kind: "token bucket", rate: 5, period: 1000 } }),
+};
+
+function openApp() {
+  return openBackend(
+    Object.fromEntries(Object.entries(apis).map(([name, api]) => [`./${name}.ts`, () => Promise.resolve(api)])),
+  );
+}
+const query = (module: keyof typeof apis) =>
+  makeFunctionReference<"query", HookArgs, HookValue>(`${module}:getRateLimit`);
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+});
+
+describe("the query", () => {
+  it("shows the bucket of the key that the server chooses", async () => {
+    const t = openApp();
+    await t.mutation(async (ctx) => {
+      await limiter.limit(ctx, "send", { key: "ada" });
+      await limiter.limit(ctx, "send", { key: "bob", count: 2 });
+      await limiter.limit(ctx, "other", { config: { kind: "token bucket", rate: 5, period: 1000 } });
+    });
+    const config = { kind: "token bucket", rate: 2, period: 1000, capacity: 2, shards: 1 };
+    const ada = { name: "send", value: 1, ts: NOW, shard: 0, config };
+    expect(await t.query(query("own"), {})).toEqual(ada);
+    expect(await t.query(query("own"), { key: "bob", name: "send", sampleShards: 3 })).toEqual(ada);
+    expect(await t.query(query("open"), {})).toEqual({ ...ada, value: 2, ts: 0 });
+    expect(await t.query(query("inline"), {})).toMatchObject({ name: "other", value: 4, config: { rate: 5 } });
+  });
+
+  it("of a fixed window says when the window started, as the hooks expect", async () => {
+    const t = openApp();
+    await t.mutation(async (ctx) => await limiter.limit(ctx, "report", { key: "everybody" }));
+    const { ts, config } = await t.query(query("fixed"), {});
+    expect(config).toEqual({ kind: "fixed window", rate: 3, period: 60_000, capacity: 3, shards: 1, start: 20_000 });
+    expect((ts - 20_000) % 60_000).toBe(0);
+    expect(NOW - ts).toBeGreaterThanOrEqual(0);
+    expect(NOW - ts).toBeLessThan(60_000);
+  });
+
+  it("lets a client choose no other limit and no config, and a key only from a key function", async () => {
+    const t = openApp();
+    await expect(t.query(query("own"), { name: "report" })).rejects.toThrow(
+      'Rate limit "send": a client cannot choose another limit; export a hookAPI for each.',
+    );
+    await expect(t.query(query("open"), { key: "ada" })).rejects.toThrow("only if hookAPI has a key function");
+    await expect(t.query(query("own"), { key: "nobody" })).rejects.toThrow("must return a non-empty string");
+    const withConfig = { config: { kind: "token bucket", rate: 1e6, period: 1 } } as HookArgs;
+    await expect(t.query(query("own"), withConfig)).rejects.toThrow("config");
+  });
+
+  it("tells the server's time", async () => {
+    const time = makeFunctionReference<"mutation", Record<string, never>, number>("own:getServerTime");
+    expect(await openApp().mutation(time, {})).toBe(NOW);
+  });
+});
+
+/** The references have the type that each of the hooks asks for. */
+const reference: GetRateLimitValueQuery = makeFunctionReference("own:getRateLimit");
+
+describe("the hooks", () => {
+  const render = {
+    "the official one": (client: FakeClient) =>
+      renderHook(() => useTheirs(reference, { getServerTimeMutation: getServerTime }), { wrapper: client.wrapper }),
+    "convex-rate-limits/compat/react": (client: FakeClient) =>
+      renderHook(() => useCompat(reference, { getServerTimeMutation: getServerTime }), { wrapper: client.wrapper }),
+    "convex-rate-limits/react": (client: FakeClient) =>
+      renderHook(() => useOurs(reference, { getServerTime }), { wrapper: client.wrapper }),
+  };
+
+  it.each(Object.keys(render) as (keyof typeof render)[])("%s shows a denial, and its end", async (name) => {
+    const t = openApp();
+    await t.mutation(async (ctx) => await limiter.limit(ctx, "send", { key: "ada", count: 2 }));
+    const client = new FakeClient();
+    const { result } = render[name](client);
+    await act(async () => {
+      client.show(await t.query(query("own"), {}));
+      client.answer(NOW);
+      await Promise.resolve();
+    });
+    expect(result.current.status).toMatchObject({ ok: false, retryAt: NOW + 500 });
+    act(() => {
+      vi.advanceTimersByTime(500);
+    });
+    expect(result.current.status).toMatchObject({ ok: true });
+  });
+
+  it("check gives the same bucket with either package's hook, at any moment of the browser's clock", async () => {
+    const t = openApp();
+    await t.mutation(async (ctx) => await limiter.limit(ctx, "send", { key: "ada", count: 2 }));
+    const value = await t.query(query("own"), {});
+    const shown = [];
+    for (const name of ["the official one", "convex-rate-limits/compat/react"] as const) {
+      const client = new FakeClient();
+      const { result } = render[name](client);
+      expect(result.current.check()).toBeUndefined();
+      await act(async () => {
+        client.show(value);
+        // The server's clock is 250 ms ahead of the browser's.
+        client.answer(NOW + 250);
+        await Promise.resolve();
+      });
+      const check = result.current.check as ReturnType<typeof useCompat>["check"];
+      shown.push([check(NOW, 0), check(NOW, 1), check(NOW + 1000, 3), check()?.value]);
+      cleanup();
+    }
+    const [theirs, compat] = shown;
+    expect(compat).toEqual(theirs);
+    expect(compat?.[1]).toMatchObject({ value: -0.5, ok: false, retryAt: NOW + 250, shard: 0 });
+  });
+});

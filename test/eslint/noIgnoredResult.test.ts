@@ -1,0 +1,120 @@
+// @vitest-environment node
+/** The rule `no-ignored-result`, on JavaScript and on TypeScript. */
+import rateLimits from "convex-rate-limits/eslint";
+import { Linter, RuleTester } from "eslint";
+import { parser } from "typescript-eslint";
+import { describe, expect, it } from "vitest";
+
+const rule = rateLimits.rules["no-ignored-result"];
+RuleTester.describe = describe;
+RuleTester.it = it;
+
+const fault = (name: string) => ({ messageId: "ignored", data: { name } });
+const imported =
+  'import { rateLimit, checkRateLimit, rateLimitAll, checkRateLimitAll, scheduleRateLimited } from "./limits";\n';
+const defined = 'import { defineRateLimits } from "convex-rate-limits";\n';
+const ignored = (code: string, name = "rateLimit") => ({ code, errors: [fault(name)] });
+
+new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } }).run("no-ignored-result", rule, {
+  valid: [
+    // Used, in whatever way.
+    `${imported}const status = await rateLimit(ctx, { name: "send" });`,
+    `${imported}if (!(await rateLimit(ctx, { name: "send" })).ok) throw new Error();`,
+    `${imported}const send = (ctx) => rateLimit(ctx, { name: "send" });`,
+    `${imported}async function f() { return await checkRateLimit(ctx, { name: "send" }); }`,
+    `${imported}use(await rateLimitAll(ctx, []));`,
+    `${imported}await rateLimit(ctx, { name: "send" }).then(use);`,
+    `${imported}(await rateLimit(ctx, { name: "send" })).ok || fail();`,
+    `${imported}const [a] = await Promise.all([rateLimit(ctx, { name: "send" })]);`,
+    `${imported}(await rateLimit(ctx, { name: "send" })).ok ? go() : stop();`,
+    // Thrown.
+    `${imported}await rateLimit(ctx, { name: "send", key, throws: true });`,
+    `${imported}await rateLimit(ctx, { ...args, "throws": true });`,
+    `${imported}await rateLimitAll(ctx, [{ name: "send" }], { throws: true });`,
+    `${imported}const args = { name: "send", throws: true }; await rateLimit(ctx, args);`,
+    `${imported}await Promise.all([rateLimit(ctx, { name: "send", throws: true })]);`,
+    `${defined}const { rateLimit } = defineRateLimits({ send: {} }, { throws: true }); await rateLimit(ctx, { name: "send" });`,
+    `${defined}const limits = defineRateLimits({ send: { throws: true } }); await limits.rateLimit(ctx, { name: "send" });`,
+    `${defined}const all = { send: { throws: true } }; const { rateLimit: take } = defineRateLimits(all); await take(ctx, { name: "send" });`,
+    // Not ours.
+    'import { rateLimit } from "another-package"; await rateLimit(ctx);',
+    'const { rateLimit } = somethingElse(); await rateLimit(ctx, { name: "send" });',
+    `${imported}function f(rateLimit) { rateLimit(ctx); }`,
+    'await limiter.rateLimit(ctx, { name: "send" });',
+    'import { send } from "./limits"; await send(ctx);',
+    'import { limits } from "./limits"; await limits.resetRateLimit(ctx, { name: "send" }); await limits[rateLimit](ctx);',
+    'await rateLimit(ctx, { name: "send" });',
+    `${imported}let take = rateLimit; take = other; await take(ctx, { name: "send" });`,
+  ],
+  invalid: [
+    ignored(`${imported}await rateLimit(ctx, { name: "send" });`),
+    ignored(`${imported}rateLimit(ctx, { name: "send" });`),
+    ignored(`${imported}void rateLimit(ctx, { name: "send" });`),
+    ignored(`${imported}await checkRateLimit(ctx, { name: "send" });`, "checkRateLimit"),
+    ignored(`${imported}await rateLimitAll(ctx, [{ name: "send", throws: true }]);`, "rateLimitAll"),
+    ignored(`${imported}await checkRateLimitAll(ctx, []);`, "checkRateLimitAll"),
+    ignored(`${imported}await scheduleRateLimited(ctx, { name: "send" }, internal.a.b, {});`, "scheduleRateLimited"),
+    ignored(`${imported}isFree || (await rateLimit(ctx, { name: "send" }));`),
+    ignored(`${imported}isFree ? free() : await rateLimit(ctx, { name: "send" });`),
+    ignored(`${imported}await rateLimit(ctx, { name: "send" }).catch(report);`),
+    ignored(`${imported}await Promise.all([rateLimit(ctx, { name: "send" })]);`),
+    ignored(`${imported}await rateLimit(ctx, { name: "send" }), go();`),
+    ignored(`${imported}const use = async () => { await rateLimit(ctx, { name: "send" }); };`),
+    ignored(`${imported}await rateLimit(ctx, { name: "send", throws: false });`),
+    ignored(`${imported}await rateLimit(ctx, args);`),
+    ignored(`${imported}const args = { name: "send" }; await rateLimit(ctx, args);`),
+    // By other names.
+    ignored('import { rateLimit as take } from "./limits"; await take(ctx, { name: "send" });'),
+    ignored('import { rateLimit } from "convex-rate-limits"; await rateLimit(ctx, { name: "send", config });'),
+    ignored('import { rateLimit } from "@/convex/limits"; await rateLimit(ctx, { name: "send" });'),
+    ignored('import * as limits from "./limits"; await limits.rateLimit(ctx, { name: "send" });'),
+    ignored('import { limits } from "./limits"; await limits["rateLimit"](ctx, { name: "send" });'),
+    ignored('import limits from "./limits"; const take = limits.rateLimit; await take(ctx, { name: "send" });'),
+    ignored(
+      'import { limits } from "./limits"; const { rateLimit: take } = limits; await take(ctx, { name: "send" });',
+    ),
+    ignored(
+      `${defined}export const { rateLimit } = defineRateLimits({ send: {} }); await rateLimit(ctx, { name: "send" });`,
+    ),
+    ignored(`${defined}const limits = defineRateLimits({ send: {} }); await limits?.rateLimit(ctx, { name: "send" });`),
+    ignored(`${defined}await defineRateLimits({ send: {} }).rateLimit(ctx, { name: "send" });`),
+    // What is nearer says otherwise.
+    ignored(
+      `${defined}const { rateLimit } = defineRateLimits({ send: { throws: false } }, { throws: true }); await rateLimit(ctx, { name: "send" });`,
+    ),
+    ignored(
+      `${defined}const { rateLimit } = defineRateLimits({ send: {} }, { throws: true }); await rateLimit(ctx, { name: "send", throws: false });`,
+    ),
+    ignored(
+      `${defined}const { rateLimit } = defineRateLimits({ send: { throws: true }, other: {} }); await rateLimit(ctx, { name: "other" });`,
+    ),
+  ],
+});
+
+new RuleTester({ languageOptions: { parser } }).run("no-ignored-result in TypeScript", rule, {
+  valid: [
+    `${imported}const args = { name: "send", throws: true } as const; await rateLimit(ctx, args);`,
+    `${defined}const { rateLimit } = defineRateLimits({ send: { throws: true } } as const); await rateLimit(ctx, { name: "send" });`,
+    `${imported}const status: Status = await rateLimit(ctx, { name: "send" });`,
+  ],
+  invalid: [
+    ignored(`${imported}await rateLimit(ctx, { name: "send" } as const);`),
+    ignored(`${imported}const args = { name: "send" } satisfies Args; await rateLimit(ctx, args);`),
+    ignored(`${imported}await (rateLimit as Take)(ctx, { name: "send" });`),
+    ignored(`${imported}(await rateLimit(ctx, { name: "send" }))!;`),
+    ignored('import limits from "./limits"; await limits!.rateLimit(ctx, { name: "send" });'),
+  ],
+});
+
+it("the preset turns it on, and the message says what to do", () => {
+  const [message, ...more] = new Linter().verify(`${imported}await rateLimit(ctx, { name: "send" });`, [
+    rateLimits.configs.recommended,
+  ]);
+  expect(more).toEqual([]);
+  expect(message).toMatchObject({
+    ruleId: "convex-rate-limits/no-ignored-result",
+    severity: 2,
+    line: 2,
+    message: "The result of rateLimit is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
+  });
+});
