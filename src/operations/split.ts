@@ -15,6 +15,11 @@ import { type Answer, answerOnAll, type Call } from "./answer.js";
 
 /** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
 const SPAN = 4;
+/**
+ * A slow bucket that is down to 2^3 rows, one of them empty, is read whole while some are left: the calls that are served lay it anew on
+ * fewer and in the end on one, which is all that denials then read.
+ */
+const FEW_LEVEL = 3;
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -27,8 +32,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (heldBy(first, now) >= units) return await taking(ctx, request, first, call);
 
   const isLarge = 2 * units > first.limit.capacity;
-  // A slow bucket is running out: the call that finds it so lays it anew, and folds it in the end, for the sake of denials.
-  if (!isLarge && !isFast(limit, units)) return await answerAll(ctx, request, now);
+  const isRunningOut = first.interval.level <= FEW_LEVEL && !isFast(limit, units);
+  if (isRunningOut && !isLarge) return await answerAll(ctx, request, now);
   const seen = isLarge ? await loadSpan(ctx, request, first) : await loadSecond(ctx, request, first, call);
   const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
   if (server) return await taking(ctx, request, server, call);

@@ -18,8 +18,8 @@ export interface Levels {
 /** With fewer tokens than this a shard would turn away calls while its neighbours are full. */
 const TOKENS_PER_SHARD = 2;
 /**
- * Rows for each call a second: a call holds its row for about 16 ms (docs/benchmarks.md), so with a row for every four calls a second
- * about one call in sixteen meets another.
+ * Rows for each call a second: a call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each call a second
+ * one call in twenty meets another. Rounded up to a power of two it is the most; the policy keeps a steady load near 0.3 itself.
  */
 const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */

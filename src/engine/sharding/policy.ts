@@ -1,6 +1,6 @@
 /**
  * When a row splits and when it folds: by the time since its last write, which tells how hot it is without any other row. The
- * constants are from simulations of the backend (docs/hot-limits.md).
+ * constants are from simulations of the backend (bench/README.md), whose figures are in docs/benchmarks.md.
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
