@@ -16,10 +16,10 @@ import { type Answer, answerOnAll, type Call } from "./answer.js";
 /** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
 const SPAN = 4;
 /**
- * A slow bucket that is down to 2^3 rows, one of them empty, is read whole while some are left: the calls that are served lay it anew on
+ * A slow bucket that is down to 2^4 rows, one of them empty, is read whole while some are left: the calls that are served lay it anew on
  * fewer and in the end on one, which is all that denials then read.
  */
-const FEW_LEVEL = 3;
+const FEW_LEVEL = 4;
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
