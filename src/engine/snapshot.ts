@@ -2,7 +2,7 @@
 import type { RateLimitSnapshot } from "../validators.js";
 import type { Limit } from "./kinds/kind.js";
 import { toShard, WHOLE } from "./sharding/interval.js";
-import { fastUnits } from "./sharding/pool.js";
+import { fastUnits } from "./sharding/policy.js";
 import { fold, type Shard, shareOf } from "./sharding/shard.js";
 
 /** The snapshot of all shards of a bucket: as of the latest moment at which one of them was written. */

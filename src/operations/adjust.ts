@@ -39,7 +39,7 @@ async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Pr
   const after = { ...shard, state: next };
   const write =
     units > 0
-      ? await settle(ctx, adjustment, shard, after, units, call)
+      ? await settle(ctx, adjustment, shard, after, { units, reserve: false }, call)
       : (writer: Writer) => save(writer, adjustment, [shard], [after]);
   await write(ctx);
   return { ok: true };

@@ -3,11 +3,11 @@
  * that other calls conflict on; the fuller of two when it is short (the power of two choices, asked lazily); all only then.
  */
 import { decide, outlook } from "../engine/decide.js";
-import type { Bucket, Request } from "../engine/request.js";
+import type { Bucket, Demand, Request } from "../engine/request.js";
 import { around, isSame, POINTS, WHOLE } from "../engine/sharding/interval.js";
-import { areIdle, fateOf, isJustWritten } from "../engine/sharding/policy.js";
-import { isFast, whenAnyServes } from "../engine/sharding/pool.js";
-import { fold, heldBy, heldByAll, type Shard, spanFor, split } from "../engine/sharding/shard.js";
+import { areIdle, fateOf, isFast, isJustWritten } from "../engine/sharding/policy.js";
+import { whenAnyServes } from "../engine/sharding/pool.js";
+import { fold, heldBy, heldByAll, type Shard, spanFor, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, loadWithin, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -15,6 +15,11 @@ import { type Answer, answerOnAll, type Call } from "./answer.js";
 
 /** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
 const SPAN = 4;
+/**
+ * A slow bucket that is down to 2^4 rows, one of them empty, is read whole while some are left: the calls that are served lay it anew on
+ * fewer and in the end on one, which is all that denials then read.
+ */
+const FEW_LEVEL = 4;
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -27,6 +32,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (heldBy(first, now) >= units) return await taking(ctx, request, first, call);
 
   const isLarge = 2 * units > first.limit.capacity;
+  const isRunningOut = first.interval.level <= FEW_LEVEL && !isFast(limit, units);
+  if (isRunningOut && !isLarge) return await answerAll(ctx, request, now);
   const seen = isLarge ? await loadSpan(ctx, request, first) : await loadSecond(ctx, request, first, call);
   const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
   if (server) return await taking(ctx, request, server, call);
@@ -72,7 +79,7 @@ async function answerOnWhole(ctx: Reader, request: Request, shard: StoredShard, 
     ok: true,
     ...outlook(limit, limit.kind.advance(limit, shard.state, now), now),
   });
-  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand.units, call) : nothing;
+  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) : nothing;
   return { status, untouched, write };
 }
 
@@ -81,7 +88,7 @@ async function taking(ctx: Reader, request: Request, shard: StoredShard, call: C
   const { units } = request.demand;
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
-  const write = await settle(ctx, request, shard, { ...shard, state }, units, call);
+  const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
   return { status: { ok: true }, untouched: () => ({ ok: true }), write };
 }
 
@@ -112,17 +119,17 @@ export async function settle(
   bucket: Bucket,
   before: StoredShard,
   after: Shard,
-  units: number,
+  demand: Pick<Demand, "units" | "reserve">,
   call: Call,
 ): Promise<Answer["write"]> {
   const { limit, key } = bucket;
   const { now } = call;
-  const fate = fateOf(limit, before, after, { units, key, ...call });
+  const fate = fateOf(limit, before, after, demand, { key, ...call });
   switch (fate.kind) {
     case "stay":
       return (writer) => save(writer, bucket, [before], [after]);
     case "split":
-      return (writer) => save(writer, bucket, [before], split(limit, after, now));
+      return (writer) => save(writer, bucket, [before], splitTo(limit, after, fate.level, now));
     case "fold": {
       const interval = around(before.interval, fate.level);
       const all = interval.level === 0 ? await loadAll(ctx, bucket) : await loadWithin(ctx, bucket, interval);

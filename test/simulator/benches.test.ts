@@ -1,9 +1,9 @@
 // @vitest-environment node
-/** A small run of each bench, so that they cannot rot. What the figures say is not judged here, only that they hang together. */
+/** A small run of each bench, so that they cannot rot; and of the loads that hot limits are made for, so that their figures hold. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
 import { drawContention } from "../../bench/contention/picture.js";
-import { CASE_NAMES } from "../../bench/contention/scenarios.js";
+import { type CaseName, CASE_NAMES } from "../../bench/contention/scenarios.js";
 import { renderCase } from "../../bench/contention/tables.js";
 import { renderEngine, runEngine } from "../../bench/engine.js";
 import { renderSeed, runSeed } from "../../bench/seed.js";
@@ -43,6 +43,67 @@ describe("bench:contention", () => {
     expect(picture).toMatch(/^<svg [^]*<\/svg>\n$/);
     expect(picture).toContain(">100/s<");
     expect(picture).not.toMatch(/NaN|undefined|Infinity/);
+  });
+});
+
+/** What docs/benchmarks.md says of `auto` with 256 permits, as far as seconds show it. */
+describe("auto", () => {
+  const runAuto = async (name: CaseName, seconds: number) => {
+    const options = { ...DEFAULTS, cases: [name], classes: ["S256"], ours: ["auto"], official: [], seconds } as const;
+    const [result] = await runContention(options);
+    const metrics = result?.runs[0]?.metrics[0];
+    if (!metrics) throw new Error(`${name} did not run.`);
+    expect(metrics.overGrant).toBe(0);
+    return { ...metrics, rowsPerKey: metrics.rowsAtEnd / metrics.keys };
+  };
+
+  it("keeps cold keys on one row, read once a call", async () => {
+    const { rowsPerKey, perCall } = await runAuto("cold-keys", 2);
+    expect(rowsPerKey).toBeLessThanOrEqual(1.1);
+    expect(perCall.rangesRead).toBeLessThanOrEqual(1.05);
+  });
+
+  it("splits a key of 20 calls within a second into four rows at most", async () => {
+    expect((await runAuto("herd-20", 1)).rowsPerKey).toBeLessThanOrEqual(4);
+  });
+
+  it("serves 1000/s with few conflicts and few reads, and loses little", async () => {
+    const { attemptsPerCall, failed, utilisation, perCall } = await runAuto("load-1000", 3);
+    expect(attemptsPerCall).toBeLessThanOrEqual(1.08);
+    expect(failed).toBe(0);
+    expect(utilisation).toBeGreaterThanOrEqual(0.995);
+    expect(perCall.rowsRead).toBeLessThanOrEqual(1.15);
+  });
+
+  it("serves a threefold demand with few conflicts", async () => {
+    const { attemptsPerCall, utilisation } = await runAuto("load-1000x3", 1.5);
+    expect(attemptsPerCall).toBeLessThanOrEqual(1.12);
+    expect(utilisation).toBeGreaterThanOrEqual(0.97);
+  });
+
+  it("does not collapse at 9000 calls a second from the first moment", async () => {
+    const { attemptsPerCall, failed } = await runAuto("load-3000x3", 1);
+    expect(attemptsPerCall).toBeLessThanOrEqual(1.3);
+    expect(failed).toBeLessThanOrEqual(0.001);
+  });
+
+  it("survives a step from 1/s to 1000/s", async () => {
+    expect((await runAuto("step", 1)).failed).toBeLessThan(0.01);
+  });
+
+  it.each(["flash-crowd", "flash-crowd-windows"] as const)(
+    "denies with three rows read at most after a %s",
+    async (name) => {
+      const { admitted, attemptsPerCall, perDenial, falseDenials } = await runAuto(name, 10);
+      expect(admitted).toBe(1000);
+      expect(falseDenials).toBe(0);
+      expect(attemptsPerCall).toBeLessThanOrEqual(1.1);
+      expect(perDenial.rowsRead).toBeLessThanOrEqual(3);
+    },
+  );
+
+  it("does not run a bundle again because of its cold limits", async () => {
+    expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);
   });
 });
 

@@ -19,7 +19,7 @@ export interface Levels {
 const TOKENS_PER_SHARD = 2;
 /**
  * Rows for each call a second: a call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each call a second
- * one call in twenty meets another.
+ * one call in twenty meets another. Rounded up to a power of two it is the most; the policy keeps a steady load near 0.3 itself.
  */
 const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
@@ -57,7 +57,8 @@ export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size
     return { most: Math.min(possible, Math.floor(Math.log2(shards))), least: 0, isAuto: false };
   }
   const { atLeast = 1, atMost = POINTS } = shards;
-  const least = Math.min(possible, Math.ceil(Math.log2(atLeast)));
-  const most = Math.min(possible, Math.max(least, Math.min(own, Math.floor(Math.log2(atMost)))));
-  return { most, least: Math.min(least, most), isAuto: false };
+  // Where no power of two lies between the bounds, the upper one holds.
+  const bound = Math.min(possible, Math.floor(Math.log2(atMost)));
+  const least = Math.min(bound, Math.ceil(Math.log2(atLeast)));
+  return { most: Math.min(bound, Math.max(least, own)), least, isAuto: false };
 }

@@ -5,6 +5,7 @@ import { emptyState, type Limit, type State } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
+import { isFast, levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */
@@ -13,9 +14,6 @@ export interface Outcome<S extends Shard = Shard> {
   readonly before: readonly S[];
   readonly after: readonly Shard[];
 }
-
-/** A bucket that is slow to refill is laid anew with so many rows that each holds this many times the demand. */
-const ROOM = 4;
 
 export function decideOnAll<S extends Shard>(
   limit: Limit,
@@ -63,7 +61,7 @@ function take<S extends Shard>(
 ): Pick<Outcome<S>, "before" | "after"> {
   if (units === 0) return { before: [], after: [] };
   const { most } = limit.levels;
-  const level = Math.min(most, Math.max(0, Math.floor(Math.log2((held - units) / (ROOM * units)))));
+  const level = Math.min(most, Math.max(0, levelsFor(held - units, units)));
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
     const whole = fold(limit, WHOLE, shards, now);
     const left = { ...whole, state: limit.kind.take(limit, whole.state, units) };
@@ -120,15 +118,3 @@ export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number,
     ),
   );
 }
-
-/** Whether the refill brings a demand within 50 ms: then a caller who comes back finds it, whatever two rows say now. */
-export function isFast(limit: Limit, units: number): boolean {
-  return fastUnits(limit) >= units;
-}
-
-/** The units that the refill brings within 50 ms. */
-export function fastUnits(limit: Limit): number {
-  return limit.kind.unitsPerMs(limit) * FAST_MS;
-}
-
-const FAST_MS = 50;
