@@ -5,7 +5,7 @@ import { type Job, make } from "./calls.js";
 import type { ExactLimit } from "./exact/config.js";
 import { play, T0 } from "./fuzz.js";
 import type { Intent, Scenario, Step } from "./scenario.js";
-import { jobs, lightStage, type Stage, wholeStage } from "./stage.js";
+import { jobs, lightStage, type Shards, type Stage, wholeStage } from "./stage.js";
 
 beforeEach(() => {
   vi.useFakeTimers({ now: T0 });
@@ -142,6 +142,25 @@ describe.each(stages)("$title", ({ open }) => {
     expect(await take()).toMatchObject({ ok: true });
     expect(await stage.mutation((ctx) => limits.cancelRateLimited(ctx, job.handle))).toEqual({ canceled: true });
     expect(await take()).toMatchObject({ ok: false, retryAt: T0 + 6000 });
+  });
+
+  it("rows of a sliding window that a clock ahead has written bring nothing back to clocks that are behind it", async () => {
+    const [stage, limit] = [open(), { kind: "sliding window", rate: 64, period: 1000 } as const];
+    const take = (shards: Shards) => stage.mutation((ctx) => stage.limits(limit, shards).rateLimit(ctx, NAME));
+    const split = { atLeast: 16 };
+    for (let ms = 1; ms <= 8; ms++) {
+      vi.setSystemTime(T0 + ms);
+      await take(split);
+    }
+    vi.setSystemTime(T0 + 5000);
+    await take(split);
+    vi.setSystemTime(T0 + 2000);
+    let taken = 0;
+    for (let call = 0; call < 150; call++) {
+      if ((await take(call < 75 ? split : 1)).ok) taken++;
+    }
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThanOrEqual(64);
   });
 
   it.each(cases())("$title", async ({ scenario }) => {

@@ -1,7 +1,7 @@
 /** Random scenarios for the fuzzer: limits that count exactly, clocks that stand still, jump and step back, calls at once. */
 import fc from "fast-check";
 import { exactConfig } from "../laws/arbitraries.js";
-import { type ExactLimit, type Reserve, sizeOf } from "./exact/config.js";
+import { type ExactLimit, lengthOf, type Reserve, sizeOf } from "./exact/config.js";
 import { over, rational } from "./rational.js";
 import type { Shards } from "./stage.js";
 
@@ -42,9 +42,15 @@ function limitOf(kind: Kind): fc.Arbitrary<ExactLimit> {
 }
 
 /** Any limit that counts in thousandths of a token: odd rates, fractions of a millisecond, nothing that can be saved up. */
-const anyLimit: fc.Arbitrary<ExactLimit> = exactConfig.map(
-  ({ shards: _none, ...config }) => ({ ...config, capacity: config.capacity ?? config.rate }) as ExactLimit,
-);
+const anyLimit: fc.Arbitrary<ExactLimit> = exactConfig
+  .map((config) => ({ ...config, capacity: config.capacity ?? config.rate }) as ExactLimit)
+  .filter(countsDebts);
+
+/** The debt of a day of the rate fits in thousandths (2^50 units); without that, a limit counts in hundredths. */
+function countsDebts(limit: ExactLimit): boolean {
+  const perDay = (limit.rate / lengthOf(limit)) * 24 * HOUR;
+  return perDay * Number(denominatorOf(limit)) * 1_024_000 <= 2 ** 50;
+}
 
 export const allKinds = ["token bucket", "fixed window", "sliding window"] as const;
 
