@@ -268,8 +268,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a sweep takes a bucket when its first row is full",
     file: "operations/sweep.ts",
-    from: "shardsOf({ limit: forKey(limit, key), key }, rows).every(",
-    to: "shardsOf({ limit: forKey(limit, key), key }, rows).some(",
+    from: "key }, rows).every(",
+    to: "key }, rows).some(",
   },
   {
     name: "a call on several limits takes where others deny",
@@ -346,8 +346,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a list shows the limit at another key",
     file: "operations/list.ts",
-    from: "const own = forKey(limit, key);",
-    to: "const own = forKey(limit, undefined && key);",
+    from: "forKey(limit, key);",
+    to: "forKey(limit, undefined);",
   },
   {
     name: "a list of those that are limited leaves out nobody",
