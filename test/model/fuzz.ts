@@ -55,7 +55,9 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
       const then = await heldBy(stage, limits(0), setting);
       states = states.filter((exact) => isWithin(then, exact, setting));
       if (states.length === 0) {
-        expect.fail(`the rows hold more than the exact buckets: ${JSON.stringify({ ...problem, then: [...then] }, bigints)}`);
+        expect.fail(
+          `the rows hold more than the exact buckets: ${JSON.stringify({ ...problem, then: [...then] }, bigints)}`,
+        );
       }
       const effects = step.isUndone ? [] : answered;
       const wrong = unbalanced(held, then, effects, setting);
@@ -274,7 +276,8 @@ function agree(
   expect(get.status).toEqual(check.status);
   if (call.act !== "take") return;
   const ok = reply.is === "status" ? reply.status.ok : false;
-  const retryAt = reply.is === "status" ? reply.status.retryAt : reply.is === "thrown denial" ? reply.retryAt : undefined;
+  const retryAt =
+    reply.is === "status" ? reply.status.retryAt : reply.is === "thrown denial" ? reply.retryAt : undefined;
   // A check reads everything: it knows of every token that a call can find.
   if (ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
   const promise = (status: Status) => ({ ok: status.ok, retryAt: status.retryAt ?? now });
@@ -324,7 +327,9 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
     case "get": {
       const { place, portion, reserve } = intent.of;
       const request = { ...place, count: countOf(plan[place.name], portion, reserve === true), reserve };
-      return [intent.act === "take" ? { act: "take", throws: intent.throws, ...request } : { act: intent.act, ...request }];
+      return [
+        intent.act === "take" ? { act: "take", throws: intent.throws, ...request } : { act: intent.act, ...request },
+      ];
     }
     case "all":
     case "checkAll": {

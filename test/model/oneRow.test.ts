@@ -9,7 +9,11 @@ useFuzzedClock();
 
 describe.each(placeNames)("in the %s, on one row", (place) => {
   it.each([
-    { title: "buckets and windows that become each other", kinds: ["token bucket", "fixed window"] as const, share: 0.2 },
+    {
+      title: "buckets and windows that become each other",
+      kinds: ["token bucket", "fixed window"] as const,
+      share: 0.2,
+    },
     { title: "sliding windows", kinds: ["sliding window"] as const, share: 0.12 },
     { title: "limits of any kind that become each other", kinds: allKinds, share: 0.12 },
   ])("$title answer as exact ones do", async ({ kinds, share }) => {

@@ -209,7 +209,7 @@ function isRightPage(exact: Exact, call: Call & { act: "list" }, reply: Reply, s
       page.length === shown.length &&
       shown.every(({ key, state, answer, left }, i) => {
         const entry = page[i];
-        const isRight = entry?.key === key && entry !== undefined && entry.value === toNumber(left);
+        const isRight = entry?.key === key && entry?.value === toNumber(left);
         return isRight && isRightStatus(entry, answer, state, setting);
       })
     );
@@ -262,7 +262,9 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
 
 function isRightDenial(retryAt: number, answer: Answer, state: State, setting: Setting): boolean {
   if (isExactly(state, setting)) return !answer.ok && isSameMoment(retryAt, answer.retryAt);
-  return retryAt > setting.now && (answer.ok || answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt));
+  return (
+    retryAt > setting.now && (answer.ok || answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt))
+  );
 }
 
 /** A reservation that would always have to wait for longer than it may is denied until the end of time. */

@@ -61,7 +61,10 @@ export function plansOf(kinds: readonly Kind[]): fc.Arbitrary<ExactLimit[]> {
   const plan = kinds.every((kind) => kind === "sliding window")
     ? own
     : fc.oneof({ arbitrary: own, weight: 5 }, { arbitrary: odd, weight: 1 });
-  return fc.array(plan, { minLength: 1, maxLength: 3 }).map(commensurable).filter(({ length }) => length > 0);
+  return fc
+    .array(plan, { minLength: 1, maxLength: 3 })
+    .map(commensurable)
+    .filter(({ length }) => length > 0);
 }
 
 /** More than any scenario can owe where `maxReserved` does not say. */
@@ -89,7 +92,7 @@ function commensurable(plans: readonly ExactLimit[]): ExactLimit[] {
 }
 
 function denominatorOf({ kind, rate, period }: ExactLimit): bigint {
-  return over(rational(rate), rational(kind === "token bucket" ? Number(period) : 1)).denominator;
+  return over(rational(rate), rational(kind === "token bucket" ? period as number : 1)).denominator;
 }
 
 const portion: fc.Arbitrary<Portion> = fc.oneof(
@@ -122,7 +125,10 @@ const call = fc.oneof(
   { arbitrary: fc.record({ act: fc.constant("take" as const), throws: fc.boolean(), of: request }), weight: 40 },
   { arbitrary: fc.record({ act: fc.constantFrom("check" as const, "get" as const), of: request }), weight: 10 },
   {
-    arbitrary: fc.record({ act: fc.constantFrom("all" as const, "all" as const, "checkAll" as const), of: fc.array(request, { minLength: 1, maxLength: 3 }) }),
+    arbitrary: fc.record({
+      act: fc.constantFrom("all" as const, "all" as const, "checkAll" as const),
+      of: fc.array(request, { minLength: 1, maxLength: 3 }),
+    }),
     weight: 10,
   },
   { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), place, portion }), weight: 10 },
@@ -194,7 +200,7 @@ const random = fc.nat();
 const steps = fc.array(step, { minLength: 1, maxLength: 40, size: "max" });
 
 function scenarioOf(kinds: readonly Kind[], shards: fc.Arbitrary<readonly Shards[]>): fc.Arbitrary<Scenario> {
-  const other = plansOf(kinds).map((plans) => plans[0] as ExactLimit);
+  const other = plansOf(kinds).map((plans) => plans[0]!);
   return fc.record({ plans: plansOf(kinds), other, shards, random, steps });
 }
 
@@ -233,7 +239,12 @@ export function manyMoments(): fc.Arbitrary<Scenario> {
     period: fc.constantFrom(1500, 4000),
     maxReserved: fc.constantFrom(undefined, 20),
   });
-  const small = fc.record({ wait: soon, step, times: fc.integer({ min: 1, max: 3 }), portion: fc.constantFrom(0.5, 1, 2) });
+  const small = fc.record({
+    wait: soon,
+    step,
+    times: fc.integer({ min: 1, max: 3 }),
+    portion: fc.constantFrom(0.5, 1, 2),
+  });
   const take = (tokens: number): Intent => ({
     act: "take",
     throws: false,
@@ -245,5 +256,11 @@ export function manyMoments(): fc.Arbitrary<Scenario> {
       return { ...each, wait, calls };
     }),
   );
-  return fc.record({ plans: limit.map((one) => [one]), other: limit, shards: fc.constantFrom([undefined], [4]), random, steps: many });
+  return fc.record({
+    plans: limit.map((one) => [one]),
+    other: limit,
+    shards: fc.constantFrom([undefined], [4]),
+    random,
+    steps: many,
+  });
 }

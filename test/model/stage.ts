@@ -9,7 +9,6 @@ export type Limits = AnyRateLimits;
 export type MutationCtx = Parameters<Limits["scheduleRateLimited"]>[0] &
   Parameters<Limits["sweepRateLimits"]>[0] &
   Parameters<Limits["cancelRateLimited"]>[0] &
-  Parameters<Limits["listRateLimits"]>[0] &
   Parameters<Limits["checkRateLimit"]>[0];
 export type Shards = number | "auto" | { atLeast?: number; atMost?: number } | undefined;
 

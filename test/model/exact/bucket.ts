@@ -63,4 +63,3 @@ export function textOf(state: State): string {
     ? `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}`
     : level;
 }
-

@@ -76,7 +76,8 @@ function firstStart(limit: SlidingWindow, log: Log, clock: number, { count, rese
     const at = startFor(limit, log, begin, { count, reserve: reserve !== false });
     if (at === undefined) continue;
     const first = Math.ceil(Math.max(begin, at - longestWait(reserve)));
-    if (first < (begins[i + 1] ?? Infinity) && startFor(limit, log, first, { count, reserve }) !== undefined) return first;
+    if (first < (begins[i + 1] ?? Infinity) && startFor(limit, log, first, { count, reserve }) !== undefined)
+      return first;
   }
   throw new Error("the exact sliding window never lets this through");
 }
@@ -132,7 +133,9 @@ function withEntry(limit: SlidingWindow, log: Log, now: number, added: Entry): L
 }
 
 function written({ rate }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
-  const isJoined = entries.length > EXACT_MOMENTS || (log?.isJoined === true && entries.some(({ at }) => log.entries.some((entry) => entry.at === at)));
+  const isJoined =
+    entries.length > EXACT_MOMENTS ||
+    (log?.isJoined === true && entries.some(({ at }) => log.entries.some((entry) => entry.at === at)));
   const sorted = [...entries].sort((a, b) => a.at - b.at);
   return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined };
 }

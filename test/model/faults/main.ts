@@ -30,7 +30,8 @@ function passes(): boolean {
   return status === 0;
 }
 
-if (!passes()) throw new Error("The fuzzer finds something without any fault, so nothing would follow from what it finds with one.");
+if (!passes())
+  throw new Error("The fuzzer finds something without any fault, so nothing would follow from what it finds with one.");
 let survivors = 0;
 for (const [i, { name, file, from, to }] of faults.entries()) {
   if (chosen.length > 0 && !chosen.includes(i + 1)) continue;
@@ -41,7 +42,10 @@ for (const [i, { name, file, from, to }] of faults.entries()) {
     survivors++;
     continue;
   }
-  writeFileSync(path, text.replace(from, () => to));
+  writeFileSync(
+    path,
+    text.replace(from, () => to),
+  );
   const isFound = !passes();
   writeFileSync(path, text);
   if (!isFound) survivors++;
