@@ -1,6 +1,4 @@
 /** convex-rate-limits: rate limiting for Convex, as a component and as plain tables. */
-import { defineRateLimits } from "./client/defineRateLimits.js";
-
 export type {
   AdjustArgs,
   BucketArgs,
@@ -15,11 +13,24 @@ export type {
 export { defineRateLimits } from "./client/defineRateLimits.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";
+export { hashKey } from "./client/hashKey.js";
 export type { ExposeArgs, ExposedConfig, ExposedKey, ExposedRateLimit } from "./client/expose.js";
+export {
+  adjustRateLimit,
+  cancelRateLimited,
+  checkRateLimit,
+  checkRateLimitAll,
+  exposeRateLimit,
+  getRateLimit,
+  rateLimit,
+  rateLimitAll,
+  resetRateLimit,
+  scheduleRateLimited,
+} from "./client/freeFunctions.js";
 export type { InComponent, InTables } from "./client/places.js";
 export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
-export { projectRateLimit } from "./engine/snapshot.js";
+export { type ProjectedStatus, projectRateLimit } from "./browser/project.js";
 export { type RateLimitsDataModel, rateLimitTables } from "./storage/tables.js";
 export {
   type FixedWindowConfig,
@@ -43,17 +54,3 @@ export {
   vRateLimitStatus,
   vSweepResult,
 } from "./validators.js";
-
-/** The functions without definitions: the config comes with the call, and the limits live in the app's own tables. */
-export const {
-  adjustRateLimit,
-  cancelRateLimited,
-  checkRateLimit,
-  checkRateLimitAll,
-  exposeRateLimit,
-  getRateLimit,
-  rateLimit,
-  rateLimitAll,
-  resetRateLimit,
-  scheduleRateLimited,
-} = defineRateLimits({});

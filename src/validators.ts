@@ -57,24 +57,45 @@ export const vRateLimitAllStatus = v.union(
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
 
-const storedState = {
-  value: v.number(),
-  ts: v.number(),
-  recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-};
+/** How units arrive in a bucket, or in one row of it. */
+const terms = { capacity: v.number(), refill: v.number() };
 
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   name: v.string(),
-  ...storedState,
   config: vRateLimitConfig,
-  shards: v.optional(v.array(v.object({ shard: v.number(), ...storedState }))),
+  value: v.number(),
+  ts: v.number(),
+  unitsPerToken: v.number(),
+  maxReserved: v.number(),
+  ...terms,
+  period: v.optional(v.number()),
+  start: v.optional(v.number()),
+  starts: v.optional(v.array(v.number())),
+  lastsMs: v.optional(v.number()),
+  parts: v.array(
+    v.object({
+      shard: v.optional(v.number()),
+      value: v.number(),
+      ts: v.number(),
+      recent: v.optional(v.array(v.object({ at: v.number(), units: v.number() }))),
+      capacity: v.optional(v.number()),
+      refill: v.optional(v.number()),
+    }),
+  ),
+  few: v.optional(v.object({ units: v.number(), spans: v.array(v.object(terms)) })),
 });
 
 /**
- * A limit's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never
- * used). Of a limit with several rows, `shards` has them one by one, and `value` is their sum. It does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
- * {@link RateLimitStatus} for any moment.
+ * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
+ * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
+ * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
+ *
+ * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
+ * - `period` and `start`: fixed windows by period. `starts`: the coming starts of calendar windows.
+ * - `lastsMs`: of a sliding window, how long a taken unit stays away.
+ * - `parts`: the rows of the bucket; what one of them does not say holds for all.
+ * - `few`: a fast limit may deny on what two of several rows say, up to so many units; the spans that a call may then come upon.
  */
 export type RateLimitSnapshot = Omit<Infer<typeof vRateLimitSnapshot>, "config"> & { config: RateLimitConfig };
 

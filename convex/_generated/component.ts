@@ -349,6 +349,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
         },
         {
+          capacity: number;
           config:
             | {
                 capacity?: number;
@@ -379,15 +380,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
               };
+          few?: {
+            spans: Array<{ capacity: number; refill: number }>;
+            units: number;
+          };
+          lastsMs?: number;
+          maxReserved: number;
           name: string;
-          recent?: Array<{ at: number; count: number }>;
-          shards?: Array<{
-            recent?: Array<{ at: number; count: number }>;
-            shard: number;
+          parts: Array<{
+            capacity?: number;
+            recent?: Array<{ at: number; units: number }>;
+            refill?: number;
+            shard?: number;
             ts: number;
             value: number;
           }>;
+          period?: number;
+          refill: number;
+          start?: number;
+          starts?: Array<number>;
           ts: number;
+          unitsPerToken: number;
           value: number;
         },
         Name

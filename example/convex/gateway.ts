@@ -3,12 +3,12 @@ import { HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import {
   byAddress,
   byApiKey,
-  deny,
   firstOf,
   fromQuery,
   type HttpLimit,
   inComponent,
   type LimitHttpOptions,
+  sharedBucket,
 } from "convex-rate-limits/http";
 import { components } from "./_generated/api.js";
 
@@ -33,11 +33,12 @@ const issuedKeys: Readonly<Record<string, Plan>> = {
   de4562274bd40421c1e8c1a589f4ec9f96c4c6e529fa843be4ef0d99d9256b7e: "pro",
 };
 
-/** One proxy, the platform's own, tells us who called it. */
+/** One proxy, the platform's own, tells us who called it. Without a proxy, as on a laptop, all callers share a bucket. */
 const address = byAddress({ trustedProxies: 1 });
+const noAddress = sharedBucket("no address");
 
 /** Keys that were issued count for themselves. Invented ones, and none, count by address: guessing is not free. */
-const caller = firstOf(byApiKey({ known: (_ctx, digest) => Object.hasOwn(issuedKeys, digest) }), address, deny);
+const caller = firstOf(byApiKey({ known: (_ctx, hash) => Object.hasOwn(issuedKeys, hash) }), address, noAddress);
 
 function planOf(key: string | undefined): Plan {
   return issuedKeys[key?.replace("apikey:", "") ?? ""] ?? "anonymous";
@@ -46,7 +47,7 @@ function planOf(key: string | undefined): Plan {
 /** However many keys a machine has, it is one machine. */
 const perAddress: HttpLimit = {
   name: "address",
-  key: firstOf(address, deny),
+  key: firstOf(address, noAddress),
   config: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 40 },
 };
 
@@ -56,7 +57,7 @@ const perReport: HttpLimit = {
   name: "report-days",
   key: caller,
   config: ({ key }) => reportDays[planOf(key)],
-  cost: fromQuery("days", { default: 7, min: 1, max: 366 }),
+  cost: fromQuery("days", { default: 7, max: 366 }),
 };
 
 export const cors = {

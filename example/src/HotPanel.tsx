@@ -4,7 +4,7 @@ import { useMutation, useQuery } from "convex/react";
 import { useState } from "react";
 import { api } from "../convex/_generated/api.js";
 import { Answer, CallButton, Choice, Figure } from "./controls.js";
-import { slicesAt } from "./level.js";
+import { slicesAt } from "./slices.js";
 import { Panel } from "./Panel.js";
 import { room } from "./room.js";
 import { useMoment } from "./useMoment.js";

@@ -1,8 +1,8 @@
 /**
- * The status of a snapshot at a moment. It decides as the engine does, without what the server has worked out already; a
- * property test holds the two together.
+ * The status of a snapshot at a moment, for clients: small, since the server has parsed the config and counted the units. It decides
+ * as the engine does; a property test holds the two together.
  */
-import type { ReadyPart, ReadySnapshot } from "./snapshot.js";
+import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
 
 /** What is asked of a limit: `count` tokens (default 1), if need be from the future. */
 export interface Demand {
@@ -12,14 +12,12 @@ export interface Demand {
 
 /**
  * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
- * tokens are owed. `resetAt` is absent where it depends on which of several rows pays, or lies beyond what the snapshot knows.
+ * tokens are owed. `resetAt` is absent where it lies beyond the windows of the calendar that the snapshot lists.
  */
-export type ProjectedStatus = { value: number; remaining: number; resetAt?: number } & (
-  { ok: true; retryAt?: number } | { ok: false; retryAt: number }
-);
+export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
 /** A part with the terms that apply to it. */
-type Part = ReadySnapshot & ReadyPart;
+type Part = Omit<RateLimitSnapshot, "value" | "ts"> & RateLimitSnapshot["parts"][number];
 
 /** The last moment a JavaScript Date can name: a wait that would end later is cut off here. */
 const END_OF_TIME = 8.64e15;
@@ -27,89 +25,129 @@ const END_OF_TIME = 8.64e15;
 const SNAP = 2 ** -51;
 
 /**
- * The status that `checkRateLimit` would give at `now`.
+ * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when `now` is no moment that a Date can name, or `count` could never be served.
+ * @throws when the snapshot is none, `now` is no moment that a Date can name, or `count` could never be served.
+ * @example
+ * ```ts
+ * import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
+ *
+ * function mayPost(snapshot: RateLimitSnapshot): boolean {
+ *   return projectRateLimit(snapshot, { now: Date.now() }).ok;
+ * }
+ * ```
  */
-export function project(
-  snapshot: ReadySnapshot,
-  { now: moment, count = 1, reserve }: { now: number } & Demand,
-): ProjectedStatus {
-  const { name, unitsPerToken, capacity, maxReserved, few } = snapshot;
+export function projectRateLimit(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
+  if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
+    throw new Error("projectRateLimit needs a snapshot of getRateLimit.");
+  }
+  const { now: moment, count = 1, reserve = false } = options;
+  const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
   const now = Math.floor(moment);
+  const { capacity: most = config.rate } = config;
   const exact = count * unitsPerToken;
-  const units = Math.ceil(exact - exact * SNAP);
-  const most = reserve ? capacity + maxReserved : capacity;
-  if (!(count >= 0 && units <= most && Math.abs(now) <= END_OF_TIME)) {
+  const units = Math.abs(count - most) <= most * 4 * SNAP ? capacity : Math.ceil(exact - exact * SNAP);
+  const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
+  if (!(count >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
-      `Rate limit "${name}": count must be from 0 to ${most / unitsPerToken}, got ${count} (now: ${moment}).`,
+      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${count} (now: ${moment}).`,
     );
   }
 
   const parts = snapshot.parts.map((part): Part => ({ ...snapshot, ...part }));
-  /** Units that the parts can give at `at` and have paid for by `until`. One that is in debt takes nothing from the others. */
-  const pooled = (at: number, until: number) => {
-    const offers = parts.map((part) => {
-      // All debts count as paid at the end of time.
-      const paid = until < END_OF_TIME ? arrived(part, Math.max(part.ts, at), until) : Infinity;
-      return held(part, at) + Math.min(part.maxReserved, paid);
-    });
-    const largest = Math.max(...offers);
-    return largest > 0 ? sum(offers, (offer) => Math.max(0, offer)) : largest;
+  const total = (at: number) => sum(parts, (part) => held(part, at));
+  const lastWrite = Math.max(...parts.map((part) => part.ts));
+  /** What all parts remember, as one: where a clock ahead has written one of them, the time of the others moves with it. */
+  const recentAt = (at: number) =>
+    parts.flatMap(({ recent = [], ts }) =>
+      recent.map((entry) => ({ ...entry, at: entry.at + Math.max(at, lastWrite) - Math.max(at, ts) })),
+    );
+  /** From when on all parts as one, after `taken` units at `at`, hold so many units. */
+  const whenHolding = (at: number, wanted: number, taken = 0) => {
+    const from = Math.max(at, lastWrite);
+    const recent = recentAt(at);
+    return firstMoment(from, (later) =>
+      lastsMs
+        ? capacity - away(recent, lastsMs, later) >= wanted
+        : total(at) - taken + arrived(snapshot, from, later) >= wanted,
+    );
   };
-  const canServe = (at: number) => pooled(at, reserve ? END_OF_TIME : at) >= units;
+  /** When work that asks at `at` may start; undefined for a denial. */
+  const startOf = (at: number): number | undefined => {
+    if (units <= total(at)) return at;
+    if (!reserve) return undefined;
+    const from = Math.max(at, lastWrite);
+    const recent = recentAt(at);
+    const start = lastsMs
+      ? Math.max(whenHolding(at, units), ...(units > 0 ? recent.map((entry) => entry.at) : []))
+      : whenHolding(at, 0, units);
+    const promised = lastsMs
+      ? sum(recent, (entry) => (entry.at > from ? entry.units : 0)) + (start > from ? units : 0)
+      : units - total(at);
+    return units === 0 || promised <= maxReserved ? start : undefined;
+  };
 
-  const ok = canServe(now);
-  let retryAt = firstMoment(now, ok ? (at) => pooled(now, at) >= units : canServe);
+  const start = startOf(now);
+  const ok = start !== undefined;
+  let retryAt = start ?? firstMoment(now + 1, (at) => startOf(at) !== undefined);
   if (few && !ok && !reserve && units <= few.units) {
-    const share = Math.ceil(units / Math.max(1, Math.ceil((2 * units) / few.capacity)));
-    for (const part of [{ ...snapshot, ...few, value: 0, ts: now }, ...parts]) {
+    const span = few.spans.find((each) => each.capacity >= 2 * units) ?? snapshot;
+    const empty = { ...snapshot, ...span, value: 0, ts: now, recent: [{ at: now, units: span.capacity }] };
+    for (const part of [empty, ...parts]) {
       retryAt = Math.max(
         retryAt,
-        firstMoment(part.ts, (at) => held(part, at) >= share),
+        firstMoment(part.ts, (at) => held(part, at) >= Math.min(units, part.capacity)),
       );
     }
   }
 
-  const value = sum(parts, (part) => held(part, now));
   const taken = ok ? units : 0;
-  const resets = parts.map((part) => {
-    const { period, starts, recent } = part;
-    const from = Math.max(now, part.ts);
-    if (starts || (period && !recent)) return firstMoment(from, (at) => arrived(part, from, at) > 0);
-    // Which of several rows pays is the server's choice.
-    if (taken > 0 && parts.length > 1) return END_OF_TIME;
-    const spent = [...(recent ?? []), [retryAt, taken]] as const;
-    const left = taken > 0 ? { ...part, value: value - taken, ts: from, recent: recent && spent } : part;
-    return firstMoment(from, (at) => held(left, at) >= part.capacity);
-  });
-  const resetAt = Math.max(now, ...resets);
+  const value = total(now);
+  const resetAt = whenReset();
   return {
-    ok,
-    ...(retryAt > now && { retryAt }),
+    ...(ok ? { ok } : { ok, retryAt }),
+    ...(ok && retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
     ...(resetAt < END_OF_TIME && { resetAt }),
   } as ProjectedStatus;
+
+  /** When the bucket is full again; for fixed windows, the start of the next. */
+  function whenReset(): number {
+    const from = Math.max(now, lastWrite);
+    if (lastsMs) {
+      const leaving = [...recentAt(now).map((entry) => entry.at), ...(taken > 0 ? [Math.max(from, retryAt)] : [])];
+      return Math.max(from, ...leaving.map((at) => at + lastsMs));
+    }
+    if (snapshot.period ?? snapshot.starts) return firstMoment(from, (at) => arrived(snapshot, from, at) > 0);
+    return whenHolding(now, capacity, taken);
+  }
+}
+
+type Entries = NonNullable<Part["recent"]>;
+
+/** The units that were taken or promised less than `lastsMs` before a moment. */
+function away(recent: Entries, lastsMs: number, moment: number): number {
+  return sum(recent, ({ at, units }) => (at + lastsMs > moment ? units : 0));
 }
 
 /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-function arrived({ refill, period = 0, start = 0, starts, recent }: Part, from: number, to: number): number {
+function arrived(
+  { refill, period = 0, start = 0, starts }: Omit<Part, "ts" | "value">,
+  from: number,
+  to: number,
+): number {
   const arrivals = (at: number) =>
-    recent
-      ? sum(recent, ([taken, units]) => (taken + period > at ? 0 : units))
-      : starts
-        ? sum(starts, (start) => (start > at ? 0 : 1))
-        : period
-          ? Math.floor((at - start) / period)
-          : at - from;
+    starts ? sum(starts, (each) => (each > at ? 0 : 1)) : period ? Math.floor((at - start) / period) : at - from;
   return to > from ? Math.floor((arrivals(to) - arrivals(from)) * refill) : 0;
 }
 
 /** What a part holds at a moment. Its clock never runs backwards: before `ts` it stands as it did then. */
 function held(part: Part, at: number): number {
-  return Math.min(part.capacity, part.value + arrived(part, part.ts, at));
+  const { capacity, value, ts, recent = [], lastsMs } = part;
+  if (lastsMs) return capacity - away(recent, lastsMs, Math.max(ts, at));
+  return Math.min(capacity, value + arrived(part, ts, at));
 }
 
 /** The first millisecond from `from` on at which a condition that stays true is true; the end of time if none is. */

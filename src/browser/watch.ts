@@ -1,8 +1,7 @@
 /** A limit as time passes: a store without a framework, which changes only when the answer does. */
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../validators.js";
-import { type Demand, project, type ProjectedStatus } from "./project.js";
-import { readySnapshot } from "./ready.js";
+import { type Demand, type ProjectedStatus, projectRateLimit } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -70,7 +69,7 @@ export function watchSource(
   const current = () => (getServerTime && !clock.isKnown() ? undefined : source.localQueryResult());
 
   const answer = (snapshot: RateLimitSnapshot | undefined, demand?: Demand) =>
-    snapshot && project(readySnapshot(snapshot), { count, reserve, ...demand, now: clock.now() });
+    snapshot && projectRateLimit(snapshot, { count, reserve, ...demand, now: clock.now() });
 
   /** Brings `status` up to date, if it has changed. */
   const refresh = (snapshot: RateLimitSnapshot | undefined) => {
@@ -109,12 +108,15 @@ export function watchSource(
   const wait = (snapshot: RateLimitSnapshot | undefined) => {
     const untouched = answer(snapshot, { count: 0 });
     if (!snapshot || !untouched) return;
-    const { capacity, unitsPerToken, period = SHORT_MS } = readySnapshot(snapshot);
+    const { rate, period, capacity = rate } = snapshot.config;
     // A full bucket stays as it is.
-    if (status?.ok && untouched.value >= capacity / unitsPerToken) return;
+    if (status?.ok && untouched.value >= capacity) return;
     const now = clock.now();
     const { resetAt = 0 } = untouched;
-    const moments = [status?.retryAt ?? 0, period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt];
+    const moments = [
+      status?.retryAt ?? 0,
+      typeof period === "number" && period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt,
+    ];
     const nextAt = Math.min(...moments.filter((moment) => moment > now));
     if (nextAt < Infinity) stopWaiting = clock.wakeAt(nextAt, update);
   };

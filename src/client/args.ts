@@ -3,41 +3,54 @@ import type { FunctionReference } from "convex/server";
 import type { RateLimitConfig } from "../configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
-/**
- * A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. With `keyed: true` every call must
- * give a key, with `keyed: false` none may; without it both are allowed.
- */
-export type RateLimitDefinition = RateLimitConfig & { keyed?: boolean };
+/** A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. */
+export type RateLimitDefinition = RateLimitConfig & {
+  /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
+  keyed?: boolean;
+};
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
 
 /** The names that autocomplete; any other string is a limit defined inline. */
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 
 /**
- * One bucket of a limit. A limit that was not defined needs a config; a defined one may be given another (plans, tiers). For several
- * names it must fit all of them.
+ * One bucket of a limit. A limit that was not defined needs a config; a defined one may be given another (plans, tiers). With a key
+ * where any of several names demands one.
  */
-export type BucketArgs<Limits, Name> = { name: Name } & (Name extends keyof Limits
-  ? { config?: RateLimitConfig | undefined }
-  : { config: RateLimitConfig }) &
-  KeyOf<Limits, Name>;
+export type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
+    [One in Name as KeyDemand<Limits>[One & keyof KeyDemand<Limits>]]: string;
+  };
 
-/** A key where any of the names demands one, none where any forbids it. */
-type KeyOf<Limits, Name> =
-  true extends KeyedOf<Limits, Name>
-    ? { key: string }
-    : false extends KeyedOf<Limits, Name>
-      ? { key?: undefined }
-      : { key?: string | undefined };
+/**
+ * By name what a call says besides it. Looked up, not computed by a condition: so a function that is generic over the name can
+ * call with it.
+ */
+type ArgsByName<Limits> = { [Name in keyof Limits]: DefinedArgs<Limits[Name]> } & Others<Limits, NotOneOfYourLimits>;
 
-type KeyedOf<Limits, Name> = Name extends keyof Limits
-  ? Limits[Name] extends { keyed: infer Keyed }
-    ? Keyed
-    : undefined
-  : undefined;
+/** By name the field that a call cannot do without: of several names each has its say. */
+type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed: true } ? "key" : never } & Others<
+  Limits,
+  never
+>;
+
+/** What holds for all names that are not defined. */
+type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
+
+type DefinedArgs<Definition> = { config?: RateLimitConfig | undefined } & (Definition extends { keyed: true }
+  ? { key: string }
+  : Definition extends { keyed: false }
+    ? { key?: undefined }
+    : { key?: string | undefined });
+
+/** A limit that is not defined: the compiler shows this name when the name of a limit is misspelt. */
+interface NotOneOfYourLimits {
+  /** Since no limit of this name is defined, the call has to say how it behaves. */
+  config: RateLimitConfig;
+  key?: string | undefined;
+}
 
 /** What is asked of a bucket. */
-export interface Asked {
+interface Asked {
   /** Tokens to take: a finite number of at least 0, default 1. */
   count?: number | undefined;
   /**

@@ -2,7 +2,7 @@
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../configs.js";
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import type { RateLimitDefinitions } from "./args.js";
+import type { RateLimitDefinition, RateLimitDefinitions } from "./args.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsIn } from "./functions.js";
 import { inComponent, type InComponent, inTables, type InTables } from "./places.js";
@@ -10,7 +10,7 @@ import type { RateLimits, RateLimitsOptions } from "./rateLimits.js";
 
 /** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
 type KnownFields<Limits> = {
-  [Name in keyof Limits]: Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+  [Name in keyof Limits]: RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
 };
 type FieldOf<Definition> =
   | "keyed"
@@ -61,7 +61,8 @@ const OPTION_FIELDS: Fields = {
   errorKeys: booleanField,
 };
 
-/** References are proxies: functions, or objects in tests. */
+/** References are proxies: whatever is read of them is there. */
 function isComponent(value: unknown): boolean {
-  return typeof value === "function" || (typeof value === "object" && value !== null);
+  const isReference = typeof value === "function" || (typeof value === "object" && value !== null);
+  return isReference && Boolean((value as Partial<ComponentApi>).public);
 }

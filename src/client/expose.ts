@@ -8,8 +8,10 @@ import {
   type RegisteredQuery,
 } from "convex/server";
 import { v } from "convex/values";
+import { checkFields, type Fields } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
-import { type RateLimitConfig } from "../configs.js";
+import { checkName } from "../engine/names.js";
+import type { RateLimitConfig } from "../configs.js";
 import { type RateLimitSnapshot, vRateLimitSnapshot } from "../validators.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
@@ -67,13 +69,21 @@ interface ExposedBucket {
   config?: RateLimitConfig;
 }
 
+const FIELDS: Fields = {
+  key: { permitted: "a function from ctx to the key", holds: (value) => typeof value === "function" },
+  config: {
+    permitted: "a config, or a function from ctx to one",
+    holds: (value) => typeof value === "function" || (typeof value === "object" && value !== null),
+  },
+};
+
 /**
  * @param get - reads a bucket; throws when name, key and config do not fit together.
  * @throws at once when it is already certain that they will not.
  */
 export function expose(
   name: string,
-  { key: keyFor, config }: AnyExposeArgs,
+  args: AnyExposeArgs,
   {
     check,
     get,
@@ -82,6 +92,9 @@ export function expose(
     get: (ctx: GenericQueryCtx<AnyDataModel>, bucket: ExposedBucket) => Promise<RateLimitSnapshot>;
   },
 ): ExposedRateLimit {
+  checkName(name);
+  checkFields(name, "exposeRateLimit", args, FIELDS);
+  const { key: keyFor, config } = args;
   if (typeof config !== "function") check({ name, ...(keyFor && { key: "any" }), ...(config && { config }) });
   return {
     getRateLimit: queryGeneric({

@@ -120,10 +120,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     },
     sweepRateLimits: async (ctx, options) => {
       checkScheduler(ctx, "sweepRateLimits");
-      const given: unknown = options;
-      if (typeof given !== "object" || given === null) {
-        throw new Error(`sweepRateLimits needs an object of options, got ${show(given)}.`);
-      }
+      checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
       return await place.sweep(ctx, sweepTargets(limits, options.configs), options);
     },
   };
@@ -134,4 +131,9 @@ function exact(status: RateLimitStatus | RateLimitAllStatus): never {
   return status as never;
 }
 
+const SWEEP_FIELDS: Fields = {
+  configs: { permitted: "an object of configs by name", holds: (value) => typeof value === "object" && value !== null },
+  cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
+  next: { permitted: "a function of yours", holds: (value) => value !== null },
+};
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, ...THROWS_FIELDS };

@@ -23,10 +23,17 @@ import type {
 } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
 
+/* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
+/** Put `...rateLimitTables` into the schema: its queries and mutations have such a ctx. */
+interface QueryCtxWithRateLimitTables extends Reader {}
+/** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
+interface MutationCtxWithRateLimitTables extends Writer {}
+/* eslint-enable @typescript-eslint/no-empty-object-type */
+
 /** The contexts of limits in your tables: a database that has the `rateLimits` table. */
 export interface InTables {
-  query: Reader;
-  mutation: Writer;
+  query: QueryCtxWithRateLimitTables;
+  mutation: MutationCtxWithRateLimitTables;
   sweep: SweepContinuation;
 }
 
@@ -78,6 +85,11 @@ export const inTables: Place<InTables> = {
   reset: taking(reset),
   list: taking(list),
   sweep: async (ctx, targets, { cursor, next }) => {
+    // The types forbid anything else, JavaScript does not.
+    const given: unknown = next;
+    if (given === undefined || given === null) {
+      throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(given)}.`);
+    }
     const swept = await taking(sweepBatch)(ctx, { targets, cursor });
     if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
     return { deleted: swept.deleted, isDone: swept.cursor === null };

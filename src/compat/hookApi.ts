@@ -8,7 +8,7 @@ import {
   type RegisteredQuery,
 } from "convex/server";
 import { v } from "convex/values";
-import { vRateLimitConfig } from "../index.js";
+import { type RateLimitSnapshot, vRateLimitConfig, vRateLimitSnapshot } from "../index.js";
 import type { GetValueReturns } from "./value.js";
 
 export interface HookOptions<DataModel extends GenericDataModel> {
@@ -22,7 +22,7 @@ export interface HookOptions<DataModel extends GenericDataModel> {
 export type HookArgs = { name?: string; key?: string; sampleShards?: number };
 
 /** What `getValue` returns, with the limit's name, so that `useRateLimit` of `convex-rate-limits/react` takes it as well. */
-export type HookValue = GetValueReturns & { name: string };
+export type HookValue = Omit<RateLimitSnapshot, keyof GetValueReturns> & GetValueReturns;
 
 /** The public functions of one limit. Export them from a module. */
 export interface HookApi {
@@ -37,23 +37,17 @@ type AnyDataModel = any;
 export function hookApi(
   name: string,
   key: HookOptions<AnyDataModel>["key"],
-  read: (ctx: GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<GetValueReturns>,
+  read: (ctx: GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
 ): HookApi {
   return {
     getRateLimit: queryGeneric({
       args: { name: v.optional(v.string()), key: v.optional(v.string()), sampleShards: v.optional(v.number()) },
-      returns: v.object({
-        name: v.string(),
-        value: v.number(),
-        ts: v.number(),
-        shard: v.number(),
-        config: vRateLimitConfig,
-      }),
+      returns: v.object({ ...vRateLimitSnapshot.fields, shard: v.number(), config: vRateLimitConfig }),
       handler: async (ctx: GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
         if (args.name !== undefined && args.name !== name) {
           throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
         }
-        return { name, ...(await read(ctx, await keyFor(name, key, ctx, args.key))) };
+        return await read(ctx, await keyFor(name, key, ctx, args.key));
       },
     }),
     getServerTime: mutationGeneric({

@@ -1,7 +1,7 @@
 /** The class of `@convex-dev/rate-limiter`, as a thin layer over `defineRateLimits`. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import { defineRateLimits, type RateLimitDefinitions, type RateLimitStatus } from "../index.js";
+import { defineRateLimits, type RateLimitDefinitions, type RateLimitSnapshot, type RateLimitStatus } from "../index.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
@@ -100,7 +100,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     name: Name,
     ...[options]: Options<Defined, Name, { key?: string; sampleShards?: number }>
   ): Promise<GetValueReturns> {
-    return await this.#read(ctx, name, options);
+    return valueOf(await this.#read(ctx, name, options), this.#config(name, { ...options })?.shards);
   }
 
   /** Public functions for the React hook: export them from a module. A client chooses neither name nor config. */
@@ -109,12 +109,14 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     ...[options]: Options<Defined, Name, HookOptions<DataModel>>
   ): HookApi {
     const { key, config }: HookOptions<DataModel> & { config?: RateLimitConfig } = { ...options };
-    return hookApi(name, key, (ctx, found) => this.#read(ctx, name, { key: found, config }));
+    return hookApi(name, key, async (ctx, found) => {
+      const snapshot = await this.#read(ctx, name, { key: found, config });
+      return { ...snapshot, ...valueOf(snapshot, this.#config(name, { config })?.shards) };
+    });
   }
 
-  async #read(ctx: QueryCtx, name: string, options: AnyArgs = {}): Promise<GetValueReturns> {
-    const snapshot = await this.#functions.getRateLimit(ctx, request(name, options));
-    return valueOf(snapshot, this.#config(name, options)?.shards);
+  async #read(ctx: QueryCtx, name: string, options: AnyArgs = {}): Promise<RateLimitSnapshot> {
+    return await this.#functions.getRateLimit(ctx, request(name, options));
   }
 
   #config(name: string, { config }: AnyArgs): RateLimitConfig | undefined {

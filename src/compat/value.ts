@@ -21,9 +21,11 @@ export interface GetValueReturns {
 }
 
 export function valueOf({ value, ts, config }: RateLimitSnapshot, shards = 1): GetValueReturns {
-  const { rate, period, capacity = rate, maxReserved } = config;
+  const { rate, capacity = rate, maxReserved } = config;
+  // A RateLimiter takes periods in ms only.
+  const period = Number(config.period);
   const reported = { rate, period, capacity, ...(maxReserved === undefined ? {} : { maxReserved }), shards };
-  if (config.kind === "token bucket") {
+  if (config.kind !== "fixed window") {
     return { value, ts, shard: 0, config: { kind: "token bucket", ...reported } };
   }
   const { start = 0 } = config;

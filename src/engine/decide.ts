@@ -4,8 +4,8 @@
  */
 import type { RateLimitStatus } from "../validators.js";
 import type { Demand } from "./request.js";
-import type { Limit, State } from "./kinds/kind.js";
-import { firstMoment } from "./time.js";
+import type { Limit, Reservation, State } from "./kinds/kind.js";
+import { END_OF_TIME } from "./time.js";
 
 /** The answer, and the state that makes it true; undefined when nothing changes. */
 export interface Decision {
@@ -34,27 +34,41 @@ function decideNow(limit: Limit, state: State, now: number, demand: Demand): Dec
 
 /** The reservation, if it is within its bounds. */
 function reservation(limit: Limit, state: State, now: number, { units, withinMs }: Demand): Decision | undefined {
-  // Taking nothing writes nothing, so it waits until the debt of others is paid.
-  const nothing = { at: limit.kind.whenHolding(limit, state, 0), state: undefined, owed: 0 };
-  const { at, state: taken, owed } = units === 0 ? nothing : limit.kind.reserve(limit, state, units);
+  const { at, state: taken, owed } = startOf(limit, state, units);
   if (owed > limit.maxReserved || at - now > withinMs) return undefined;
   const wait = at > now ? { retryAt: at } : {};
   return { status: { ok: true, ...wait, ...outlook(limit, taken ?? state, now) }, taken };
 }
 
+/** When a reservation starts. Taking nothing writes nothing, so it waits until the debt of others is paid. */
+function startOf(limit: Limit, state: State, units: number): Omit<Reservation, "state"> & { state: State | undefined } {
+  const { kind } = limit;
+  return units === 0
+    ? { at: kind.whenHolding(limit, state, 0), state: undefined, owed: 0 }
+    : kind.reserve(limit, state, units);
+}
+
 /** The first moment after `now` at which the same demand succeeds, if nobody else takes anything. */
 function whenServed(limit: Limit, stored: State, now: number, demand: Demand): number {
-  const { kind } = limit;
+  const { kind, capacity } = limit;
   const { units, reserve, withinMs } = demand;
-  if (!reserve) return kind.whenHolding(limit, stored, units);
-  const { at } = kind.reserve(limit, stored, units);
-  const earliest = Math.max(now + 1, at - withinMs, kind.whenReservable(limit, stored, units));
-  // A rate that is no short decimal is rounded at each write, so the decision itself has the last word on the millisecond.
-  return firstMoment(
-    earliest,
-    (moment) => decideNow(limit, kind.advance(limit, stored, moment), moment, demand) !== undefined,
-  );
+  const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
+  if (!reserve) return atOnce;
+  const reservable = units === 0 ? now : kind.whenReservable(limit, stored, units);
+  // By a clock that is behind the last write, the bucket stands as it did then.
+  const owing = reservable <= stored.ts ? now : reservable;
+  let moment = now;
+  // The start moves with the moment of asking: by a ms, where a rate is rounded; by a window, where a full bucket lets one go by.
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const { at } = startOf(limit, kind.advance(limit, stored, moment), units);
+    moment = Math.max(moment + 1, Math.min(atOnce, Math.max(owing, at - withinMs)));
+    if (decideNow(limit, kind.advance(limit, stored, moment), moment, demand)) return Math.min(END_OF_TIME, moment);
+  }
+  // Even a full bucket would start it later than `within`.
+  return END_OF_TIME;
 }
+
+const MOST_TRIES = 8;
 
 /** What a status says of a state that stays. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {

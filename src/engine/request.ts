@@ -45,7 +45,7 @@ export function parseDemand(limit: Limit, { count = 1, reserve = false }: Demand
 function parseReserve(name: string, reserve: unknown): number {
   if (typeof reserve === "boolean") return Infinity;
   const within = typeof reserve === "object" && reserve !== null ? (reserve as { within?: unknown }).within : undefined;
-  if (typeof within === "number" && within >= 0) return within;
+  if (typeof within === "number" && within >= 0) return Math.floor(within);
   throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
 }
 

@@ -1,32 +1,68 @@
 /** The text of an IP address → the part of it that stands for one caller. Anything doubtful is no address. */
 
-/** The longest text worth a look: a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port. */
+/** The longest text that is read: a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port. */
 const MAX_LENGTH = 100;
 
+/** How many leading bits of an IPv6 address stand for one caller; false: all of them. */
+export type Ipv6Prefix = number | false;
+
 /**
- * An IPv4 address as it is, an IPv6 address as the /64 that contains it, since a subscriber is given at least that much; an
- * IPv4 address mapped into IPv6 is that IPv4 address. Brackets, ports and zone ids are dropped. Undefined for anything else.
+ * The prefix that most providers assign to one subscriber. Limiting by /64 would give each of them 256 buckets; limiting by
+ * /48 would put 256 subscribers into one.
  */
-export function callerAddress(text: string): string | undefined {
+export const DEFAULT_IPV6_PREFIX = 56;
+
+/** 6to4 (RFC 3056) gives the owner of an IPv4 address a network of this many bits. */
+const SIX_TO_FOUR_PREFIX = 48;
+
+/**
+ * An IPv4 address as it is; an IPv6 address as the network that contains it. An IPv4 address that is mapped into IPv6, written as
+ * IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are dropped. Undefined for
+ * anything else.
+ */
+export function callerAddress(text: string, prefix: Ipv6Prefix = DEFAULT_IPV6_PREFIX): string | undefined {
   const trimmed = text.trim();
   if (trimmed.length > MAX_LENGTH) return undefined;
   const bracketed = /^\[([^[\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1];
-  if (bracketed !== undefined) return ipv6Caller(bracketed);
+  if (bracketed !== undefined) return ipv6Caller(bracketed, prefix);
   const [host, port, ...more] = trimmed.split(":");
   if (host !== undefined && more.length === 0 && (port === undefined || /^\d{1,5}$/.test(port))) {
     return ipv4Octets(host)?.join(".");
   }
-  return ipv6Caller(trimmed);
+  return ipv6Caller(trimmed, prefix);
 }
 
-function ipv6Caller(text: string): string | undefined {
+function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
   const groups = ipv6Groups(text.replace(/%[\w.-]+$/, ""));
   if (!groups) return undefined;
+  const embedded = embeddedIpv4(groups);
+  if (embedded) return embedded.join(".");
+  if (prefix === false) return groups.map(hex).join(":");
+  const bits = groups[0] === 0x2002 ? Math.min(prefix, SIX_TO_FOUR_PREFIX) : prefix;
+  return `${networkOf(groups, bits).map(hex).join(":")}::/${bits}`;
+}
+
+/** The IPv4 address that the last 32 bits are, where the first 96 say so. */
+function embeddedIpv4(groups: readonly number[]): number[] | undefined {
   const [high = 0, low = 0] = groups.slice(6);
-  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
-  if (isMapped) return [high >> 8, high & 255, low >> 8, low & 255].join(".");
-  const network = groups.slice(0, 4).map((group) => group.toString(16));
-  return `${network.join(":")}::/64`;
+  const before = groups.slice(0, 6).map(hex).join(":");
+  // "::" and "::1" are addresses of their own, so what is IPv4-compatible (RFC 4291, 2.5.5.1) needs a first octet.
+  const isCompatible = before === "0:0:0:0:0:0" && high >> 8 > 0;
+  const isMapped = before === "0:0:0:0:0:ffff";
+  const isNat64 = before === "64:ff9b:0:0:0:0"; // RFC 6052
+  return isCompatible || isMapped || isNat64 ? [high >> 8, high & 255, low >> 8, low & 255] : undefined;
+}
+
+/** The groups that the first `bits` (at most 64) reach into, without the bits beyond. */
+function networkOf(groups: readonly number[], bits: number): number[] {
+  return groups.slice(0, 4).map((group, i) => {
+    const kept = Math.min(16, Math.max(0, bits - 16 * i));
+    return group & (0xffff << (16 - kept)) & 0xffff;
+  });
+}
+
+function hex(group: number): string {
+  return group.toString(16);
 }
 
 /** Four decimal numbers up to 255. A leading zero is refused: some read it as octal. */

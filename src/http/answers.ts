@@ -17,12 +17,21 @@ export function tooManyRequests(
   options: RateLimitHeadersOptions = {},
 ): Response {
   const headers = rateLimitHeaders(limits, options);
-  const violated = asList(limits).filter(({ status }) => !status.ok);
-  return problem(429, headers, {
+  return quotaExceeded(429, headers, asList(limits), Number(headers["Retry-After"] ?? 1));
+}
+
+/** The problem that the denials among the limits are. */
+export function quotaExceeded(
+  status: number,
+  headers: Fields,
+  limits: readonly LimitedBy[],
+  retryAfter: number,
+): Response {
+  return problem(status, headers, {
     type: QUOTA_EXCEEDED,
     title: "Too many requests",
-    detail: `Try again in ${headers["Retry-After"] ?? "1"} seconds.`,
-    "violated-policies": violated.map(({ name }) => toAscii(name)),
+    detail: `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`,
+    "violated-policies": limits.filter((limit) => !limit.status.ok).map(({ name }) => toAscii(name)),
   });
 }
 
@@ -48,14 +57,24 @@ export function notIdentified(status: number, headers: Fields): Response {
   });
 }
 
-/** 503: the limiter itself failed. */
+/** 400: nobody could count what the request asks for. */
+export function badRequest(detail: string): Response {
+  return problem(400, {}, { title: "Bad request", detail });
+}
+
+/** 500: a function of the app failed before the limits were asked. What it threw is not the client's business. */
+export function internalError(): Response {
+  return problem(500, {}, { title: "Internal server error", detail: "This request could not be processed." });
+}
+
+/** 503: the limits could not be asked. */
 export function unavailable(retryAfter: number): Response {
   return problem(
     503,
     { "Retry-After": String(retryAfter) },
     {
       title: "Service unavailable",
-      detail: "It could not be found out whether this request is within its limits.",
+      detail: "The rate limits of this request could not be checked.",
     },
   );
 }

@@ -1,12 +1,13 @@
 /** The seam between the wrapper and the limits: who takes the tokens, and where. */
 import type { ComponentApi } from "../../convex/_generated/component.js";
+import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { type Infer, v } from "convex/values";
 import { defineRateLimits } from "../client/defineRateLimits.js";
-import { vRateLimitConfig } from "../configs.js";
-import { type RateLimitStatus } from "../validators.js";
+import { type RateLimitConfig, vRateLimitConfig } from "../configs.js";
+import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
 import type { HttpCtx } from "./ctx.js";
 
-/** The validator of a {@link LimitRequest}, for the arguments of a mutation of your own. */
+/** The validator of a {@link LimitRequest}, for the arguments of functions of your own. */
 export const vLimitRequest = v.object({
   name: v.string(),
   key: v.optional(v.string()),
@@ -15,19 +16,30 @@ export const vLimitRequest = v.object({
 });
 
 /** What the wrapper asks of one limit. */
-export type LimitRequest = Infer<typeof vLimitRequest>;
+export interface LimitRequest extends Omit<Infer<typeof vLimitRequest>, "config"> {
+  config: RateLimitConfig;
+}
+
+interface Statuses {
+  readonly statuses: readonly RateLimitStatus[];
+}
 
 /**
  * Takes the tokens of all the requests or, when one of them is denied, none; gives the statuses in the order of the requests.
  * All of it must be one transaction: one call of one mutation.
  */
-export type Consume = (
-  ctx: HttpCtx,
-  requests: LimitRequest[],
-) => Promise<{ readonly statuses: readonly RateLimitStatus[] }>;
+export interface Consume {
+  (ctx: HttpCtx, requests: LimitRequest[]): Promise<Statuses>;
+  /** Gives back the tokens of requests that were allowed, and says what is left then; `refund` needs it. */
+  readonly giveBack?: (ctx: HttpCtx, requests: LimitRequest[]) => Promise<Statuses>;
+  /** What is stored of each request's bucket; read for limits whose status has no `remaining`. */
+  readonly snapshots?: ReadSnapshots;
+}
+
+type ReadSnapshots = (ctx: HttpCtx, requests: LimitRequest[]) => Promise<readonly RateLimitSnapshot[]>;
 
 /**
- * Home B: takes the tokens in the component, in one call.
+ * In the component: takes the tokens there, in one call.
  *
  * @example
  * ```ts
@@ -41,6 +53,53 @@ export type Consume = (
  * ```
  */
 export function inComponent(component: ComponentApi): Consume {
-  const { rateLimitAll } = defineRateLimits({}, { component });
-  return (ctx, requests) => rateLimitAll(ctx, requests);
+  const { rateLimitAll, adjustRateLimit, getRateLimit } = defineRateLimits({}, { component });
+  return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => rateLimitAll(ctx, requests), {
+    giveBack: async (ctx: HttpCtx, requests: LimitRequest[]) => ({
+      statuses: await Promise.all(requests.map((each) => adjustRateLimit(ctx, { ...each, count: -each.count }))),
+    }),
+    snapshots: (ctx: HttpCtx, requests: LimitRequest[]) =>
+      Promise.all(requests.map(({ name, key, config }) => getRateLimit(ctx, { name, key, config }))),
+  });
+}
+
+/** A function of the app's own that is told the requests. */
+type OnRequests<Kind extends "mutation" | "query", Result> = FunctionReference<
+  Kind,
+  FunctionVisibility,
+  { requests: LimitRequest[] },
+  Result
+>;
+
+/**
+ * In your tables: an HTTP action has no `ctx.db`, so functions of your own take the tokens, give them back and read them.
+ *
+ * @example
+ * ```ts
+ * import { makeFunctionReference } from "convex/server"; // in an app: import { internal } from "./_generated/api"
+ * import type { RateLimitAllStatus } from "convex-rate-limits";
+ * import { inTables, type LimitRequest } from "convex-rate-limits/http";
+ *
+ * const take = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>("gateway:take");
+ *
+ * export const consume = inTables({ take });
+ * ```
+ */
+export function inTables({
+  take,
+  giveBack,
+  snapshots,
+}: {
+  take: OnRequests<"mutation", Statuses>;
+  giveBack?: OnRequests<"mutation", Statuses>;
+  snapshots?: OnRequests<"query", readonly RateLimitSnapshot[]>;
+}): Consume {
+  return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => ctx.runMutation(take, { requests }), {
+    ...(giveBack && {
+      giveBack: (ctx: HttpCtx, requests: LimitRequest[]) => ctx.runMutation(giveBack, { requests }),
+    }),
+    ...(snapshots && {
+      snapshots: (ctx: HttpCtx, requests: LimitRequest[]) => ctx.runQuery(snapshots, { requests }),
+    }),
+  });
 }

@@ -1,43 +1,50 @@
 /** Costs: how many tokens a request takes. A client may have a say, within bounds that are yours. */
 import { misuseError } from "../engine/misuse.js";
 
-/** How many tokens a request takes. */
-export type HttpCost = (request: Request) => number;
+/** How many tokens a request takes; `capacity` is the most that the limit can ever serve. */
+export type HttpCost = (request: Request, capacity: number) => number;
 
-/** `default` for requests that do not say, or say something that is no number; all of them are held to `min` and `max`. */
+/**
+ * `default` is for requests that name no cost, or something that is no number; every cost is held to `min` (default 1, or less
+ * where `default` is less) and `max` (default: the limit's capacity).
+ */
 export interface CostBounds {
   default: number;
-  min: number;
-  max: number;
+  min?: number;
+  max?: number;
 }
 
 /** Every request takes as much. */
 export function fixed(count: number): HttpCost {
-  if (!(Number.isFinite(count) && count >= 0))
+  if (!(Number.isFinite(count) && count >= 0)) {
     throw misuseError("cost", `must be a finite number of at least 0, got ${count}.`);
+  }
   return () => count;
 }
 
 /** The cost that a header names. */
 export function fromHeader(name: string, bounds: CostBounds): HttpCost {
   const cost = within(bounds);
-  return (request) => cost(request.headers.get(name)?.split(",") ?? []);
+  return (request, capacity) => cost(request.headers.get(name)?.split(",") ?? [], capacity);
 }
 
 /** The cost that a query parameter names. */
 export function fromQuery(name: string, bounds: CostBounds): HttpCost {
   const cost = within(bounds);
-  return (request) => cost(new URL(request.url).searchParams.getAll(name));
+  return (request, capacity) => cost(new URL(request.url).searchParams.getAll(name), capacity);
 }
 
 /** When a value is sent more than once the largest counts: the handler may go by any of them. */
-function within({ default: byDefault, min, max }: CostBounds): (values: readonly string[]) => number {
-  if (!(min >= 0 && min <= byDefault && byDefault <= max && Number.isFinite(max))) {
-    throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${min}, ${byDefault}, ${max}.`);
+function within(bounds: CostBounds): (values: readonly string[], capacity: number) => number {
+  const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
+  const most = max ?? byDefault;
+  if (!(min >= 0 && min <= byDefault && byDefault <= most && Number.isFinite(most))) {
+    const got = [min, byDefault, ...(max === undefined ? [] : [max])].join(", ");
+    throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${got}.`);
   }
-  return (values) => {
+  return (values, capacity) => {
     const named = values.length > 0 ? Math.max(...values.map((value) => readNumber(value) ?? byDefault)) : byDefault;
-    return Math.min(max, Math.max(min, named));
+    return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, named));
   };
 }
 

@@ -1,29 +1,37 @@
 /** The header fields, one function a format. The draft still moves: what it changes is changed here. */
+import { fieldError, show } from "../engine/misuse.js";
 import { byTightness, type Quota, secondsUntil } from "./quota.js";
 import { writeList } from "./structuredFields.js";
 
 /**
  * - `"draft-11"`: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, structured fields.
- * - `"draft-6"`: `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now), as that draft had them
- *   until revision 6.
+ * - `"draft-7"`: `RateLimit-Policy`, and one `RateLimit` with limit, remaining and reset (seconds from now).
+ * - `"draft-6"`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
  * - `"x"`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since the epoch), as GitHub sends them.
  *
- * The latter two know one limit only; they tell of the tightest.
+ * The latter three know one state only; they tell of the tightest limit. The drafts share field names: choose one of them.
  */
-export type RateLimitFormat = "draft-11" | "draft-6" | "x";
+export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
 type Fields = Readonly<Record<string, string>>;
 
 export const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => Fields>> = {
   "draft-11": draft11,
+  "draft-7": draft7,
   "draft-6": draft6,
   x: xRateLimit,
 };
 
+/** A limit that is sent without its state sends the policy alone. */
 function draft11(quotas: readonly Quota[], now: number): Fields {
   const denied = quotas.filter((quota) => quota.denied);
   // After a denial only what denied it counts: Retry-After may not name a moment before the end of a listed window.
   const telling = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
+  const states = telling.flatMap(({ name, left, partitionKey }) =>
+    left
+      ? [{ value: name, parameters: { r: left.paced, t: secondsUntil(left.until, now), pk: bytes(partitionKey) } }]
+      : [],
+  );
   return {
     "RateLimit-Policy": writeList(
       quotas.map(({ name, quota, unit, windowSeconds, partitionKey }) => ({
@@ -31,12 +39,7 @@ function draft11(quotas: readonly Quota[], now: number): Fields {
         parameters: { q: quota, qu: unit, w: windowSeconds, pk: bytes(partitionKey) },
       })),
     ),
-    RateLimit: writeList(
-      telling.map(({ name, available, moreAt, partitionKey }) => ({
-        value: name,
-        parameters: { r: available, t: secondsUntil(moreAt, now), pk: bytes(partitionKey) },
-      })),
-    ),
+    ...(states.length > 0 && { RateLimit: writeList(states) }),
   };
 }
 
@@ -44,22 +47,59 @@ function bytes(partitionKey: string | undefined): Uint8Array | undefined {
   return partitionKey === undefined ? undefined : new TextEncoder().encode(partitionKey);
 }
 
-function draft6(quotas: readonly Quota[], now: number): Fields {
-  const [tightest] = [...quotas].sort(byTightness);
-  if (!tightest) return {};
+function draft7(quotas: readonly Quota[], now: number): Fields {
+  const { quota, left } = tightest(quotas);
   return {
-    "RateLimit-Limit": String(tightest.quota),
-    "RateLimit-Remaining": String(tightest.available),
-    "RateLimit-Reset": String(secondsUntil(tightest.moreAt, now)),
+    ...unnamedPolicies(quotas),
+    ...(left && {
+      RateLimit: `limit=${quota}, remaining=${left.available}, reset=${secondsUntil(left.until, now)}`,
+    }),
   };
 }
 
-function xRateLimit(quotas: readonly Quota[]): Fields {
-  const [tightest] = [...quotas].sort(byTightness);
-  if (!tightest) return {};
+function draft6(quotas: readonly Quota[], now: number): Fields {
+  const { quota, left } = tightest(quotas);
   return {
-    "X-RateLimit-Limit": String(tightest.quota),
-    "X-RateLimit-Remaining": String(tightest.available),
-    "X-RateLimit-Reset": String(secondsUntil(tightest.moreAt, 0)),
+    ...unnamedPolicies(quotas),
+    "RateLimit-Limit": String(quota),
+    ...(left && {
+      "RateLimit-Remaining": String(left.available),
+      "RateLimit-Reset": String(secondsUntil(left.until, now)),
+    }),
   };
+}
+
+/** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */
+function unnamedPolicies(quotas: readonly Quota[]): Fields {
+  return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
+}
+
+function xRateLimit(quotas: readonly Quota[]): Fields {
+  const { quota, left } = tightest(quotas);
+  return {
+    "X-RateLimit-Limit": String(quota),
+    ...(left && {
+      "X-RateLimit-Remaining": String(left.available),
+      "X-RateLimit-Reset": String(secondsUntil(left.until, 0)),
+    }),
+  };
+}
+
+function tightest(quotas: readonly Quota[]): Quota {
+  return quotas.reduce((least, quota) => (byTightness(quota, least) < 0 ? quota : least));
+}
+
+/** These write the same fields, each in its own way. */
+const DRAFTS: readonly RateLimitFormat[] = ["draft-11", "draft-7", "draft-6"];
+
+/** @throws when a format is unknown, or two of them would overwrite each other's fields. */
+export function checkFormats(name: string, formats: readonly RateLimitFormat[]): void {
+  // The types forbid anything else, JavaScript does not.
+  const given: unknown = formats;
+  const known = Object.keys(FORMATS).map(show).join(", ");
+  if (!Array.isArray(given) || !given.every((format) => Object.hasOwn(FORMATS, String(format)))) {
+    throw fieldError(name, "formats", `a list of ${known}`, given);
+  }
+  const drafts = DRAFTS.filter((draft) => formats.includes(draft));
+  if (drafts.length > 1) throw fieldError(name, "formats", "a list with one draft: they write the same fields", drafts);
 }

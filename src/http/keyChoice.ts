@@ -3,30 +3,31 @@ import { misuseError } from "../engine/misuse.js";
 import type { HttpCtx } from "./ctx.js";
 import type { KeySource } from "./keys.js";
 
-/** What becomes of a request that no source has a key for. */
+/** What happens to a request that no source has a key for. */
 export type KeyEnd =
   | { readonly kind: "deny"; readonly status: 400 | 401 | 403; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: "shared"; readonly key: string };
 
 /** The key of one request, or the refusal. */
-type ChosenKey = { readonly kind: "key"; readonly key: string | undefined } | (KeyEnd & { kind: "deny" });
+export type ChosenKey = { readonly kind: "key"; readonly key: string | undefined } | (KeyEnd & { kind: "deny" });
 
 /** Chooses the bucket of a limit for each request; made by `firstOf`, or `everyone`. */
 export interface KeyChoice {
   readonly choose: (ctx: HttpCtx, request: Request) => Promise<ChosenKey>;
 }
 
-/** Whoever has no key is refused, with 403 unless another status is given. */
+/** A caller without a key is refused, with 403 unless another status is given. */
 export function denyWith(status: 400 | 401 | 403, headers: Readonly<Record<string, string>> = {}): KeyEnd {
   return { kind: "deny", status, headers };
 }
 
-/** Whoever has no key is refused, with 403. */
+/** A caller without a key is refused, with 403. */
 export const deny: KeyEnd = denyWith(403);
 
-/** Whoever has no key shares one bucket of this name with all the others. */
+/** Callers without a key share one bucket of this name. */
 export function sharedBucket(name: string): KeyEnd {
-  if (name === "") throw misuseError("shared", "a shared bucket needs a name.");
+  if (name === "" || name.length > 128)
+    throw misuseError("shared", "a shared bucket needs a name of 1 to 128 characters.");
   return { kind: "shared", key: `shared:${name}` };
 }
 
@@ -53,10 +54,20 @@ export function firstOf(...sourcesAndEnd: [KeySource, ...KeySource[], KeyEnd]): 
         const key = await source.read(ctx, request);
         if (key !== undefined) return { kind: "key", key };
       }
-      return end.kind === "deny" ? end : { kind: "key", key: end.key };
+      return atEnd(end);
     },
   };
 }
 
-/** One bucket for all callers, whoever they are: the limit of the whole service. */
+/** What a request without a key gets. */
+export function atEnd(end: KeyEnd): ChosenKey {
+  return end.kind === "deny" ? end : { kind: "key", key: end.key };
+}
+
+/** Whether a key tells one caller from another; that of a shared bucket does not. */
+export function isOfCaller(key: string | undefined): key is string {
+  return key !== undefined && !key.startsWith("shared:");
+}
+
+/** One bucket for all callers: the limit of the whole service. */
 export const everyone: KeyChoice = { choose: () => Promise.resolve({ kind: "key", key: undefined }) };

@@ -2,10 +2,11 @@
  * Key sources: who is calling? Each source's keys begin with a prefix of its own, so that no header can name a bucket of another
  * source, and are at most 64 printable characters after it, whatever was sent.
  */
-import { misuseError } from "../engine/misuse.js";
-import { callerAddress } from "./address.js";
+import { fieldError, misuseError } from "../engine/misuse.js";
+import { hashKey } from "../client/hashKey.js";
+import { callerAddress, DEFAULT_IPV6_PREFIX, type Ipv6Prefix } from "./address.js";
+import { BadRequestError } from "./badRequest.js";
 import type { HttpCtx } from "./ctx.js";
-import { digestOf } from "./digest.js";
 
 /** Reads a caller's key from a request; undefined when it is not there, is empty, or is not what it should be. */
 export interface KeySource {
@@ -14,7 +15,7 @@ export interface KeySource {
 
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
-  known?: (ctx: HttpCtx, digest: string) => boolean | Promise<boolean>;
+  known?: (ctx: HttpCtx, hash: string) => boolean | Promise<boolean>;
 }
 
 /** Longer values are hashed. A digest with its mark is longer than this, so no value can pass for another's digest. */
@@ -30,7 +31,9 @@ export function byValue(
   prefix: string,
   read: (ctx: HttpCtx, request: Request) => string | undefined | Promise<string | undefined>,
 ): KeySource {
-  if (!/^[\w-]+$/.test(prefix)) throw misuseError(prefix, "a key's prefix must be made of letters, digits, - and _.");
+  if (!/^[\w-]{1,64}$/.test(prefix)) {
+    throw misuseError(prefix, "a key's prefix must be made of 1 to 64 letters, digits, - and _.");
+  }
   return source(`own.${prefix}`, read);
 }
 
@@ -60,27 +63,44 @@ export function byApiKey({ header = "X-Api-Key", ...options }: SecretOptions & {
   return secret("apikey", options, (request) => request.headers.get(header) ?? undefined);
 }
 
+/** Where `byAddress` reads the address, and how much of an IPv6 address counts. */
+export type AddressOptions = (
+  { trustedProxies: number | "platform"; header?: undefined } | { header: string; trustedProxies?: undefined }
+) & {
+  /** The bits of an IPv6 address that stand for one caller, 32 to 64, default 56; false: the whole address. */
+  ipv6Prefix?: Ipv6Prefix;
+};
+
 /**
- * The caller's address; an IPv6 address counts as its /64.
+ * The caller's address; an IPv6 address counts as the network that contains it.
  *
  * @param options.trustedProxies - how many proxies of your own stand before the deployment, at least 1. Each appends the
  *   address it was called from to `X-Forwarded-For`, so the caller is that many places from the right; what stands further
- *   left was written by the caller and is not looked at. `"platform"` takes the address that Convex reports
+ *   left was written by the caller and is not read. `"platform"` takes the address that Convex reports
  *   (`ctx.meta.getRequestMetadata()`), which is only as good as the proxies before it.
+ * @param options.header - instead: a header that your own proxy sets to the address, such as `cf-connecting-ip`, and removes
+ *   from what clients send.
+ * @throws when an option is out of range.
  */
-export function byAddress({ trustedProxies }: { trustedProxies: number | "platform" }): KeySource {
+export function byAddress({ trustedProxies, header, ipv6Prefix = DEFAULT_IPV6_PREFIX }: AddressOptions): KeySource {
+  if (ipv6Prefix !== false && !(Number.isInteger(ipv6Prefix) && ipv6Prefix >= 32 && ipv6Prefix <= 64)) {
+    throw fieldError("address", "ipv6Prefix", "a whole number from 32 to 64, or false", ipv6Prefix);
+  }
+  if (header !== undefined) {
+    // The types forbid both, JavaScript does not.
+    const other: unknown = trustedProxies;
+    if (other !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
+    return source("address", (_ctx, request) => callerAddress(request.headers.get(header) ?? "", ipv6Prefix));
+  }
   if (trustedProxies === "platform") {
-    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip ?? ""));
+    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip ?? "", ipv6Prefix));
   }
   if (!(Number.isInteger(trustedProxies) && trustedProxies >= 1)) {
-    throw misuseError(
-      "address",
-      `trustedProxies must be a whole number of at least 1, or "platform", got ${trustedProxies}.`,
-    );
+    throw fieldError("address", "trustedProxies", 'a whole number of at least 1, or "platform"', trustedProxies);
   }
   return source("address", (_ctx, request) => {
     const hops = (request.headers.get("X-Forwarded-For") ?? "").split(",");
-    return callerAddress(hops.at(-trustedProxies) ?? "");
+    return callerAddress(hops.at(-trustedProxies) ?? "", ipv6Prefix);
   });
 }
 
@@ -101,8 +121,8 @@ function secret(prefix: string, { known }: SecretOptions, read: (request: Reques
     read: async (ctx, request) => {
       const value = read(request);
       if (value === undefined || value === "") return undefined;
-      const digest = await digestOf(value);
-      return !known || (await known(ctx, digest)) ? `${prefix}:${digest}` : undefined;
+      const hash = await hashed(value);
+      return !known || (await known(ctx, hash)) ? `${prefix}:${hash}` : undefined;
     },
   };
 }
@@ -115,11 +135,18 @@ function source(
   return {
     read: async (ctx, request) => {
       const value = await read(ctx, request);
-      return value === undefined || value === "" ? undefined : `${prefix}:${await bounded(value)}`;
+      return value === undefined || value === "" ? undefined : `${prefix}:${await boundedKey(value)}`;
     },
   };
 }
 
-async function bounded(value: string): Promise<string> {
-  return value.length <= MAX_VALUE && /^[\x20-\x7e]*$/.test(value) ? value : `#${await digestOf(value)}`;
+/** The value, or its hash where it is long or not plain. @throws BadRequestError when it is not well-formed. */
+export async function boundedKey(value: string): Promise<string> {
+  return value.length <= MAX_VALUE && /^[\x20-\x7e]*$/.test(value) ? value : `#${await hashed(value)}`;
+}
+
+/** hashKey refuses what is not well-formed; that came with the request. */
+async function hashed(value: string): Promise<string> {
+  if (/\p{Surrogate}/u.test(value)) throw new BadRequestError("The caller's key is not well-formed text.");
+  return await hashKey(value);
 }

@@ -1,68 +1,94 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
 import type { RateLimitDefinition } from "../index.js";
+import { parseDemand } from "../engine/request.js";
 import { parseLimit } from "../engine/limit.js";
-import { misuseError } from "../engine/misuse.js";
+import { fieldError } from "../engine/misuse.js";
+import { BadRequestError } from "./badRequest.js";
 import type { LimitRequest } from "./consume.js";
-import { fixed, type HttpCost } from "./costs.js";
+import { fixed } from "./costs.js";
 import type { HttpCtx } from "./ctx.js";
-import type { KeyChoice, KeyEnd } from "./keyChoice.js";
-import type { RateLimitConfig } from "../configs.js";
-import type { QuotaUnit } from "./quota.js";
-
-/** A limit that a request is held to. */
-export interface HttpLimit {
-  /** Tells the limit's buckets from those of others, and is what clients see as the policy's name. */
-  name: string;
-  /** Whose bucket: `firstOf(…)`, or `everyone`. */
-  key: KeyChoice;
-  /** How the limit behaves, for all requests or by request (plans); `key` is what `key` chose. */
-  config:
-    | RateLimitDefinition
-    | ((call: {
-        ctx: HttpCtx;
-        request: Request;
-        key: string | undefined;
-      }) => RateLimitDefinition | Promise<RateLimitDefinition>);
-  /** How many tokens the request takes, default `fixed(1)`. */
-  cost?: HttpCost;
-  /** What a token stands for, when it is not a request. */
-  unit?: QuotaUnit;
-}
+import type { Caller, HttpLimit } from "./httpLimit.js";
+import { atEnd, type ChosenKey, type KeyEnd } from "./keyChoice.js";
+import { boundedKey } from "./keys.js";
+import { type LimitedBy, withoutKeyed } from "./quota.js";
 
 /** What to ask of one limit, or why it need not be asked. */
-type Plan =
-  | { readonly kind: "ask"; readonly request: LimitRequest; readonly unit: QuotaUnit | undefined }
+export type Plan =
+  | { readonly kind: "ask"; readonly request: LimitRequest; readonly shown: Pick<LimitedBy, "unit" | "partitionKey"> }
   | { readonly kind: "refuse"; readonly end: KeyEnd & { kind: "deny" } }
   | { readonly kind: "never"; readonly name: string; readonly count: number; readonly capacity: number };
 
-/** @throws when there is no limit, two have the same name, or a config that is known already is invalid. */
-export function checkLimits(limits: readonly HttpLimit[]): void {
-  if (limits.length === 0) throw misuseError("limits", "limitHttp needs at least one limit.");
-  const names = new Set<string>();
-  for (const { name, config } of limits) {
-    if (names.has(name)) throw misuseError(name, "is listed twice; clients could not tell the policies apart.");
-    names.add(name);
-    if (typeof config !== "function") parseLimit(name, withoutKeyed(config));
+/**
+ * What each limit that applies is asked, in order; one plan alone where a limit refuses the request.
+ * @throws BadRequestError where the client is at fault, and whatever the app's own functions throw.
+ */
+export async function planAll(limits: readonly HttpLimit[], ctx: HttpCtx, request: Request): Promise<Plan[]> {
+  const identified = new Map<unknown, Promise<Caller>>();
+  const plans: Plan[] = [];
+  for (const limit of limits) {
+    if (limit.when && !(await limit.when({ ctx, request }))) continue;
+    const plan = await planFor(limit, ctx, request, identified);
+    if (plan.kind !== "ask") return [plan];
+    plans.push(plan);
+  }
+  return plans;
+}
+
+async function planFor(
+  limit: HttpLimit,
+  ctx: HttpCtx,
+  request: Request,
+  identified: Map<unknown, Promise<Caller>>,
+): Promise<Plan> {
+  const { name, cost = fixed(1), unit, partitionKey } = limit;
+  const { chosen, configOf } = await identify(limit, ctx, request, identified);
+  if (chosen.kind === "deny") return { kind: "refuse", end: chosen };
+  const { key } = chosen;
+  const config = withoutKeyed(await configOf(key));
+  // What is wrong with a config is found here: behind this line only the limiter itself can fail.
+  const parsed = parseLimit(name, config);
+  const capacity = config.capacity ?? config.rate;
+  const count = cost(request, capacity);
+  if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
+    throw new BadRequestError("The cost of this request is not a number of at least 0.");
+  }
+  if (!canEverServe(parsed, count)) return { kind: "never", name, count, capacity };
+  const shown = { unit, partitionKey: partitionKey && (await partitionKey({ ctx, request, key })) };
+  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config }, shown };
+}
+
+/** Counts are rounded up and capacities down, so comparing the two numbers would not do. */
+function canEverServe(limit: ReturnType<typeof parseLimit>, count: number): boolean {
+  try {
+    parseDemand(limit, { count });
+    return true;
+  } catch {
+    return false;
   }
 }
 
-export async function planFor(limit: HttpLimit, ctx: HttpCtx, request: Request): Promise<Plan> {
-  const { name, cost = fixed(1), unit } = limit;
-  const chosen = await limit.key.choose(ctx, request);
-  if (chosen.kind === "deny") return { kind: "refuse", end: chosen };
-  const { key } = chosen;
-  const config = withoutKeyed(
-    typeof limit.config === "function" ? await limit.config({ ctx, request, key }) : limit.config,
-  );
-  const count = cost(request);
-  const { capacity = config.rate } = config;
-  if (count > capacity) return { kind: "never", name, count, capacity };
-  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config }, unit };
-}
-
-/** A definition of `defineRateLimits` is a config with one more field, which says nothing here: the key is always chosen. */
-function withoutKeyed(definition: RateLimitDefinition): RateLimitConfig {
-  const config = { ...definition };
-  delete config.keyed;
-  return config;
+/** The key, and the way to the config; limits with the same `identify` share one call of it. */
+async function identify(
+  limit: HttpLimit,
+  ctx: HttpCtx,
+  request: Request,
+  identified: Map<unknown, Promise<Caller>>,
+): Promise<{
+  chosen: ChosenKey;
+  configOf: (key: string | undefined) => RateLimitDefinition | Promise<RateLimitDefinition>;
+}> {
+  const { name } = limit;
+  if (limit.identify === undefined) {
+    const { config } = limit;
+    const configOf = (key: string | undefined) =>
+      typeof config === "function" ? config({ ctx, request, key }) : config;
+    return { chosen: await limit.key.choose(ctx, request), configOf };
+  }
+  const known = identified.get(limit.identify) ?? Promise.resolve(limit.identify(ctx, request));
+  identified.set(limit.identify, known);
+  const { key, config } = await known;
+  const configOf = () => (typeof config === "function" ? config(name) : config);
+  if (typeof key !== "string") return { chosen: atEnd(key), configOf };
+  if (key === "") throw fieldError(name, "identify's key", "a non-empty string, or an end such as deny", key);
+  return { chosen: { kind: "key", key: `caller:${await boundedKey(key)}` }, configOf };
 }

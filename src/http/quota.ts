@@ -1,18 +1,26 @@
-/** A status and its config, in the terms of HTTP: quota, window, what is available, and from when there is more. */
-import type { RateLimitDefinition } from "../index.js";
+/** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
 import type { RateLimitConfig } from "../configs.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitDefinition } from "../index.js";
+import { parseLimit } from "../engine/limit.js";
+import type { Limit } from "../engine/kinds/kind.js";
+import { bucketAt } from "../engine/request.js";
+import { lowered, raised } from "../engine/units.js";
 import { MAX_INTEGER, toAscii } from "./structuredFields.js";
+
+/** What HTTP reads of a status; a limit on several rows may leave out what it would have to read all of them for. */
+export type HttpStatus = { remaining?: number; resetAt?: number } & (
+  { ok: true; retryAt?: number } | { ok: false; retryAt: number }
+);
 
 /** A limit that a request was held to, and what it answered. */
 export interface LimitedBy {
   name: string;
-  status: RateLimitStatus;
+  status: HttpStatus;
   /** The config, or the definition, that the status was asked with. */
   config: RateLimitDefinition;
   /** The tokens that the request asked for, default 1. */
   count?: number | undefined;
-  /** The bucket, as jitter tells callers apart; it is not sent. */
+  /** The bucket's key; it is not sent. */
   key?: string | undefined;
   /** What a token stands for, when it is not a request: the draft's `qu`. */
   unit?: QuotaUnit | undefined;
@@ -21,71 +29,94 @@ export interface LimitedBy {
 }
 
 /** The units that the draft registers; the default is "requests". */
-export type QuotaUnit = "requests" | "content-bytes" | "concurrent-requests";
+export type QuotaUnit = (typeof QUOTA_UNITS)[number];
+export const QUOTA_UNITS = ["requests", "content-bytes", "concurrent-requests"] as const;
 
-/**
- * - `quota`, `windowSeconds`: the policy. At most `quota` tokens at once, and all of them are back after the window.
- * - `available`: what is left. For `moreAt` (ms since the epoch) no more than that can be used, and then more is there.
- */
+/** The policy of a limit, and what a client is told of its state. */
 export interface Quota {
   readonly name: string;
-  readonly key: string | undefined;
   readonly denied: boolean;
+  /** At most so many tokens at once, and all of them are back after the window. */
   readonly quota: number;
   readonly windowSeconds: number;
-  readonly available: number;
-  readonly moreAt: number;
+  /** Absent where the status had no `remaining`. */
+  readonly left: Left | undefined;
+  /** Of a denial: when the same request succeeds. */
+  readonly retryAt: number | undefined;
   readonly unit: QuotaUnit | undefined;
   readonly partitionKey: string | undefined;
-  /** How many requests like this one the available quota is good for. */
-  readonly requestsLeft: number;
 }
 
-export function quotaOf({ name, status, config, count = 1, key, unit, partitionKey }: LimitedBy): Quota {
+interface Left {
+  /** Whole tokens. */
+  readonly available: number;
+  /** `available`, or less where a client that divides it by the effective window would far exceed the rate. */
+  readonly paced: number;
+  /** How many requests like this one `available` suffices for. */
+  readonly requests: number;
+  /** The end of the effective window, in ms since the epoch: who spends `available` and then waits until here is not denied. */
+  readonly until: number;
+}
+
+export function quotaOf(limit: LimitedBy, now: number): Quota {
+  const { name, status, config, unit, partitionKey } = limit;
+  const parsed = limitOf(limit);
   return {
     name: toAscii(name),
-    key,
     denied: !status.ok,
     quota: Math.floor(config.capacity ?? config.rate),
-    windowSeconds: windowSeconds(config),
-    available: status.remaining ?? 0,
-    moreAt: status.ok ? renewedAt(status, config, count) : status.retryAt,
+    windowSeconds: Math.min(
+      MAX_INTEGER,
+      Math.max(1, Math.ceil(lowered(parsed.kind.quota.windowMs(parsed, now) / 1000))),
+    ),
+    left: leftOf(limit, now),
+    retryAt: status.ok ? undefined : status.retryAt,
     unit,
     partitionKey,
-    requestsLeft: count > 0 ? (status.remaining ?? 0) / count : Infinity,
   };
 }
 
-/** The tightest first: denials, the longest wait first; then what will run out first. */
-export function byTightness(a: Quota, b: Quota): number {
-  if (a.denied !== b.denied) return a.denied ? -1 : 1;
-  if (!a.denied && a.requestsLeft !== b.requestsLeft) return a.requestsLeft < b.requestsLeft ? -1 : 1;
-  return b.moreAt - a.moreAt;
+/** The limit of the bucket: of windows without a `start`, it is the key that says when they start. */
+function limitOf({ name, key, config }: LimitedBy): Limit {
+  return bucketAt(parseLimit(name, withoutKeyed(config)), key).limit;
 }
 
-/** Whole seconds from `now` on, rounded up: whoever waits so long is not early. */
+function leftOf(limited: LimitedBy, now: number): Left | undefined {
+  const { status, count = 1 } = limited;
+  const limit = limitOf(limited);
+  const { quota } = limit.kind;
+  const { remaining: available, resetAt } = status;
+  if (available === undefined || resetAt === undefined) return undefined;
+  const requests = count > 0 ? available / count : Infinity;
+  if (!status.ok) return { available, paced: available, requests, until: status.retryAt };
+  const known = { ...status, remaining: available, resetAt };
+  // A request that takes nothing tells nothing of those that follow.
+  const each = count > 0 ? count : 1;
+  const usable = Math.floor(raised(available / each)) * each;
+  const lastsSeconds = Math.floor(raised(quota.restoredInMs(limit, usable) / 1000));
+  const until = Math.max(quota.renewedAt(limit, known, usable, each, now), now + lastsSeconds * 1000);
+  // One second more than the window: `lastsSeconds` was rounded down.
+  const perMs = limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
+  const arriving = Math.ceil(lowered(perMs * (secondsUntil(until, now) + 1) * 1000));
+  return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
+}
+
+/** The tightest first: denials, the longest wait first; then what will run out first; what is not known last. */
+export function byTightness(a: Quota, b: Quota): number {
+  if (a.denied !== b.denied) return a.denied ? -1 : 1;
+  if (!a.left || !b.left) return a.left ? -1 : b.left ? 1 : 0;
+  if (!a.denied && a.left.requests !== b.left.requests) return a.left.requests < b.left.requests ? -1 : 1;
+  return b.left.until - a.left.until;
+}
+
+/** Whole seconds from `now` on, rounded up: who waits so long is not early. */
 export function secondsUntil(moment: number, now: number): number {
   return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((moment - now) / 1000)));
 }
 
-/**
- * The time in which the whole capacity comes back. So quota / window is the sustained rate, and neither the available quota
- * nor the time until it is restored is ever larger than the policy says.
- */
-function windowSeconds(config: RateLimitConfig): number {
-  const { kind, rate, capacity = rate } = config as { kind: string; rate: number; capacity?: number };
-  const period = config.period as number;
-  const periods = capacity === 0 ? 1 : capacity / rate;
-  const seconds = ((kind === "fixed window" ? Math.ceil(periods) : periods) * period) / 1000;
-  // The product of two rounded numbers may lie just above the whole number that it stands for: 0.3 / 0.1 * 1 s.
-  return Math.min(MAX_INTEGER, Math.max(1, Math.ceil(seconds * (1 - 4 * Number.EPSILON))));
-}
-
-/** When a request like this one finds its tokens again, even if all that is available was used in the meantime. */
-function renewedAt(status: RateLimitStatus, config: RateLimitConfig, count: number): number {
-  const moment = Math.max(status.resetAt ?? 0, status.retryAt ?? 0);
-  if (config.kind === "token bucket") return moment;
-  // A window brings `rate` tokens, which may be less than the request takes.
-  const windows = Math.ceil((count - (status.remaining ?? 0)) / config.rate);
-  return moment + Math.max(0, windows - 1) * (config.period as number);
+/** A definition of `defineRateLimits` is a config with one more field, which says nothing here: the key is always chosen. */
+export function withoutKeyed(definition: RateLimitDefinition): RateLimitConfig {
+  const config = { ...definition };
+  delete config.keyed;
+  return config;
 }

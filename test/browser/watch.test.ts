@@ -1,15 +1,16 @@
 /** The store that every framework shares, on a `ConvexClient`. */
 import type { ConvexClient } from "convex/browser";
-import { MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
+import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { watchSource } from "../../src/browser/watch.js";
 import { FakeClient, getRateLimit, getServerTime } from "../react/fakeClient.js";
+import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 const NOW = 1_800_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
-const empty: RateLimitSnapshot = { name: "send", value: 0, ts: NOW, config };
+const empty: StoredBucket = { name: "send", value: 0, ts: NOW, config };
 
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW });
@@ -57,7 +58,7 @@ describe("a watch", () => {
 
   it("ends its subscription once, however often it is told to", () => {
     const stop = vi.fn();
-    const limit = watchSource({ localQueryResult: () => empty, onUpdate: () => stop }, undefined, {});
+    const limit = watchSource({ localQueryResult: () => snapshotBy(empty), onUpdate: () => stop }, undefined, {});
     const unsubscribe = limit.subscribe(() => undefined);
     unsubscribe();
     unsubscribe();
@@ -137,7 +138,7 @@ describe("a watch", () => {
 });
 
 describe("jitter", () => {
-  const tenSeconds: RateLimitSnapshot = { ...empty, config: { ...config, rate: 1, period: 10 * SECOND } };
+  const tenSeconds: StoredBucket = { ...empty, config: { ...config, rate: 1, period: 10 * SECOND } };
 
   it("lengthens a wait by a random share of itself, and keeps to it when others take nothing", () => {
     vi.spyOn(Math, "random").mockReturnValue(0.4);

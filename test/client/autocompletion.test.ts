@@ -1,32 +1,37 @@
 // @vitest-environment node
-/** What an editor offers, asked of TypeScript's own language service. */
-import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
-import ts from "typescript";
+/** What an editor offers and shows, asked of TypeScript's own language service. */
 import { describe, expect, it } from "vitest";
+import { openEditor } from "./editor.js";
 
-const root = new URL("..", import.meta.url).pathname;
-const source = `
+const { offered, shown } = openEditor(`
 import { rateLimitTables, defineRateLimits, MINUTE } from "convex-rate-limits";
 import { defineSchema, type DataModelFromSchemaDefinition, type GenericMutationCtx } from "convex/server";
 const schema = defineSchema({ ...rateLimitTables });
 declare const ctx: GenericMutationCtx<DataModelFromSchemaDefinition<typeof schema>>;
-const { rateLimit } = defineRateLimits({
-  send: { kind: "token bucket", rate: 10, period: MINUTE, keyed: true },
-  signUp: { kind: "fixed window", rate: 10, period: MINUTE },
-});
+const { rateLimit, adjustRateLimit, scheduleRateLimited } = defineRateLimits({
+  send: { kind: "token bucket", rate/*rate*/: 10, period/*bucketPeriod*/: MINUTE, capacity/*capacity*/: 10, keyed/*keyed*/: true },
+  signUp: { kind: "fixed window", rate: 10, period/*windowPeriod*/: MINUTE, start/*start*/: 0, maxReserved/*maxReserved*/: 1 },
+  monthly: { kind: "fixed window", rate: 10, period: "month", timeZone/*timeZone*/: "UTC", anchor/*anchor*/: 1 },
+  window: { kind: "sliding window", rate: 10, period/*slidingPeriod*/: MINUTE, shards/*shards*/: 8 },
+}, { errorKeys/*errorKeys*/: true });
 void rateLimit(ctx, { name: "/*name*/" });
 void rateLimit(ctx, { name: "send", /*args*/ });
+void adjustRateLimit(ctx, { name: "signUp", count/*charge*/: 5 });
+declare const fn: never;
+void scheduleRateLimited(ctx, { name: "signUp", spread/*spread*/: 5 }, fn);
+const status = await rateLimit/*call*/(ctx, { name: "send", key: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: true });
+if (!status.ok) console.log(status.retryAt/*denied*/, status.remaining/*remaining*/, status.resetAt/*resetAt*/);
+else console.log(status.retryAt/*allowed*/);
 defineRateLimits({ a: { kind: "/*kind*/" } });
 defineRateLimits({ a: { kind: "fixed window", /*window*/ } });
 defineRateLimits({ a: { kind: "token bucket", /*bucket*/ } });
-`;
-
-const offered = completer("test/editor.ts", source);
+defineRateLimits({ a: { kind: "sliding window", /*sliding*/ } });
+export {};
+`);
 
 describe("an editor offers", () => {
   it("the names of the defined limits", () => {
-    expect(offered("name")).toEqual(["send", "signUp"]);
+    expect(offered("name")).toEqual(["monthly", "send", "signUp", "window"]);
   });
 
   it("the arguments of a call", () => {
@@ -34,42 +39,43 @@ describe("an editor offers", () => {
   });
 
   it("the kinds", () => {
-    expect(offered("kind")).toEqual(["fixed window", "token bucket"]);
+    expect(offered("kind")).toEqual(["fixed window", "sliding window", "token bucket"]);
   });
 
   it("the fields of each kind, a start only for windows", () => {
-    const shared = ["capacity", "keyed", "maxReserved", "period", "rate", "shards"];
-    expect(offered("window")).toEqual([...shared, "start"]);
-    expect(offered("bucket")).toEqual(shared);
+    const all = ["capacity", "keyed", "maxReserved", "period", "rate", "shards"];
+    expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"]);
+    expect(offered("bucket")).toEqual(all);
+    expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));
+    expect(offered("sliding")).not.toContain("start");
   });
 });
 
-/** Answers what is offered at a comment in a file that exists in memory only. */
-function completer(file: string, text: string): (mark: string) => string[] {
-  const path = root + file;
-  const { config } = ts.readConfigFile(`${root}tsconfig.json`, (name) => ts.sys.readFile(name)) as { config: unknown };
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const service = ts.createLanguageService({
-    ...ts.sys,
-    useCaseSensitiveFileNames: () => ts.sys.useCaseSensitiveFileNames,
-    fileExists: (name) => name === path || ts.sys.fileExists(name),
-    readFile: (name) => (name === path ? text : ts.sys.readFile(name)),
-    getCompilationSettings: () => options,
-    getCurrentDirectory: () => dirname(path),
-    getDefaultLibFileName: (settings) => ts.getDefaultLibFilePath(settings),
-    getScriptFileNames: () => [path],
-    getScriptVersion: () => "1",
-    getScriptSnapshot: (name) => {
-      if (name === path) return ts.ScriptSnapshot.fromString(text);
-      return ts.sys.fileExists(name) ? ts.ScriptSnapshot.fromString(readFileSync(name, "utf8")) : undefined;
-    },
+describe("an editor shows what it means, and in which unit:", () => {
+  it.each([
+    ["rate", /Tokens that arrive per `period`; above 0/],
+    ["bucketPeriod", /[Mm]illiseconds; above 0/],
+    ["windowPeriod", /length of a window: whole milliseconds.*unit of the calendar/],
+    ["slidingPeriod", /[Mm]illiseconds; above 0/],
+    ["capacity", /most tokens that can be saved up .*default `rate`/],
+    ["keyed", /key/],
+    ["start", /moment at which a window starts, in whole milliseconds since the epoch/],
+    ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
+    ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
+    ["anchor", /day on which a month begins/],
+    ["shards", /Rows that a hot limit is spread over.*default 1/],
+    ["errorKeys", /default false/],
+    ["call", /Takes `count` tokens, or says when/],
+    ["count", /Tokens to take: .*default 1/],
+    ["reserve", /taken from the future, up to `maxReserved`/],
+    ["throws", /thrown as a `ConvexError`/],
+    ["charge", /Tokens to charge; negative to give back/],
+    ["spread", /Milliseconds, up to a day/],
+    ["denied", /first millisecond at which the same request succeeds/],
+    ["allowed", /reservation that waits: run the work at this moment/],
+    ["remaining", /Whole tokens left after this decision/],
+    ["resetAt", /When the bucket is full again/],
+  ])("%s", (mark, text) => {
+    expect(shown(mark)).toMatch(text);
   });
-  return (mark) => {
-    const entries = service.getCompletionsAtPosition(path, text.indexOf(`/*${mark}*/`), {})?.entries ?? [];
-    // What is being typed is offered back.
-    return entries
-      .map(({ name }) => name)
-      .filter((name) => name !== `/*${mark}*/`)
-      .sort();
-  };
-}
+});

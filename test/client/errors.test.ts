@@ -1,4 +1,4 @@
-/** `throws: true`: one error in both homes, for denials only, recognised wherever it is caught. */
+/** `throws: true`: one error in both places, for denials only, recognised wherever it is caught. */
 import {
   actionGeneric,
   type GenericActionCtx,
@@ -10,11 +10,12 @@ import {
 } from "convex/server";
 import { ConvexError } from "convex/values";
 import { convexTest } from "convex-test";
-import { isRateLimitError, rateLimit } from "convex-rate-limits";
+import { defineRateLimits, isRateLimitError } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
+  type AnyRateLimits,
   component,
   defineIn,
   type PlaceName,
@@ -37,11 +38,11 @@ const definitions = {
   send: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 3 },
   mine: { kind: "fixed window", rate: 2, period: 1000, start: 0, keyed: true },
 } as const;
-const denied = { kind: "RateLimited", name: "send", retryAt: NOW + 500 };
-const deniedMine = { kind: "RateLimited", name: "mine", key: "a", retryAt: NOW + 1000 };
+const denied = { kind: "RateLimited", name: "send", retryAt: NOW + 500, retryAfter: 500 };
+const deniedMine = { kind: "RateLimited", name: "mine", retryAt: NOW + 1000, retryAfter: 1000 };
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const { rateLimit, checkRateLimit } = defineIn(home, definitions);
+describe.each(placeNames)("in the %s", (place) => {
+  const { rateLimit, checkRateLimit } = defineIn(place, definitions);
 
   /** A backend in which the two tokens of both limits are gone. */
   async function used() {
@@ -61,6 +62,40 @@ describe.each(placeNames)("in the %s home", (home) => {
       expect(isRateLimitError(send) && send.data).toEqual(denied);
       const mine = await caught(t.mutation(async (ctx) => await call(ctx, { name: "mine", key: "a", throws: true })));
       expect(isRateLimitError(mine) && mine.data).toEqual(deniedMine);
+    }
+  });
+
+  it("the data carries the key with errorKeys: true only: the error reaches the client", async () => {
+    const t = await used();
+    for (const [errorKeys, data] of [
+      [true, { ...deniedMine, key: "a" }],
+      [false, deniedMine],
+      [undefined, deniedMine],
+    ] as const) {
+      const options = { errorKeys, ...(place === "component" && { component }) };
+      const { rateLimit, checkRateLimitAll, rateLimitAll } = defineLoosely(definitions, options);
+      const mine = { name: "mine", key: "a" };
+      for (const call of [
+        (ctx: MutationCtx) => rateLimit(ctx, { ...mine, throws: true }),
+        (ctx: MutationCtx) => rateLimitAll(ctx, [{ name: "send" }, mine], { throws: true }),
+        (ctx: MutationCtx) => checkRateLimitAll(ctx, [mine, { name: "send" }], { throws: true }),
+      ]) {
+        const error = await caught(t.mutation(async (ctx) => await call(ctx)));
+        expect(isRateLimitError(error) && error.data).toEqual(data);
+        if (errorKeys !== true) expect(JSON.stringify((error as ConvexError<string>).data)).not.toContain("key");
+      }
+      // A limit without keys has none to carry.
+      const send = await caught(t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", throws: true })));
+      expect(isRateLimitError(send) && send.data).toEqual(denied);
+    }
+  });
+
+  it("retryAfter is what is left until retryAt, whenever the denial comes", async () => {
+    const t = await used();
+    for (const later of [0, 1, 499]) {
+      vi.setSystemTime(NOW + later);
+      const error = await caught(t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", throws: true })));
+      expect(isRateLimitError(error) && error.data).toEqual({ ...denied, retryAfter: 500 - later });
     }
   });
 
@@ -110,9 +145,9 @@ describe.each(placeNames)("in the %s home", (home) => {
   });
 });
 
-describe.each(placeNames)("thrown by a registered function over the %s home, it is recognised by", (home) => {
-  const t = () => openApp(home);
-  const expected = { kind: "RateLimited", name: "app", key: "user", retryAt: NOW + 1000 };
+describe.each(placeNames)("thrown by a registered function over the %s, it is recognised by", (place) => {
+  const t = () => openApp(place);
+  const expected = { kind: "RateLimited", name: "app", retryAt: NOW + 1000, retryAfter: 1000 };
 
   it("the client that called the mutation", async () => {
     const app = t();
@@ -154,11 +189,12 @@ describe("with the component, it is recognised in", () => {
     expect(data).toEqual(denied);
   });
 
-  it("the free form", async () => {
+  it("the form with the config in the call", async () => {
     const config = definitions.send;
+    const { rateLimit: limit } = defineRateLimits({}, { component });
     const data = await openBackend().action(async (ctx) => {
-      await rateLimit(ctx, { name: "send", count: 2, config, component });
-      const error = await caught(rateLimit(ctx, { name: "send", throws: true, config, component }));
+      await limit(ctx, { name: "send", count: 2, config });
+      const error = await caught(limit(ctx, { name: "send", throws: true, config }));
       return isRateLimitError(error) ? error.data : String(error);
     });
     expect(data).toEqual(denied);
@@ -166,7 +202,7 @@ describe("with the component, it is recognised in", () => {
 });
 
 describe("isRateLimitError", () => {
-  const data = { kind: "RateLimited", name: "a", retryAt: 1 };
+  const data = { kind: "RateLimited", name: "a", retryAt: 1, retryAfter: 1 };
   const throwing = () => {
     throw new Error("hands off");
   };
@@ -194,9 +230,11 @@ describe("isRateLimitError", () => {
     ["null as data", { data: null }],
     ["a string as data", { data: JSON.stringify(data) }],
     ["an array as data", { data: ["RateLimited"] }],
-    ["data without a name", { data: { kind: "RateLimited", retryAt: 1 } }],
+    ["data without a name", { data: { ...data, name: undefined } }],
     ["a name of another type", { data: { ...data, name: 7 } }],
-    ["data without a time", { data: { kind: "RateLimited", name: "a" } }],
+    ["data without a time", { data: { ...data, retryAt: undefined } }],
+    ["data without a wait", { data: { kind: "RateLimited", name: "a", retryAt: 1 } }],
+    ["a wait of another type", { data: { ...data, retryAfter: "1" } }],
     ["a time of another type", { data: { ...data, retryAt: "1" } }],
     ["a key of another type", { data: { ...data, key: null } }],
   ])("is false for %s", (_what, value) => {
@@ -220,7 +258,8 @@ describe("isRateLimitError", () => {
         kind: fc.oneof(fc.constant("RateLimited"), fc.anything()),
         name: fc.anything(),
         key: fc.anything(),
-        retryAt: fc.anything(),
+        retryAt: fc.oneof(fc.double(), fc.anything()),
+        retryAfter: fc.oneof(fc.double(), fc.anything()),
       },
       { requiredKeys: [] },
     );
@@ -228,8 +267,13 @@ describe("isRateLimitError", () => {
     fc.assert(
       fc.property(fc.oneof(anyValue, fc.record({ data: fc.oneof(anyValue, oddData) })), (value) => {
         if (!isRateLimitError(value)) return;
-        const { kind, name, retryAt } = value.data;
-        expect([kind, typeof name, typeof retryAt]).toEqual(["RateLimited", "string", "number"]);
+        const { kind, name, retryAt, retryAfter } = value.data;
+        expect([kind, typeof name, typeof retryAt, typeof retryAfter]).toEqual([
+          "RateLimited",
+          "string",
+          "number",
+          "number",
+        ]);
       }),
       { numRuns: 2000 },
     );
@@ -239,9 +283,14 @@ describe("isRateLimitError", () => {
 const send = makeFunctionReference<"mutation", Record<string, never>>("app:send");
 const sendTwice = makeFunctionReference<"action", Record<string, never>>("app:sendTwice");
 
+/** The same definitions and options in either place, usable with a mutation's ctx. */
+function defineLoosely(limits: typeof definitions, options: object): AnyRateLimits {
+  return (defineRateLimits as (...args: unknown[]) => AnyRateLimits)(limits, options);
+}
+
 /** An app with registered functions: a mutation that may be denied, an action and an HTTP action that call it twice. */
-function openApp(home: PlaceName) {
-  const limits = defineIn(home, { app: { kind: "token bucket", rate: 1, period: 1000 } });
+function openApp(place: PlaceName) {
+  const limits = defineIn(place, { app: { kind: "token bucket", rate: 1, period: 1000 } });
   const denialOfTwo = async (ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation">): Promise<unknown> => {
     await ctx.runMutation(send, {});
     const error = await caught(ctx.runMutation(send, {}));

@@ -18,8 +18,8 @@ const perMinute: RateLimitConfig = { kind: "token bucket", rate: 6, period: MINU
 const pro: RateLimitConfig = { kind: "token bucket", rate: 600, period: MINUTE };
 
 /** The app under attack: a client signs in as some subject, and may call the exposed functions with whatever it likes. */
-function openApp(home: PlaceName) {
-  const limits = defineIn(home, {
+function openApp(place: PlaceName) {
+  const limits = defineIn(place, {
     send: { ...perMinute, keyed: true },
     signUp: { ...perMinute, keyed: false },
     hot: { kind: "token bucket", rate: 1000, period: MINUTE, shards: 8, keyed: false },
@@ -35,10 +35,10 @@ function openApp(home: PlaceName) {
   const exposed = {
     own: limits.exposeRateLimit("send", { key: subject }),
     team: limits.exposeRateLimit("send", {
-      key: async (ctx: QueryCtx, wish) => {
+      key: async (ctx: QueryCtx, requested) => {
         const user = await subject(ctx);
-        if (wish !== undefined && wish !== `${user}'s team`) throw new ConvexError("Not your team.");
-        return wish ?? user;
+        if (requested !== undefined && requested !== `${user}'s team`) throw new ConvexError("Not your team.");
+        return requested ?? user;
       },
     }),
     signUp: limits.exposeRateLimit("signUp", {}),
@@ -49,7 +49,9 @@ function openApp(home: PlaceName) {
       key: subject,
       config: (_ctx, key) => (key === "ann" ? pro : perMinute),
     }),
-    inline: exposeRateLimit("inline", { config: pro, ...(home === "component" && { component }) }),
+    inline: (place === "component" ? defineRateLimits({}, { component }).exposeRateLimit : exposeRateLimit)("inline", {
+      config: pro,
+    }),
   };
   const modules = Object.fromEntries(Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, load(module)]));
   const t = convexTest({ schema, modules: { "./_generated/api.ts": load({}), ...modules } });
@@ -71,9 +73,9 @@ function getterOf(module: string): FunctionReference<"query", "public", Record<s
 
 afterEach(() => vi.useRealTimers());
 
-describe.each(placeNames)("exposed from the %s home", (home) => {
+describe.each(placeNames)("exposed from the %s", (place) => {
   it("each client sees its own bucket, and projects it to the status that the server would give", async () => {
-    const { t, limits } = openApp(home);
+    const { t, limits } = openApp(place);
     await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann", count: 6 }));
 
     const anns = await t.withIdentity({ subject: "ann" }).query(getterOf("own"), {});
@@ -86,15 +88,15 @@ describe.each(placeNames)("exposed from the %s home", (home) => {
     expect(projectRateLimit(anns, { now: inAMinute })).toMatchObject({ ok: true });
   });
 
-  it("a wish for another's key changes nothing where the server ignores it", async () => {
-    const { t, limits } = openApp(home);
+  it("a request for another's key changes nothing where the server ignores it", async () => {
+    const { t, limits } = openApp(place);
     await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann", count: 6 }));
     const seen = await t.withIdentity({ subject: "bob" }).query(getterOf("own"), { key: "ann" });
     expect(seen.value).toBe(6);
   });
 
-  it("a wish is granted or refused by the server's function", async () => {
-    const { t, limits } = openApp(home);
+  it("a requested key is granted or refused by the server's function", async () => {
+    const { t, limits } = openApp(place);
     await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann's team", count: 2 }));
     const ann = t.withIdentity({ subject: "ann" });
     expect(await ann.query(getterOf("team"), { key: "ann's team" })).toMatchObject({ value: 4 });
@@ -113,7 +115,7 @@ describe.each(placeNames)("exposed from the %s home", (home) => {
     ["component", "rateLimits"],
     ["__proto__.key", "ann"],
   ])("a client that sends %s is refused", async (field, value) => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     const ann = t.withIdentity({ subject: "ann" });
     for (const module of ["own", "team", "signUp", "byPlan", "inline"]) {
       await expect(ann.query(getterOf(module), { [field]: value })).rejects.toThrow(/[Vv]alidator/);
@@ -128,37 +130,37 @@ describe.each(placeNames)("exposed from the %s home", (home) => {
     ["an object", { subject: "ann" }],
     ["a bigint", 1n],
   ])("a key that is %s is refused", async (_what, key) => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     await expect(t.withIdentity({ subject: "ann" }).query(getterOf("team"), { key })).rejects.toThrow(/[Vv]alidator/);
   });
 
   it("where the server looks at no key, a client that sends one is refused", async () => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     for (const module of ["signUp", "hot", "inline"]) {
       await expect(t.query(getterOf(module), { key: "ann" })).rejects.toThrow(/[Vv]alidator/);
     }
   });
 
   it("a key function that finds nobody is an error, never the bucket that belongs to everybody", async () => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     for (const module of ["nobody", "nothing"]) {
       await expect(t.query(getterOf(module), {})).rejects.toThrow(/loose.*key function returns.*non-empty string/);
     }
   });
 
   it("the server may choose the config by key", async () => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     expect(await t.withIdentity({ subject: "ann" }).query(getterOf("byPlan"), {})).toMatchObject({ value: 600 });
     expect(await t.withIdentity({ subject: "bob" }).query(getterOf("byPlan"), {})).toMatchObject({ value: 6 });
   });
 
   it("a limit without a definition is exposed with its config", async () => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     expect(await t.query(getterOf("inline"), {})).toMatchObject({ name: "inline", value: 600 });
   });
 
   it("a sharded limit is shown whole", async () => {
-    const { t, limits } = openApp(home);
+    const { t, limits } = openApp(place);
     for (let call = 0; call < 20; call++) await t.mutation((ctx) => limits.rateLimit(ctx, { name: "hot", count: 10 }));
     const snapshot = await t.query(getterOf("hot"), {});
     expect(projectRateLimit(snapshot, { now: snapshot.ts, count: 0 }).remaining).toBeGreaterThanOrEqual(800);
@@ -166,19 +168,19 @@ describe.each(placeNames)("exposed from the %s home", (home) => {
   });
 
   it("looking changes nothing", async () => {
-    const { t, limits } = openApp(home);
+    const { t, limits } = openApp(place);
     await t.mutation((ctx) => limits.rateLimit(ctx, { name: "signUp" }));
     const first = await t.query(getterOf("signUp"), {});
     expect(await t.query(getterOf("signUp"), {})).toEqual(first);
   });
 
   it("what cannot fit fails when the module loads", () => {
-    const { limits } = openApp(home);
+    const { limits } = openApp(place);
     const { exposeRateLimit: expose } = limits;
     expect(() => expose("send", {})).toThrow(/"send".*keyed/);
     expect(() => expose("signUp", { key: () => "ann" })).toThrow(/"signUp".*one bucket for all/);
-    expect(() => expose("sned", {})).toThrow(/"sned".*config must be given/);
-    expect(() => expose("constructor", {})).toThrow(/"constructor".*config must be given/);
+    expect(() => expose("sned", {})).toThrow(/"sned".*is not one of your limits/);
+    expect(() => expose("constructor", {})).toThrow(/"constructor".*is not one of your limits/);
     expect(() => expose("loose", { config: { ...perMinute, rate: Number.NaN } })).toThrow(/"loose".*rate/);
   });
 
@@ -189,13 +191,13 @@ describe.each(placeNames)("exposed from the %s home", (home) => {
     // @ts-expect-error a limit without keys takes none
     expect(() => limits.exposeRateLimit("signUp", { key: () => "ann" })).toThrow("one bucket for all");
     // @ts-expect-error a limit that is not defined needs a config
-    expect(() => limits.exposeRateLimit("sned", {})).toThrow("config must be given");
+    expect(() => limits.exposeRateLimit("sned", {})).toThrow("is not one of your limits");
     // @ts-expect-error a key is a string
     limits.exposeRateLimit("send", { key: () => 1 });
   });
 
   it("the server's time is the server's clock", async () => {
-    const { t } = openApp(home);
+    const { t } = openApp(place);
     vi.setSystemTime(1_700_000_000_123);
     const { own } = anyApi;
     assert(own?.["getServerTime"]);

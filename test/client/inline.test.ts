@@ -1,19 +1,13 @@
-/** The free forms: the config comes with the call, and so may the component. */
-import {
-  adjustRateLimit,
-  checkRateLimit,
-  checkRateLimitAll,
-  getRateLimit,
-  rateLimit,
-  rateLimitAll,
-  type RateLimitConfig,
-  resetRateLimit,
-} from "convex-rate-limits";
+/** The functions without definitions: the config comes with the call. The exported ones are those of `defineRateLimits({})`. */
+import * as free from "convex-rate-limits";
+import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { component, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
+import { type AnyRateLimits, defineIn, openBackend, type PlaceName, placeNames, rowsIn } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000 };
+const bucket = { name: "send", key: "a" };
+const args = { ...bucket, config };
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"], now: NOW });
@@ -22,18 +16,45 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const args = { name: "send", key: "a", config, ...(home === "component" ? { component } : {}) };
-  const bucket = { name: "send", key: "a", ...(home === "component" ? { component } : {}) };
-  const other = home === "component" ? "tables" : "component";
+/** What an app has without definitions: the exported functions for its tables, its own for the component. */
+function withoutDefinitions(place: PlaceName): Pick<AnyRateLimits, Exported> {
+  return place === "tables" ? (free as unknown as AnyRateLimits) : defineIn(place, {});
+}
 
-  it("they share their bucket with a defined limit of the same name, and leave the other home alone", async () => {
+const exported = [
+  "adjustRateLimit",
+  "cancelRateLimited",
+  "checkRateLimit",
+  "checkRateLimitAll",
+  "exposeRateLimit",
+  "getRateLimit",
+  "rateLimit",
+  "rateLimitAll",
+  "resetRateLimit",
+  "scheduleRateLimited",
+] as const;
+type Exported = (typeof exported)[number];
+
+it("the package exports every function of defineRateLimits({}) that needs no definition", () => {
+  const all = Object.keys(defineRateLimits({})).sort();
+  expect(all).toEqual([...exported, "listRateLimits", "sweepRateLimits"].sort());
+  for (const name of exported) expect(free[name], name).toBeTypeOf("function");
+  expect(free).not.toHaveProperty("listRateLimits");
+  expect(free).not.toHaveProperty("sweepRateLimits");
+});
+
+describe.each(placeNames)("in the %s", (place) => {
+  const { adjustRateLimit, checkRateLimit, checkRateLimitAll, getRateLimit, rateLimit, rateLimitAll, resetRateLimit } =
+    withoutDefinitions(place);
+  const other = place === "component" ? "tables" : "component";
+
+  it("they share their bucket with a defined limit of the same name, and leave the other place alone", async () => {
     const t = openBackend();
-    const defined = defineIn(home, { send: config });
+    const defined = defineIn(place, { send: config });
     await t.mutation(async (ctx) => {
       expect(await rateLimit(ctx, args)).toEqual({ ok: true, remaining: 1, resetAt: NOW + 500 });
-      expect(await defined.checkRateLimit(ctx, { name: "send", key: "a" })).toMatchObject({ ok: true, remaining: 0 });
-      expect(await defined.rateLimit(ctx, { name: "send", key: "a" })).toMatchObject({ ok: true });
+      expect(await defined.checkRateLimit(ctx, bucket)).toMatchObject({ ok: true, remaining: 0 });
+      expect(await defined.rateLimit(ctx, bucket)).toMatchObject({ ok: true });
       expect(await checkRateLimit(ctx, args)).toMatchObject({ ok: false, retryAt: NOW + 500 });
       expect(await getRateLimit(ctx, args)).toEqual({
         name: "send",
@@ -42,52 +63,56 @@ describe.each(placeNames)("in the %s home", (home) => {
         config: { ...config, capacity: 2 },
       });
     });
-    expect(await rowsIn(home, t)).toHaveLength(1);
+    expect(await rowsIn(place, t)).toHaveLength(1);
     expect(await rowsIn(other, t)).toEqual([]);
     await t.mutation(async (ctx) => {
-      expect(await resetRateLimit(ctx, bucket)).toBeNull();
+      expect(await resetRateLimit(ctx, args)).toBeNull();
       expect(await checkRateLimit(ctx, args)).toMatchObject({ ok: true, remaining: 1 });
     });
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("several at once and an adjustment share the buckets with the others", async () => {
     const t = openBackend();
     const requests = [
-      { name: "send", key: "a", config },
+      args,
       { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } as const },
     ];
     await t.mutation(async (ctx) => {
-      const [all, checked] =
-        home === "component"
-          ? [
-              await rateLimitAll(ctx, requests, { component }),
-              await checkRateLimitAll(ctx, requests, { component, throws: true }),
-            ]
-          : [await rateLimitAll(ctx, requests), await checkRateLimitAll(ctx, requests, { throws: true })];
+      const all = await rateLimitAll(ctx, requests);
+      const checked = await checkRateLimitAll(ctx, requests, { throws: true });
       expect(all.statuses).toMatchObject([{ remaining: 1 }, { remaining: 4 }]);
       expect(checked.statuses).toMatchObject([{ remaining: 0 }, { remaining: 3 }]);
       expect(await adjustRateLimit(ctx, { ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
       expect(await getRateLimit(ctx, args)).toMatchObject({ value: -2 });
     });
-    expect(await rowsIn(home, t)).toHaveLength(2);
+    expect(await rowsIn(place, t)).toHaveLength(2);
     expect(await rowsIn(other, t)).toEqual([]);
   });
 
   it("a reset without a name or with an empty key is misuse", async () => {
     const t = openBackend();
     await t.mutation(async (ctx) => await rateLimit(ctx, args));
-    const before = await rowsIn(home, t);
-    const reset = (wrong: object) => t.mutation(async (ctx) => await resetRateLimit(ctx, { ...bucket, ...wrong }));
-    await expect(reset({ name: "" })).rejects.toThrow(`A rate limit's name must be a non-empty string, got "".`);
+    const before = await rowsIn(place, t);
+    const reset = (wrong: object) => t.mutation(async (ctx) => await resetRateLimit(ctx, { ...args, ...wrong }));
+    await expect(reset({ name: "" })).rejects.toThrow(/^A rate limit's name must be .*, got ""\.$/);
     await expect(reset({ key: "" })).rejects.toThrow('Rate limit "send": key must be a non-empty string, got "".');
-    expect(await rowsIn(home, t)).toEqual(before);
+    expect(await rowsIn(place, t)).toEqual(before);
   });
 
-  it("without a config the message says so", async () => {
+  it("without a config the message says so, whatever is asked", async () => {
     const t = openBackend();
-    const bare = { ...args, config: undefined } as unknown as typeof args;
-    const problem = 'Rate limit "send": config must be given, since no limit of that name is defined (none is).';
-    await expect(t.mutation(async (ctx) => await rateLimit(ctx, bare))).rejects.toThrow(problem);
+    const problem =
+      'Rate limit "send": is not one of your limits (none is defined); to use it without a definition give its config.';
+    for (const call of [rateLimit, checkRateLimit, getRateLimit, resetRateLimit]) {
+      await expect(t.mutation(async (ctx) => await call(ctx, bucket))).rejects.toThrow(problem);
+    }
+  });
+
+  it("the place is chosen where the limits are defined: a call that names a component is misuse", async () => {
+    const t = openBackend();
+    const call = t.mutation(async (ctx) => await rateLimit(ctx, { ...args, component: {} } as typeof args));
+    await expect(call).rejects.toThrow('Rate limit "send": "component" is no field of rateLimit');
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 });

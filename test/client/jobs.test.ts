@@ -22,7 +22,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   it.each([
     { shards: 1, largest: CAPACITY, seed: 1 },
     { shards: 8, largest: Math.floor(CAPACITY / 8), seed: 2 },
@@ -30,7 +30,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     "law 1 holds where jobs start, none is early, none is lost ($shards shards)",
     { timeout: 60_000 },
     async ({ shards, largest, seed }) => {
-      const { scheduleRateLimited } = defineIn(home, {
+      const { scheduleRateLimited } = defineIn(place, {
         llm: { kind: "token bucket", rate: RATE, period: 1000, capacity: CAPACITY, shards },
       });
       const random = seeded(seed);
@@ -51,7 +51,7 @@ describe.each(placeNames)("in the %s home", (home) => {
         await schedule(before.t, JOBS / 20);
         await runUntil(before.t, Date.now() + Math.floor(random() * 10 * largest));
       }
-      const rows = await rowsIn(home, before.t);
+      const rows = await rowsIn(place, before.t);
       const pending = await pendingJobs(before.t);
       vi.clearAllTimers();
       expect(pending.length).toBeGreaterThan(JOBS / 20);
@@ -60,9 +60,9 @@ describe.each(placeNames)("in the %s home", (home) => {
       vi.setSystemTime(Date.now() + 100);
       const after = openQueue();
       await insertRows(
-        home,
+        place,
         after.t,
-        rows.map(({ name, shard, value, ts }) => ({ name, shard, value, ts })),
+        rows.map((row) => ({ ...row, _id: undefined, _creationTime: undefined })),
       );
       await after.t.mutation(async (ctx) => {
         for (const { name, args, scheduledTime } of pending) {

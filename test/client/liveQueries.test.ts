@@ -10,6 +10,8 @@ const moments = [-DAY, -1, 0, 1, 99, 100, 101, 250, 300, 333, 999, 1000, 1001, 1
   (offset) => NOW + offset,
 );
 const demands = [{}, { count: 0 }, { count: 3 }, { count: 2.5 }, { count: 10 }, { count: 14, reserve: true }];
+/** A sliding window lets no more than its rate start at once, reserved or not. */
+const slidingDemands = demands.map((demand) => ({ ...demand, ...(demand.count === 14 && { count: 10 }) }));
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"], now: NOW });
@@ -18,13 +20,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const limits = defineIn(home, {
+describe.each(placeNames)("in the %s", (place) => {
+  const limits = defineIn(place, {
     bucket: { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 },
     aligned: { kind: "fixed window", rate: 10, period: 1000, start: 0, maxReserved: 5 },
     hashed: { kind: "fixed window", rate: 4, period: 1337, capacity: 10, maxReserved: 5 },
+    sliding: { kind: "sliding window", rate: 10, period: 1000, maxReserved: 5 },
+    daily: { kind: "fixed window", rate: 10, period: "day", timeZone: "Europe/Berlin", maxReserved: 5 },
   });
-  const names = ["bucket", "aligned", "hashed"];
+  const names = ["bucket", "aligned", "hashed", "sliding", "daily"];
 
   /** A backend in which each limit has a fresh bucket, one in use, and one in debt. */
   async function inUse() {
@@ -32,7 +36,8 @@ describe.each(placeNames)("in the %s home", (home) => {
     await t.mutation(async (ctx) => {
       for (const name of names) {
         await limits.rateLimit(ctx, { name, key: "used", count: 9 });
-        await limits.rateLimit(ctx, { name, key: "owing", count: 12, reserve: true });
+        await limits.rateLimit(ctx, { name, key: "owing", count: 9 });
+        await limits.rateLimit(ctx, { name, key: "owing", count: 3, reserve: true });
       }
     });
     return t;
@@ -86,7 +91,7 @@ describe.each(placeNames)("in the %s home", (home) => {
       const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
       for (const now of moments) {
         vi.setSystemTime(now);
-        for (const demand of demands) {
+        for (const demand of bucket.name === "sliding" ? slidingDemands : demands) {
           const checked = await t.query(async (ctx) => await limits.checkRateLimit(ctx, { ...bucket, ...demand }));
           expect(projectRateLimit(snapshot, { now, ...demand })).toEqual(checked);
           answers.add(checked.ok ? (checked.retryAt === undefined ? "go" : "reserved") : "denied");

@@ -1,20 +1,19 @@
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
-import { cancelRateLimited, scheduleRateLimited } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
-import { component, defineIn, placeNames, rowsIn } from "../support/places.js";
+import { defineIn, placeNames, rowsIn } from "../support/places.js";
 import { fail, forget, NOW, openQueue, pendingJobs, run, runAll, runUntil, useClock } from "../support/jobs.js";
 
 useClock();
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   const {
     rateLimit,
     getRateLimit,
     scheduleRateLimited: schedule,
     cancelRateLimited: cancel,
-  } = defineIn(home, {
+  } = defineIn(place, {
     llm: config,
     mine: { ...config, keyed: true },
     odd: { kind: "token bucket", rate: 1, period: 7000, capacity: 3 },
@@ -48,7 +47,7 @@ describe.each(placeNames)("in the %s home", (home) => {
       async (ctx) => await schedule(ctx, { name: "mine", key: "a" }, run, { label: "only", tokens: 1 }),
     );
     expect(scheduled).toMatchObject({ ok: true, job: { name: "mine", key: "a", count: 1, runAt: NOW } });
-    expect(await rowsIn(home, t)).toMatchObject([{ name: "mine", key: "a", value: 9 }]);
+    expect(await rowsIn(place, t)).toMatchObject([{ name: "mine", key: "a", value: 9 }]);
   });
 
   it("when maxReserved is used up nothing is scheduled, and retryAt is when there is room", async () => {
@@ -87,7 +86,7 @@ describe.each(placeNames)("in the %s home", (home) => {
       throw new Error("changed my mind");
     });
     await expect(failing).rejects.toThrow("changed my mind");
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await rowsIn(place, t)).toEqual([]);
     expect(await pendingJobs(t)).toEqual([]);
   });
 
@@ -152,7 +151,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     expect(await valueOf(t)).toBe(0);
   });
 
-  it("a job that was cancelled before gives nothing back again, whoever cancelled it", async () => {
+  it("a job that was cancelled before gives nothing back again, whatever cancelled it", async () => {
     const { t } = openQueue();
     await scheduleJob(t, "first", 10);
     const [ours, theirs] = [jobOf(await scheduleJob(t, "ours", 5)), jobOf(await scheduleJob(t, "theirs", 5))];
@@ -189,7 +188,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     expect(starts.map(({ label }) => label)).toEqual(["first", "second"]);
   });
 
-  it("a handle is a plain value: what JSON makes of it works as well", async () => {
+  it("a job is a plain value: what JSON makes of it works as well", async () => {
     const { t } = openQueue();
     const inline: RateLimitConfig = { kind: "fixed window", rate: 4, period: 1000, start: 0, shards: 2 };
     const scheduled = await t.mutation(
@@ -223,25 +222,27 @@ describe.each(placeNames)("in the %s home", (home) => {
     const { t } = openQueue();
     await scheduleJob(t, "first", 10);
     const job = jobOf(await scheduleJob(t, "large", 20));
-    const lowered = defineIn(home, { llm: { ...config, rate: 2, maxReserved: 0 } });
+    const lowered = defineIn(place, { llm: { ...config, rate: 2, maxReserved: 0 } });
     expect(await t.mutation(async (ctx) => await lowered.cancelRateLimited(ctx, job))).toEqual({ canceled: true });
     expect(await valueOf(t)).toBe(0);
   });
 
-  it("the free forms schedule and cancel with the config in the call and in the handle", async () => {
+  it("without definitions, the config comes with the call and with the job", async () => {
     const { t, starts } = openQueue();
-    const args = { name: "free", key: "a", count: 10, config, ...(home === "component" ? { component } : {}) };
-    const options = home === "component" ? [{ component }] : [];
-    const [kept, dropped] = await t.mutation(async (ctx) => [
-      jobOf(await scheduleRateLimited(ctx, args, run, { label: "kept", tokens: 10 })),
-      jobOf(await scheduleRateLimited(ctx, args, run, { label: "dropped", tokens: 10 })),
-    ]);
+    const args = { name: "free", key: "a", count: 10, config };
+    const { scheduleRateLimited, cancelRateLimited } = defineIn(place, {});
+    const [kept, dropped] = await t.mutation(
+      async (ctx) =>
+        [
+          jobOf(await scheduleRateLimited(ctx, args, run, { label: "kept", tokens: 10 })),
+          jobOf(await scheduleRateLimited(ctx, args, run, { label: "dropped", tokens: 10 })),
+        ] as const,
+    );
     expect(kept).toEqual({ name: "free", key: "a", count: 10, config, runAt: NOW, id: expect.any(String) as string });
-    const cancelFree = cancelRateLimited as (...args: unknown[]) => Promise<unknown>;
-    expect(await t.mutation(async (ctx) => await cancelFree(ctx, dropped, ...options))).toEqual({ canceled: true });
+    expect(await t.mutation(async (ctx) => await cancelRateLimited(ctx, dropped))).toEqual({ canceled: true });
     await runAll(t);
     expect(starts.map(({ label }) => label)).toEqual(["kept"]);
-    expect(await rowsIn(home, t)).toMatchObject([{ name: "free", key: "a", value: 0 }]);
-    expect(await rowsIn(home === "tables" ? "component" : "tables", t)).toEqual([]);
+    expect(await rowsIn(place, t)).toMatchObject([{ name: "free", key: "a", value: 0 }]);
+    expect(await rowsIn(place === "tables" ? "component" : "tables", t)).toEqual([]);
   });
 });

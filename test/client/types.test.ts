@@ -16,10 +16,10 @@ import {
   checkRateLimit,
   checkRateLimitAll,
   type InComponent,
+  type ExactRateLimitStatus,
   defineRateLimits,
   getRateLimit,
   isRateLimitError,
-  listRateLimits,
   MINUTE,
   rateLimit,
   rateLimitAll,
@@ -71,11 +71,14 @@ const definitions = {
   send: { kind: "token bucket", rate: 10, period: MINUTE, keyed: true },
   signUp: { kind: "fixed window", rate: 100, period: MINUTE, keyed: false },
   either: { kind: "fixed window", rate: 100, period: MINUTE, start: 0 },
+  hot: { kind: "fixed window", rate: 100, period: MINUTE, shards: 4 },
 } as const;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 
 const inTables = defineRateLimits(definitions);
 const inComponent = defineRateLimits(definitions, { component });
+/** Without definitions, in the component; in the app's tables the package exports them. */
+const free = defineRateLimits({}, { component });
 
 /** Compiled, never called: a context exists only inside Convex. */
 function compiled(_calls: () => unknown): void {
@@ -95,7 +98,7 @@ declare const strangeMutation: GenericMutationCtx<Strange>;
 declare const unindexedQuery: GenericQueryCtx<Unindexed>;
 declare const unindexedMutation: GenericMutationCtx<Unindexed>;
 
-describe("the types know the home", () => {
+describe("the types know the place", () => {
   it("tables: a mutation's ctx whose larger schema has the table does everything", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "send", key: "a" }),
@@ -191,7 +194,7 @@ describe("the types know the home", () => {
     ]);
   });
 
-  it("the home follows from the options, also when the component's type is unknown before codegen", () => {
+  it("the place follows from the options, also when the component's type is unknown before codegen", () => {
     expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
     expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
     expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(inTables);
@@ -334,17 +337,19 @@ describe("the functions for later work", () => {
   it("their free forms need a config in each call", () => {
     compiled(() => [
       rateLimitAll(mutation, [{ name: "a", config }]),
-      rateLimitAll(bareAction, [{ name: "a", config }], { component, throws: true }),
+      free.rateLimitAll(bareAction, [{ name: "a", config }], { throws: true }),
       checkRateLimitAll(query, [{ name: "a", config }]),
-      checkRateLimitAll(bareQuery, [{ name: "a", config }], { component }),
+      free.checkRateLimitAll(bareQuery, [{ name: "a", config }]),
       adjustRateLimit(mutation, { name: "a", config, count: 1 }),
-      adjustRateLimit(bareAction, { name: "a", config, count: 1, component }),
+      free.adjustRateLimit(bareAction, { name: "a", config, count: 1 }),
       scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
-      scheduleRateLimited(bareMutation, { name: "a", config, component }, now),
+      free.scheduleRateLimited(bareMutation, { name: "a", config }, now),
       cancelRateLimited(mutation, job),
-      cancelRateLimited(bareMutation, job, { component }),
-      listRateLimits(query, { name: "a", config }),
-      listRateLimits(bareQuery, { name: "a", config, component }),
+      free.cancelRateLimited(bareMutation, job),
+      // @ts-expect-error: only what is defined is listed.
+      free.listRateLimits(bareQuery, { name: "a" }),
+      // @ts-expect-error: the place is chosen where the limits are defined.
+      rateLimit(mutation, { name: "a", config, component }),
       // @ts-expect-error: the config is missing.
       rateLimitAll(mutation, [{ name: "a" }]),
       // @ts-expect-error: the schema has no such table.
@@ -353,14 +358,12 @@ describe("the functions for later work", () => {
       scheduleRateLimited(mutation, { name: "a" }, now),
       // @ts-expect-error: the schema has no such table.
       cancelRateLimited(bareMutation, job),
-      // @ts-expect-error: the config is missing.
-      listRateLimits(query, { name: "a" }),
     ]);
   });
 });
 
 describe("the types know the limits", () => {
-  it("a misspelt name does not compile: it would need a config", () => {
+  it("a misspelt name does not compile: it is not one of the limits", () => {
     compiled(() => [
       // @ts-expect-error: no such limit.
       inTables.rateLimit(mutation, { name: "sendd", key: "a" }),
@@ -421,6 +424,50 @@ describe("the types know the limits", () => {
     ]);
   });
 
+  it("a union of names demands what any of them demands", () => {
+    const some = "send" as "send" | "either";
+    const others = "signUp" as "signUp" | "either";
+    const all = "send" as keyof typeof definitions;
+    compiled(() => [
+      inTables.rateLimit(mutation, { name: some, key: "a" }),
+      inTables.rateLimit(mutation, { name: others }),
+      // @ts-expect-error: one of them is keyed.
+      inTables.rateLimit(mutation, { name: some }),
+      // @ts-expect-error: one of them is keyed.
+      inComponent.checkRateLimit(query, { name: some, key: undefined }),
+      // @ts-expect-error: one of them is keyed.
+      inTables.rateLimitAll(mutation, [{ name: some }]),
+      inTables.rateLimitAll(mutation, [{ name: some, key: "a" }, { name: others }]),
+      // @ts-expect-error: one of them is keyed.
+      inTables.rateLimit(mutation, { name: all }),
+      // @ts-expect-error: one of them is keyed.
+      inTables.adjustRateLimit(mutation, { name: some, count: 1 }),
+    ]);
+  });
+
+  it("a function that is generic over the name compiles", () => {
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- What such a function compiles to is the test.
+    const guard = async <Name extends "send" | "either">(name: Name, key: string) => {
+      const status = await inTables.rateLimit(mutation, { name, key, count: 2, reserve: true });
+      await inTables.checkRateLimit(query, { name, key });
+      await inTables.getRateLimit(query, { name, key });
+      await inTables.resetRateLimit(mutation, { name, key });
+      await inTables.adjustRateLimit(mutation, { name, key, count: -1 });
+      await inComponent.rateLimit(action, { name, key, throws: true, config });
+      // @ts-expect-error: one of them is keyed.
+      await inTables.rateLimit(mutation, { name });
+      return status.ok;
+    };
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- The same.
+    const shared = async <Name extends "signUp" | "either">(name: Name) => {
+      await inTables.rateLimit(mutation, { name });
+      // @ts-expect-error: one of them has one bucket for all.
+      await inTables.rateLimit(mutation, { name, key: "a" });
+    };
+    expectTypeOf(guard<"send">).returns.resolves.toBeBoolean();
+    expectTypeOf(shared<"either">).returns.resolves.toBeVoid();
+  });
+
   it("unknown arguments and wrong types do not compile", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "signUp", count: 2, reserve: true, throws: true }),
@@ -462,13 +509,6 @@ describe("the types know the limits", () => {
       defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, start: 0, shards: "auto", keyed: true } }),
     ]);
   });
-
-  it("the name's type keeps the literal union, for autocompletion", () => {
-    type Name = Parameters<typeof inTables.rateLimit>[1]["name"];
-    expectTypeOf<Extract<Name, keyof typeof definitions>>().toEqualTypeOf<"send" | "signUp" | "either">();
-    type ResetName = Parameters<typeof inComponent.resetRateLimit>[1]["name"];
-    expectTypeOf<Extract<ResetName, keyof typeof definitions>>().toEqualTypeOf<"send" | "signUp" | "either">();
-  });
 });
 
 describe("the free forms", () => {
@@ -477,7 +517,7 @@ describe("the free forms", () => {
       rateLimit(mutation, { name: "a", config }),
       checkRateLimit(query, { name: "a", key: "k", count: 2, config }),
       getRateLimit(query, { name: "a", config }),
-      resetRateLimit(mutation, { name: "a", key: "k" }),
+      resetRateLimit(mutation, { name: "a", key: "k", config }),
       // @ts-expect-error: a query cannot write.
       rateLimit(query, { name: "a", config }),
       // @ts-expect-error: the schema has no such table.
@@ -487,7 +527,7 @@ describe("the free forms", () => {
       // @ts-expect-error: the schema has no such table.
       getRateLimit(bareQuery, { name: "a", config }),
       // @ts-expect-error: the schema has no such table.
-      resetRateLimit(bareMutation, { name: "a" }),
+      resetRateLimit(bareMutation, { name: "a", config }),
       // @ts-expect-error: an action has no db.
       rateLimit(action, { name: "a", config }),
       // @ts-expect-error: the config is missing.
@@ -499,18 +539,18 @@ describe("the free forms", () => {
 
   it("work in the component with any ctx that can call it", () => {
     compiled(() => [
-      rateLimit(bareMutation, { name: "a", config, component }),
-      rateLimit(bareAction, { name: "a", config, component }),
-      checkRateLimit(bareQuery, { name: "a", config, component }),
-      checkRateLimit(bareAction, { name: "a", config, component }),
-      getRateLimit(bareQuery, { name: "a", config, component }),
-      resetRateLimit(bareAction, { name: "a", component }),
+      free.rateLimit(bareMutation, { name: "a", config }),
+      free.rateLimit(bareAction, { name: "a", config }),
+      free.checkRateLimit(bareQuery, { name: "a", config }),
+      free.checkRateLimit(bareAction, { name: "a", config }),
+      free.getRateLimit(bareQuery, { name: "a", config }),
+      free.resetRateLimit(bareAction, { name: "a", config }),
       // @ts-expect-error: a query has no runMutation.
-      rateLimit(bareQuery, { name: "a", config, component }),
+      free.rateLimit(bareQuery, { name: "a", config }),
       // @ts-expect-error: a query has no runMutation.
-      resetRateLimit(bareQuery, { name: "a", component }),
+      free.resetRateLimit(bareQuery, { name: "a", config }),
       // @ts-expect-error: the config is missing.
-      rateLimit(bareMutation, { name: "a", component }),
+      free.rateLimit(bareMutation, { name: "a" }),
     ]);
   });
 });
@@ -526,7 +566,16 @@ describe("the answers narrow", () => {
       expectTypeOf(status.retryAt).toEqualTypeOf<number>();
       expect(status.retryAt).toBe(1);
     }
-    expectTypeOf(inTables.rateLimit).returns.resolves.toEqualTypeOf<RateLimitStatus>();
+    compiled(async () => {
+      expectTypeOf(await inTables.rateLimit(mutation, { name: "signUp" })).toEqualTypeOf<ExactRateLimitStatus>();
+      expectTypeOf(await inTables.rateLimit(mutation, { name: "hot" })).toEqualTypeOf<RateLimitStatus>();
+      expectTypeOf(await inTables.rateLimit(mutation, { name: "a", config })).toEqualTypeOf<RateLimitStatus>();
+      expectTypeOf(await inTables.checkRateLimit(query, { name: "hot" })).toEqualTypeOf<ExactRateLimitStatus>();
+      const { statuses } = await inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "either" }]);
+      expectTypeOf(statuses).toEqualTypeOf<ExactRateLimitStatus[]>();
+      const mixed = await inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "hot" }]);
+      expectTypeOf(mixed.statuses[0]?.remaining).toEqualTypeOf<number | undefined>();
+    });
     expectTypeOf(inComponent.getRateLimit).returns.resolves.toEqualTypeOf<RateLimitSnapshot>();
     expectTypeOf(inComponent.resetRateLimit).returns.resolves.toEqualTypeOf<null>();
   });
@@ -534,7 +583,13 @@ describe("the answers narrow", () => {
   it("an unknown error becomes one with typed data", () => {
     const error: unknown = new Error("other");
     if (isRateLimitError(error)) {
-      expectTypeOf(error.data).toEqualTypeOf<{ kind: "RateLimited"; name: string; key?: string; retryAt: number }>();
+      expectTypeOf(error.data).toEqualTypeOf<{
+        kind: "RateLimited";
+        name: string;
+        key?: string;
+        retryAt: number;
+        retryAfter: number;
+      }>();
       expectTypeOf(error).toExtend<Error>();
       expect.unreachable();
     } else {

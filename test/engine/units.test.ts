@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import fc from "fast-check";
-import { ceilUnits, chooseGrain, floorUnits, MAX_UNITS } from "../../src/engine/units.js";
+import { ceilUnits, chooseGrain, floorUnits, isSameNumber, MAX_TOKENS, MAX_UNITS } from "../../src/engine/units.js";
 
 const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
 const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
 const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
+/** Quantities that leave the choice of units to the capacity. */
+const upTo = (exact: number) => ({ exact, debt: 1 });
 
 describe("chooseGrain", () => {
   it("makes what accrues in a millisecond a whole number of units, when the rate is a fraction of decimals", () => {
@@ -17,7 +19,7 @@ describe("chooseGrain", () => {
       [1, 3],
       [1e9, 3_600_000],
     ] as const) {
-      const { unitsPerToken, refill } = chooseGrain(rate, per, 10);
+      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(10));
       expect(Number.isInteger(unitsPerToken) && Number.isInteger(refill)).toBe(true);
       // Exactly: refill / unitsPerToken = rate / per, cross-multiplied in whole numbers of ten billionths.
       const whole = (n: number) => BigInt(Math.round(n * 1e10));
@@ -26,11 +28,19 @@ describe("chooseGrain", () => {
   });
 
   it("is as fine as the quantities leave room for", () => {
-    expect(chooseGrain(1, 1, 10)).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
-    expect(chooseGrain(1, 1, 1e9).unitsPerToken).toBe(1000);
-    expect(chooseGrain(1, 1, 1e12).unitsPerToken).toBe(100);
-    expect(chooseGrain(1, 1e3, 1e11).unitsPerToken).toBe(1000);
-    expect(chooseGrain(7, 2_592_000, 1e7).unitsPerToken).toBe(2_592_000 * 10);
+    expect(chooseGrain(1, 1, upTo(10))).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
+    expect(chooseGrain(1, 1, upTo(1e9)).unitsPerToken).toBe(1000);
+    expect(chooseGrain(1, 1, upTo(1e12)).unitsPerToken).toBe(100);
+    expect(chooseGrain(1, 1e3, upTo(1e11)).unitsPerToken).toBe(1000);
+    expect(chooseGrain(7, 2_592_000, upTo(1e7)).unitsPerToken).toBe(2_592_000 * 10);
+  });
+
+  it("is as coarse as the debts need it, down to a unit for a token", () => {
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e9 }).unitsPerToken).toBe(1_024_000);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e10 }).unitsPerToken).toBe(1000);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e14 }).unitsPerToken).toBe(10);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e15 }).unitsPerToken).toBe(1);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e20 }).unitsPerToken).toBe(1);
   });
 
   it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
@@ -42,7 +52,7 @@ describe("chooseGrain", () => {
       [0.000_000_1, 999_999_999.999],
     ];
     for (const [rate, per] of odd) {
-      const { unitsPerToken, refill } = chooseGrain(rate, per, 1000);
+      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(1000));
       expect(Number.isInteger(Math.log2(unitsPerToken))).toBe(true);
       const share = refill / unitsPerToken / (rate / per);
       expect(share).toBeLessThan(1);
@@ -50,14 +60,19 @@ describe("chooseGrain", () => {
     }
   });
 
-  it("never grants more than the rate, and keeps the largest quantity far below 2^53", () => {
+  it("never grants more than the rate, keeps what is exact far below 2^53, and leaves the debts their room", () => {
+    const sizes = fc.record({ exact: decimal, debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }) });
     fc.assert(
-      fc.property(fc.oneof(decimal, anyRate), period, decimal, (rate, per, largest) => {
-        const { unitsPerToken, refill } = chooseGrain(rate, per, largest);
-        expect(unitsPerToken).toBeGreaterThan(0);
-        expect(largest * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
+      fc.property(fc.oneof(decimal, anyRate), period, sizes, (rate, per, { exact, debt }) => {
+        const { unitsPerToken, refill } = chooseGrain(rate, per, { exact, debt });
+        expect(unitsPerToken).toBeGreaterThanOrEqual(1);
+        expect(Number.isInteger(unitsPerToken)).toBe(true);
         expect(refill / unitsPerToken).toBeLessThanOrEqual((rate / per) * (1 + 2 ** -52));
+        if (unitsPerToken === 1) return;
+        expect(exact * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
+        expect(debt * unitsPerToken).toBeLessThanOrEqual(MAX_UNITS);
       }),
+      { numRuns: 1000 },
     );
   });
 });
@@ -75,19 +90,43 @@ describe("tokens as units", () => {
     expect(ceilUnits(0.295, 100)).toBe(30);
     expect(floorUnits(0.295, 100)).toBe(29);
     expect(floorUnits(-0.295, 100)).toBe(-30);
+    expect(ceilUnits(-0.295, 100)).toBe(-29);
     expect(ceilUnits(1e-300, 100)).toBe(1);
+    expect(floorUnits(1e-300, 100)).toBe(0);
   });
 
   it("units → tokens → units gives the same number back, up to the largest", () => {
     const units = fc.maxSafeInteger().map((n) => n % MAX_UNITS);
     fc.assert(
       fc.property(fc.oneof(units, fc.constantFrom(MAX_UNITS, -MAX_UNITS)), decimal, period, (count, rate, per) => {
-        const { unitsPerToken } = chooseGrain(rate, per, 1);
+        const { unitsPerToken } = chooseGrain(rate, per, upTo(1));
         // + 0: minus zero is zero.
         expect(floorUnits(count / unitsPerToken, unitsPerToken) + 0).toBe(count + 0);
         expect(ceilUnits(count / unitsPerToken, unitsPerToken) + 0).toBe(count + 0);
       }),
       { numRuns: 2000 },
     );
+  });
+
+  it("has room for the most tokens that may be named", () => {
+    expect(MAX_TOKENS).toBeLessThan(MAX_UNITS);
+    expect(MAX_UNITS).toBeLessThan(Number.MAX_SAFE_INTEGER);
+  });
+});
+
+describe("two numbers of tokens", () => {
+  it("are the same when only the rounding of a sum lies between them", () => {
+    expect(0.1 + 0.2).not.toBe(0.3);
+    expect(isSameNumber(0.1 + 0.2, 0.3)).toBe(true);
+    expect(isSameNumber(1 / 3 + 1 / 3 + 1 / 3, 1)).toBe(true);
+    expect(isSameNumber(-0.1 - 0.2, -0.3)).toBe(true);
+    expect(isSameNumber(0, 0)).toBe(true);
+  });
+
+  it("differ when a caller could have meant two numbers", () => {
+    expect(isSameNumber(0.3, 0.300_000_000_000_01)).toBe(false);
+    expect(isSameNumber(1e12, 1e12 - 0.01)).toBe(false);
+    expect(isSameNumber(5, -5)).toBe(false);
+    expect(isSameNumber(5e-324, 0)).toBe(false);
   });
 });

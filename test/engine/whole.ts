@@ -1,17 +1,16 @@
-/** The engine's decision as an unsharded limit meets it: one bucket in, at most one bucket out. */
-import { fullBucket } from "../../src/engine/kinds/bucket.js";
+/** The engine's decision as a bucket of one row meets it: one state in, at most one state out. */
 import { decide } from "../../src/engine/decide.js";
-import { ROOT } from "../../src/engine/sharding/heap.js";
-import { partFromStored, type Stored } from "../../src/engine/stored.js";
-import type { Bucket, Demand, Limit } from "../../src/engine/types.js";
+import type { Demand } from "../../src/engine/request.js";
+import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
+import * as stored from "../../src/engine/state.js";
 
-export { fullBucket };
+export { fullState as fullBucket };
 
-export function decideWhole(limit: Limit, bucket: Bucket, now: number, demand: Demand) {
-  const { status, taken } = decide(limit, [{ node: ROOT, limit, bucket }], now, demand);
-  return { status, next: taken[0]?.bucket };
+export function decideWhole(limit: Limit, state: State, now: number, demand: Demand) {
+  const { status, taken } = decide(limit, state, now, demand);
+  return { status, next: taken };
 }
 
-export function fromStored(limit: Limit, state: Stored): Bucket {
-  return partFromStored(limit, ROOT, state).bucket;
+export function fromStored(limit: Limit, state: stored.StoredState): State {
+  return stored.fromStored(limit, state, undefined);
 }

@@ -20,14 +20,14 @@ async function openChat() {
 }
 
 it("an author sends five messages in a row, and the sixth throws with the moment of the next token", async () => {
-  const { ada, send, inbox } = await openChat();
+  const { send, inbox } = await openChat();
   for (let i = 1; i <= 5; i++) await send(`${i}`);
   const error = await thrownBy(send("6"));
   expect(isRateLimitError(error) && error.data).toEqual({
     kind: "RateLimited",
     name: "sendMessage",
-    key: ada,
     retryAt: START + SECOND,
+    retryAfter: SECOND,
   });
   expect((await inbox()).map(({ body }) => body)).toEqual(["5", "4", "3", "2", "1"]);
 });

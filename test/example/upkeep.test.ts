@@ -18,7 +18,7 @@ it("the admin's list has who must wait now", async () => {
   expect(await limited()).toEqual({ page: [], cursor: null });
 });
 
-it("the daily sweeps leave nothing that means nothing, in either home", async () => {
+it("the daily sweeps leave nothing that means nothing, in either place", async () => {
   const t = openBackend();
   const [ada, bob] = [await signUp(t, "Ada"), await signUp(t, "Bob")];
   await t.mutation(api.messages.send, { author: ada, to: bob, body: "Hello!" });

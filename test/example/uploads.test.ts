@@ -18,7 +18,7 @@ it("an upload takes a token in each layer", async () => {
   expect(await upload(ada, "red")).toEqual({ ok: true, left: [1, 3, 6] });
 });
 
-it("whoever is stopped in one layer has not paid in the others, and is told when", async () => {
+it("a caller that is stopped in one layer has not paid in the others, and is told when", async () => {
   const { ada, bob, cem, upload } = await openTeam();
   for (let i = 0; i < 3; i++) await upload(ada, "red");
   expect(await upload(ada, "red")).toEqual({ ok: false, retryAt: START + 20_000, full: ["user"] });

@@ -2,7 +2,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { callerAddress } from "../../src/http/address.js";
+import { callerAddress, type Ipv6Prefix } from "../../src/http/address.js";
 
 it.each([
   ["203.0.113.7", "203.0.113.7"],
@@ -12,18 +12,42 @@ it.each([
   ["::FFFF:cb00:7107", "203.0.113.7"],
   ["[::ffff:203.0.113.7]:443", "203.0.113.7"],
   ["0:0:0:0:0:ffff:203.0.113.7", "203.0.113.7"],
-  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
-  ["2001:0DB8:0001:0002:ffff::", "2001:db8:1:2::/64"],
-  ["2001:db8::1", "2001:db8:0:0::/64"],
-  ["[2001:db8::1]", "2001:db8:0:0::/64"],
-  ["[2001:db8::1]:8080", "2001:db8:0:0::/64"],
-  ["fe80::1%eth0", "fe80:0:0:0::/64"],
-  ["[fe80::1%25eth0.1]:80", "fe80:0:0:0::/64"],
-  ["::", "0:0:0:0::/64"],
-  ["::1", "0:0:0:0::/64"],
-  ["64:ff9b::192.0.2.33", "64:ff9b:0:0::/64"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:0::/56"],
+  ["2001:0DB8:0001:0002:ffff::", "2001:db8:1:0::/56"],
+  ["2001:db8::1", "2001:db8:0:0::/56"],
+  ["[2001:db8::1]", "2001:db8:0:0::/56"],
+  ["[2001:db8::1]:8080", "2001:db8:0:0::/56"],
+  ["fe80::1%eth0", "fe80:0:0:0::/56"],
+  ["[fe80::1%25eth0.1]:80", "fe80:0:0:0::/56"],
+  ["::", "0:0:0:0::/56"],
+  ["::1", "0:0:0:0::/56"],
+  ["::1.2.3.4", "1.2.3.4"],
+  ["::0.2.3.4", "0:0:0:0::/56"],
+  ["64:ff9b::192.0.2.33", "192.0.2.33"],
+  ["64:ff9b:0:0:1::192.0.2.33", "64:ff9b:0:0::/56"],
+  ["2002:c000:221:5::1", "2002:c000:221:0::/48"],
 ])("%j is the caller %j", (text, caller) => {
   expect(callerAddress(text)).toBe(caller);
+});
+
+it.each<[Ipv6Prefix, string]>([
+  [64, "2001:db8:abcd:ef98::/64"],
+  [60, "2001:db8:abcd:ef90::/60"],
+  [57, "2001:db8:abcd:ef80::/57"],
+  [56, "2001:db8:abcd:ef00::/56"],
+  [48, "2001:db8:abcd:0::/48"],
+  [47, "2001:db8:abcc:0::/47"],
+  [32, "2001:db8:0:0::/32"],
+  [false, "2001:db8:abcd:ef98:0:0:0:1"],
+])("with a prefix of %s the caller is %s", (prefix, caller) => {
+  expect(callerAddress("2001:db8:abcd:ef98::1", prefix)).toBe(caller);
+  expect(callerAddress("::ffff:1.2.3.4", prefix)).toBe("1.2.3.4");
+});
+
+it("a 6to4 network counts as one owner whatever the prefix, unless that is off", () => {
+  const of = (prefix: Ipv6Prefix) => callerAddress("2002:c000:221:5::1", prefix);
+  expect([of(64), of(48), of(40)]).toEqual(["2002:c000:221:0::/48", "2002:c000:221:0::/48", "2002:c000:200:0::/40"]);
+  expect(of(false)).toBe("2002:c000:221:5:0:0:0:1");
 });
 
 it.each([
@@ -87,14 +111,15 @@ describe("held against the platform's own parsers", () => {
     const groups = fc.array(group, { minLength: 4, maxLength: 4 }).filter((four) => four.some((one) => one !== "0"));
     fc.assert(
       fc.property(groups, groups, groups, groups, (network, network2, host, host2) => {
-        const of = (...parts: string[][]) => callerAddress(parts.flat().join(":"));
+        fc.pre(network[0] !== "2002" && network2[0] !== "2002");
+        const of = (...parts: string[][]) => callerAddress(parts.flat().join(":"), 64);
         expect(of(network, host)).toBe(of(network, host2));
         expect(of(network, host) === of(network2, host)).toBe(network.join() === network2.join());
       }),
     );
   });
 
-  it("an IPv6 address is the /64 of how a URL spells it", () => {
+  it("an IPv6 address is the same caller as how a URL spells it", () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const spelt = new URL(`http://[${address}]/`).hostname;
@@ -108,7 +133,7 @@ describe("held against the platform's own parsers", () => {
       fc.property(fc.ipV4(), (address) => {
         expect(isIPv4(address)).toBe(true);
         expect(callerAddress(address)).toBe(address);
-        expect(callerAddress(`::ffff:${address}`)).toBe(address);
+        for (const prefix of ["::ffff:", "64:ff9b::"]) expect(callerAddress(prefix + address)).toBe(address);
       }),
     );
   });

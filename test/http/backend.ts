@@ -1,12 +1,34 @@
 /** A backend with HTTP actions, and limits in either home. */
-import { type HttpRouter, internalMutationGeneric, makeFunctionReference } from "convex/server";
+import {
+  httpActionGeneric,
+  type HttpRouter,
+  httpRouter,
+  internalMutationGeneric,
+  internalQueryGeneric,
+  makeFunctionReference,
+} from "convex/server";
 import { v } from "convex/values";
 import { convexTest } from "convex-test";
-import { type RateLimitAllStatus, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
-import { type Consume, type LimitRequest, vLimitRequest } from "convex-rate-limits/http";
+import {
+  type RateLimitAllStatus,
+  type RateLimitConfig,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+  vRateLimitAllStatus,
+} from "convex-rate-limits";
+import {
+  type Consume,
+  type HttpCtx,
+  inTables,
+  type LimitedBy,
+  limitHttp,
+  type LimitHttpOptions,
+  type LimitRequest,
+  vLimitRequest,
+} from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
-import { component, defineIn, type PlaceName, type MutationCtx, schema } from "../support/places.js";
+import { component, defineIn, type PlaceName, type MutationCtx, type QueryCtx, schema } from "../support/places.js";
 
 export { component };
 
@@ -28,22 +50,43 @@ export function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-/** One mutation, so one transaction. */
-function consumeAllIn(home: PlaceName) {
-  const { rateLimitAll } = defineIn(home, {});
-  return internalMutationGeneric({
-    args: { requests: v.array(vLimitRequest) },
-    returns: vRateLimitAllStatus,
-    handler: async (ctx: MutationCtx, { requests }: { requests: LimitRequest[] }) => await rateLimitAll(ctx, requests),
-  });
+const requestsArg = { requests: v.array(vLimitRequest) };
+type RequestsArg = { requests: LimitRequest[] };
+
+/** What an app writes to limit HTTP in its tables: each function is one transaction. */
+function functionsIn(home: PlaceName) {
+  const { rateLimitAll, adjustRateLimit, getRateLimit } = defineIn(home, {});
+  return {
+    take: internalMutationGeneric({
+      args: requestsArg,
+      returns: vRateLimitAllStatus,
+      handler: async (ctx: MutationCtx, { requests }: RequestsArg) => await rateLimitAll(ctx, requests),
+    }),
+    giveBack: internalMutationGeneric({
+      args: requestsArg,
+      handler: async (ctx: MutationCtx, { requests }: RequestsArg) => {
+        const statuses = [];
+        for (const each of requests) statuses.push(await adjustRateLimit(ctx, { ...each, count: -each.count }));
+        return { statuses };
+      },
+    }),
+    snapshots: internalQueryGeneric({
+      args: requestsArg,
+      handler: async (ctx: QueryCtx, { requests }: RequestsArg) =>
+        await Promise.all(
+          requests.map(({ name, key, config }) => getRateLimit(ctx as MutationCtx, { name, key, config })),
+        ),
+    }),
+  };
 }
 
-/** A mutation of the app's own: the way of home A, and in home B a detour that must change nothing. */
+/** Functions of the app's own: the way of your tables, and in the component a detour that must change nothing. */
 export function consumeIn(home: PlaceName): Consume {
-  const consumeAll = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>(
-    `${home}:consumeAll`,
-  );
-  return async (ctx, requests) => await ctx.runMutation(consumeAll, { requests });
+  return inTables({
+    take: makeFunctionReference<"mutation", RequestsArg, RateLimitAllStatus>(`${home}:take`),
+    giveBack: makeFunctionReference<"mutation", RequestsArg, { statuses: RateLimitStatus[] }>(`${home}:giveBack`),
+    snapshots: makeFunctionReference<"query", RequestsArg, RateLimitSnapshot[]>(`${home}:snapshots`),
+  });
 }
 
 /** An app with these routes. */
@@ -53,8 +96,8 @@ export function openHttpBackend(router: HttpRouter) {
     modules: {
       "./_generated/api.ts": async () => await Promise.resolve({}),
       "./http.ts": async () => await Promise.resolve({ default: router }),
-      "./tables.ts": async () => await Promise.resolve({ consumeAll: consumeAllIn("tables") }),
-      "./component.ts": async () => await Promise.resolve({ consumeAll: consumeAllIn("component") }),
+      "./tables.ts": async () => await Promise.resolve(functionsIn("tables")),
+      "./component.ts": async () => await Promise.resolve(functionsIn("component")),
     },
   });
   register(t);
@@ -64,3 +107,28 @@ export type HttpBackend = ReturnType<typeof openHttpBackend>;
 
 /** Ten at once, and five more a second: the story that the project began with. */
 export const TEN_THEN_FIVE: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000, capacity: 10 };
+
+/** The handler of a wrapped HTTP action. */
+export type Handler = (ctx: HttpCtx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>;
+
+export const served: Handler = () => Promise.resolve(new Response("served"));
+
+/** An app that answers every path, limited in its tables unless the options say otherwise. */
+export function serve(
+  options: Omit<LimitHttpOptions, "consume"> & { consume?: Consume },
+  handler: Handler = served,
+): (path?: string, init?: RequestInit) => Promise<Response> {
+  const action = httpActionGeneric(
+    limitHttp({ consume: consumeIn("tables"), ...options } as LimitHttpOptions, handler),
+  );
+  const router = httpRouter();
+  for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
+  const t = openHttpBackend(router);
+  return async (path = "/", init = {}) => await t.fetch(path, init);
+}
+
+/** A context for what must not touch it. */
+export const noCtx = {} as HttpCtx;
+
+/** For requests that no limit may be asked about. */
+export const noConsume: Consume = () => Promise.reject(new Error("This must not be asked."));

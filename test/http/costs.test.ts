@@ -4,6 +4,9 @@ import { describe, expect, it } from "vitest";
 
 const bounds: CostBounds = { default: 5, min: 2, max: 100 };
 
+/** More than any bound here. */
+const CAPACITY = 1000;
+
 function withHeader(...values: string[]): Request {
   return new Request("https://api.example/", { headers: values.map((value): [string, string] => ["X-Cost", value]) });
 }
@@ -13,7 +16,7 @@ function withQuery(...values: string[]): Request {
 }
 
 it("a fixed cost is the same for every request", () => {
-  expect(fixed(3)(withHeader("1"))).toBe(3);
+  expect(fixed(3)(withHeader("1"), CAPACITY)).toBe(3);
 });
 
 describe.each<[string, HttpCost, (...values: string[]) => Request]>([
@@ -26,37 +29,37 @@ describe.each<[string, HttpCost, (...values: string[]) => Request]>([
     ["7.5", 7.5],
     ["100", 100],
   ])("is what %j says", (value, expected) => {
-    expect(cost(requestWith(value))).toBe(expected);
+    expect(cost(requestWith(value), CAPACITY)).toBe(expected);
   });
 
   it.each(["0", "1.99", "0000"])("is the minimum when %j is below it", (value) => {
-    expect(cost(requestWith(value))).toBe(2);
+    expect(cost(requestWith(value), CAPACITY)).toBe(2);
   });
 
   it.each(["101", "9".repeat(400)])("is the maximum when it is above", (value) => {
-    expect(cost(requestWith(value))).toBe(100);
+    expect(cost(requestWith(value), CAPACITY)).toBe(100);
   });
 
   it.each(["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5."])(
     "is the default when %j is no number",
     (value) => {
-      expect(cost(requestWith(value))).toBe(5);
+      expect(cost(requestWith(value), CAPACITY)).toBe(5);
     },
   );
 
   it("is the default when nothing is said", () => {
-    expect(cost(requestWith())).toBe(5);
+    expect(cost(requestWith(), CAPACITY)).toBe(5);
   });
 
   it("is the largest of several, where garbage stands for the default", () => {
-    expect(cost(requestWith("3", "50", "4"))).toBe(50);
-    expect(cost(requestWith("3", "x"))).toBe(5);
+    expect(cost(requestWith("3", "50", "4"), CAPACITY)).toBe(50);
+    expect(cost(requestWith("3", "x"), CAPACITY)).toBe(5);
   });
 
   it("is never outside of the bounds, whatever is sent", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme-ascii" })), (values) => {
-        const count = cost(requestWith(...values));
+        const count = cost(requestWith(...values), CAPACITY);
         expect(count).toBeGreaterThanOrEqual(2);
         expect(count).toBeLessThanOrEqual(100);
       }),
@@ -64,9 +67,31 @@ describe.each<[string, HttpCost, (...values: string[]) => Request]>([
   });
 });
 
+describe("a default alone", () => {
+  const cost = fromQuery("cost", { default: 7 });
+
+  it("is held to at least 1 and at most the limit's capacity", () => {
+    const of = (value: string) => cost(withQuery(value), 50);
+    expect([of("0"), of("1"), of("50"), of("51"), of("x")]).toEqual([1, 1, 50, 50, 7]);
+    expect(fromQuery("cost", { default: 0.5 })(withQuery("0"), 50)).toBe(0.5);
+  });
+
+  it("that the limit cannot hold stays what it is, so that the request is refused", () => {
+    expect(cost(withQuery(), 5)).toBe(7);
+  });
+
+  it("may have one bound", () => {
+    expect(fromQuery("cost", { default: 7, min: 3 })(withQuery("1"), 50)).toBe(3);
+    expect(fromQuery("cost", { default: 7, max: 9 })(withQuery("10"), 50)).toBe(9);
+  });
+});
+
 it("bounds that contradict each other are refused at once", () => {
   for (const wrong of [{ min: 6 }, { max: 4 }, { min: -1 }, { max: Infinity }, { default: NaN }]) {
     expect(() => fromHeader("X-Cost", { ...bounds, ...wrong })).toThrow("0 <= min <= default <= max");
+  }
+  for (const wrong of [-1, NaN, Infinity]) {
+    expect(() => fromHeader("X-Cost", { default: wrong })).toThrow("0 <= min <= default <= max");
   }
   expect(() => fixed(-1)).toThrow("at least 0");
 });

@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
-import { type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
+import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 
 const NOW = Date.UTC(2026, 0, 1);
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 100, period: MINUTE };
 
+/** `resetInMs` is when the bucket is full again, or the next window begins. */
 function allowed(remaining: number, resetInMs: number): RateLimitStatus {
   return { ok: true, remaining, resetAt: NOW + resetInMs };
 }
@@ -35,13 +36,13 @@ describe("the fields of draft 11", () => {
 
   it("carry the quota unit and the partition key when there are any", () => {
     const headers = headersOf({
-      status: allowed(3e8, MINUTE),
+      status: allowed(3e8, 24 * MINUTE),
       config: { kind: "token bucket", rate: 5e8, period: HOUR },
       unit: "content-bytes",
       partitionKey: "App-999",
     });
     expect(headers["RateLimit-Policy"]).toBe('"api";q=500000000;qu="content-bytes";w=3600;pk=:QXBwLTk5OQ==:');
-    expect(headers["RateLimit"]).toBe('"api";r=300000000;t=60;pk=:QXBwLTk5OQ==:');
+    expect(headers["RateLimit"]).toBe('"api";r=300000000;t=2160;pk=:QXBwLTk5OQ==:');
   });
 
   it("list the policies as given and the service limits by tightness", () => {
@@ -49,12 +50,13 @@ describe("the fields of draft 11", () => {
     const headers = rateLimitHeaders(
       [
         { name: "daily", status: allowed(900, HOUR), config: daily },
-        { name: "burst", status: allowed(3, 2 * SECOND), config: perMinute },
+        { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute },
       ],
       { now: NOW },
     );
     expect(headers["RateLimit-Policy"]).toBe('"daily";q=1000;w=86400, "burst";q=100;w=60');
-    expect(headers["RateLimit"]).toBe('"burst";r=3;t=2, "daily";r=900;t=3600');
+    // 900 are left of the day, but the 1,000 of a day are 42 an hour.
+    expect(headers["RateLimit"]).toBe('"burst";r=5;t=3, "daily";r=42;t=3600');
   });
 
   it("list after a denial only what denied it, so that no window outlasts Retry-After", () => {
@@ -69,6 +71,28 @@ describe("the fields of draft 11", () => {
     expect(headers["RateLimit"]).toBe('"long";r=0;t=8, "short";r=0;t=2');
     expect(headers["Retry-After"]).toBe("8");
     expect(Object.keys(read(headers["RateLimit-Policy"]))).toEqual(["daily", "short", "long"]);
+  });
+
+  it("send the policy alone where a status does not say what is left", () => {
+    const daily: RateLimitConfig = { kind: "fixed window", rate: 1000, period: DAY };
+    const hot: LimitedBy = { name: "hot", status: { ok: true }, config: perMinute };
+    const headers = rateLimitHeaders([hot, { name: "daily", status: allowed(900, DAY), config: daily }], { now: NOW });
+    expect(headers).toEqual({
+      "RateLimit-Policy": '"hot";q=100;w=60, "daily";q=1000;w=86400',
+      RateLimit: '"daily";r=900;t=86400',
+    });
+    expect(rateLimitHeaders(hot, { now: NOW })).toEqual({ "RateLimit-Policy": '"hot";q=100;w=60' });
+    const formats = ["draft-6", "x"] as const;
+    expect(rateLimitHeaders(hot, { now: NOW, formats })).toEqual({
+      "RateLimit-Policy": "100;w=60",
+      "RateLimit-Limit": "100",
+      "X-RateLimit-Limit": "100",
+    });
+    const refused: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
+    expect(rateLimitHeaders(refused, { now: NOW, formats: ["draft-7"] })).toEqual({
+      "RateLimit-Policy": "100;w=60",
+      "Retry-After": "2",
+    });
   });
 
   it("are not there when nothing was limited", () => {
@@ -153,35 +177,94 @@ describe("waits", () => {
 
   it("span as many windows as the next request of this size takes", () => {
     const config: RateLimitConfig = { kind: "fixed window", rate: 4, period: MINUTE, capacity: 10 };
-    const status = allowed(1, 20 * SECOND);
-    expect(headersOf({ status, config, count: 5 })["RateLimit"]).toBe('"api";r=1;t=20');
-    expect(headersOf({ status, config, count: 10 })["RateLimit"]).toBe('"api";r=1;t=140');
+    const of = (remaining: number, count: number) =>
+      headersOf({ status: allowed(remaining, 20 * SECOND), config, count })["RateLimit"];
+    expect(of(1, 5)).toBe('"api";r=1;t=20');
+    expect(of(1, 10)).toBe('"api";r=1;t=140');
+    // After the request that 6 suffice for, 1 is left: the same again. The sixth would be more than a window brings.
+    expect(of(6, 5)).toBe('"api";r=5;t=20');
+    expect(of(5, 5)).toBe('"api";r=5;t=80');
+  });
+
+  it("of a token bucket are the time in which what is left comes back", () => {
+    const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 100 };
+    const of = (remaining: number, count: number) =>
+      headersOf({ status: allowed(remaining, (100 - remaining) * 100), config, count })["RateLimit"];
+    expect(of(99, 1)).toBe('"api";r=99;t=9');
+    expect(of(50, 1)).toBe('"api";r=50;t=5');
+    expect(of(3, 1)).toBe('"api";r=3;t=1');
+    expect(of(0, 1)).toBe('"api";r=0;t=1');
+    expect(of(0, 50)).toBe('"api";r=0;t=5');
+    // One request of 60 can be made, and the next when its 60 are there again: 20 are left over.
+    expect(of(80, 60)).toBe('"api";r=80;t=6');
+  });
+
+  it("of one token a second are one second: no request is told two", () => {
+    const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: SECOND };
+    expect(headersOf({ status: allowed(0, SECOND), config })).toEqual({
+      "RateLimit-Policy": '"api";q=1;w=1',
+      RateLimit: '"api";r=0;t=1',
+    });
+  });
+
+  it("begin when the answer is sent, not when the limit was asked", () => {
+    const status = allowed(0, 3 * SECOND);
+    const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 3 * SECOND };
+    const at = (now: number) => rateLimitHeaders({ name: "api", status, config }, { now })["RateLimit"];
+    expect([at(NOW), at(NOW + 1), at(NOW + 1000), at(NOW + 5000)]).toEqual([
+      '"api";r=0;t=3',
+      '"api";r=0;t=3',
+      '"api";r=0;t=2',
+      '"api";r=0;t=0',
+    ]);
   });
 });
 
 describe("the older formats", () => {
   const limits: LimitedBy[] = [
-    { name: "roomy", status: allowed(90, MINUTE), config: perMinute },
+    { name: "roomy", status: allowed(90, 6 * SECOND), config: perMinute },
     {
       name: "tight",
-      status: allowed(4, 1500),
-      config: { kind: "token bucket", rate: 5, period: SECOND, capacity: 10 },
+      status: allowed(6, 2 * SECOND),
+      config: { kind: "token bucket", rate: 2, period: SECOND, capacity: 10 },
     },
   ];
 
   it("tell of the tightest limit: draft 6 in seconds from now", () => {
     expect(rateLimitHeaders(limits, { now: NOW, formats: ["draft-6"] })).toEqual({
+      "RateLimit-Policy": "100;w=60, 10;w=5",
       "RateLimit-Limit": "10",
-      "RateLimit-Remaining": "4",
-      "RateLimit-Reset": "2",
+      "RateLimit-Remaining": "6",
+      "RateLimit-Reset": "3",
+    });
+  });
+
+  it("tell of the tightest limit: draft 7 in one field", () => {
+    expect(rateLimitHeaders(limits, { now: NOW, formats: ["draft-7"] })).toEqual({
+      "RateLimit-Policy": "100;w=60, 10;w=5",
+      RateLimit: "limit=10, remaining=6, reset=3",
     });
   });
 
   it("tell of the tightest limit: X- in seconds since the epoch, rounded up", () => {
+    const x = (now: number) => rateLimitHeaders(limits, { now, formats: ["x"] })["X-RateLimit-Reset"];
     expect(rateLimitHeaders(limits, { now: NOW, formats: ["x"] })).toEqual({
       "X-RateLimit-Limit": "10",
-      "X-RateLimit-Remaining": "4",
-      "X-RateLimit-Reset": String(NOW / 1000 + 2),
+      "X-RateLimit-Remaining": "6",
+      "X-RateLimit-Reset": String(NOW / 1000 + 3),
+    });
+    expect(x(NOW + 1)).toBe(String(NOW / 1000 + 4));
+  });
+
+  it("tell all that is left of a window, where draft 11 tells what is left at the policy's rate", () => {
+    const hourly: LimitedBy = {
+      name: "hourly",
+      status: allowed(3600, 10 * SECOND),
+      config: { kind: "fixed window", rate: 3600, period: HOUR },
+    };
+    expect(rateLimitHeaders(hourly, { now: NOW, formats: ["draft-11", "x"] })).toMatchObject({
+      RateLimit: '"hourly";r=11;t=10',
+      "X-RateLimit-Remaining": "3600",
     });
   });
 
@@ -191,9 +274,27 @@ describe("the older formats", () => {
     expect(headers["RateLimit-Limit"]).toBe("100");
   });
 
-  it("can be sent together", () => {
-    const headers = rateLimitHeaders(limits, { now: NOW, formats: ["draft-11", "draft-6", "x"] });
-    expect(Object.keys(headers)).toHaveLength(8);
+  it("can be sent beside one draft, but two drafts would overwrite each other's fields", () => {
+    for (const draft of ["draft-11", "draft-7", "draft-6"] as const) {
+      expect(Object.keys(rateLimitHeaders(limits, { now: NOW, formats: [draft, "x"] }))).toContain("X-RateLimit-Limit");
+    }
+    expect(() => rateLimitHeaders(limits, { formats: ["draft-6", "draft-11"] })).toThrow(
+      'Rate limit "roomy": formats must be a list with one draft: they write the same fields, got ["draft-11","draft-6"].',
+    );
+  });
+
+  it("may be left out one and all: a denial still names its wait", () => {
+    expect(rateLimitHeaders(limits, { formats: [] })).toEqual({});
+    const headers = rateLimitHeaders({ name: "api", status: denied(1), config: perMinute }, { now: NOW, formats: [] });
+    expect(headers).toEqual({ "Retry-After": "1" });
+  });
+
+  it("that do not exist are refused", () => {
+    for (const formats of [["draft-12"], ["toString"], "x", [undefined]]) {
+      expect(() => rateLimitHeaders(limits, { formats: formats as RateLimitFormat[] })).toThrow(
+        'formats must be a list of "draft-11", "draft-7", "draft-6", "x"',
+      );
+    }
   });
 });
 
@@ -217,6 +318,18 @@ it("a 429 names the violated policies as the header does", async () => {
   expect(read(response.headers.get("RateLimit") ?? "")).toEqual({ "t%C3%A4glich": { r: 0, t: 2 } });
 });
 
+it("a wait of one second is in the singular", async () => {
+  const detailOf = async (waitMs: number) => {
+    const problem: unknown = await tooManyRequests(
+      { name: "api", status: denied(waitMs), config: perMinute },
+      { now: NOW },
+    ).json();
+    return (problem as { detail: string }).detail;
+  };
+  expect(await detailOf(1000)).toBe("Try again in 1 second.");
+  expect(await detailOf(1001)).toBe("Try again in 2 seconds.");
+});
+
 /** Any status that a limit could answer, up to the end of time. */
 const anyStatus = fc
   .record({
@@ -229,27 +342,31 @@ const anyStatus = fc
     ok ? allowed(remaining, resetIn) : { ...denied(retryIn, resetIn), remaining },
   );
 
-const anyConfig = fc.record<RateLimitConfig>({
-  kind: fc.constant("token bucket"),
-  rate: fc.double({ min: 1e-9, max: 1e12, noNaN: true }),
-  period: fc.double({ min: 1e-3, max: 1e15, noNaN: true }),
-});
+const anyConfig = fc
+  .record({
+    kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
+    rate: fc.double({ min: 1e-9, max: 1e12, noNaN: true }),
+    period: fc.integer({ min: 1, max: 1e15 }),
+  })
+  .map((config): RateLimitConfig => config);
 
-it("what a parser reads is the status, within a second, and never too early", () => {
+it("whatever the status, a parser reads whole numbers, and a denial's wait within a second and never too early", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", minLength: 1 }), anyStatus, anyConfig, (name, status, config) => {
       const headers = rateLimitHeaders({ name, status, config }, { now: NOW });
       const [[sent, { r, t }]] = Object.entries(read(headers["RateLimit"])) as [[string, { r: number; t: number }]];
       expect(decodeURIComponent(sent)).toBe(name);
-      expect(r).toBe(status.remaining);
-      const moment = status.ok ? status.resetAt : status.retryAt;
-      expect(NOW + t * 1000).toBeGreaterThanOrEqual(moment);
-      expect(NOW + (t - 1) * 1000).toBeLessThan(moment);
+      expect(Number.isSafeInteger(r) && r >= 0 && r <= status.remaining).toBe(true);
+      expect(Number.isSafeInteger(t) && t >= 0).toBe(true);
       expect(headers["Retry-After"]).toBe(status.ok ? undefined : String(t));
+      if (!status.ok) {
+        expect(r).toBe(status.remaining);
+        expect(NOW + t * 1000).toBeGreaterThanOrEqual(status.retryAt);
+        expect(NOW + (t - 1) * 1000).toBeLessThan(status.retryAt);
+      }
       const { q, w } = read(headers["RateLimit-Policy"])[sent] as { q: number; w: number };
       expect(q).toBe(Math.floor(config.rate));
-      expect(w).toBeGreaterThanOrEqual(Math.max(1, Math.floor(config.period / 1000)));
-      expect(w).toBeLessThanOrEqual(Math.floor(config.period / 1000) + 1);
+      expect(w).toBe(Math.max(1, Math.ceil(config.period / 1000)));
     }),
   );
 });

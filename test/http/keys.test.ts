@@ -1,5 +1,6 @@
 import type { UserIdentity } from "convex/server";
 import fc from "fast-check";
+import { hashKey } from "convex-rate-limits";
 import {
   byAddress,
   byApiKey,
@@ -9,7 +10,6 @@ import {
   byValue,
   deny,
   denyWith,
-  digestOf,
   everyone,
   firstOf,
   type HttpCtx,
@@ -36,9 +36,9 @@ async function read(source: KeySource, headers: Record<string, string>, ctx = ct
 
 const ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-it("a digest is SHA-256 in hexadecimal", async () => {
-  // The first example of FIPS 180-2.
-  expect(await digestOf("abc")).toBe(ABC);
+it("a key that is not well-formed text is the client's fault, not a key", async () => {
+  const source = byValue("name", () => "\ud800");
+  await expect(read(source, {})).rejects.toThrow("not well-formed");
 });
 
 describe("a header", () => {
@@ -62,7 +62,7 @@ describe("a header", () => {
   it("cannot pass for the hash of another value", async () => {
     const long = "a".repeat(65);
     const key = await read(byHeader("X-Tenant"), { "X-Tenant": long });
-    const forged = await read(byHeader("X-Tenant"), { "X-Tenant": `#${await digestOf(long)}` });
+    const forged = await read(byHeader("X-Tenant"), { "X-Tenant": `#${await hashKey(long)}` });
     expect(forged).not.toBe(key);
   });
 });
@@ -117,9 +117,33 @@ describe("the caller's address", () => {
     expect(await forwarded("203.0.113.7,")).toBeUndefined();
   });
 
-  it("is a /64 in IPv6 and IPv4 where that is mapped", async () => {
-    expect(await forwarded("[2001:db8::1]:443")).toBe("address:2001:db8:0:0::/64");
+  it("is a /56 in IPv6 and IPv4 where that is mapped", async () => {
+    expect(await forwarded("[2001:db8::1]:443")).toBe("address:2001:db8:0:0::/56");
     expect(await forwarded("::ffff:198.51.100.1")).toBe("address:198.51.100.1");
+  });
+
+  it("is as long a prefix as is chosen", async () => {
+    const headers = { "X-Forwarded-For": "2001:db8:1:2:3:4:5:6" };
+    const of = async (ipv6Prefix: number | false) => await read(byAddress({ trustedProxies: 1, ipv6Prefix }), headers);
+    expect(await of(64)).toBe("address:2001:db8:1:2::/64");
+    expect(await of(48)).toBe("address:2001:db8:1:0::/48");
+    expect(await of(false)).toBe("address:2001:db8:1:2:3:4:5:6");
+    for (const ipv6Prefix of [31, 65, 56.5, NaN, true as unknown as number]) {
+      expect(() => byAddress({ trustedProxies: 1, ipv6Prefix })).toThrow(
+        'Rate limit "address": ipv6Prefix must be a whole number from 32 to 64, or false',
+      );
+    }
+  });
+
+  it("may come from a header of the proxy, read like any other address", async () => {
+    const source = byAddress({ header: "CF-Connecting-IP" });
+    const of = async (address: string) => await read(source, { "cf-connecting-ip": address });
+    expect(await of("::ffff:198.51.100.1")).toBe("address:198.51.100.1");
+    expect(await of("2001:db8::1")).toBe("address:2001:db8:0:0::/56");
+    expect(await of("not an address")).toBeUndefined();
+    expect(await read(source, { "X-Forwarded-For": "198.51.100.1" })).toBeUndefined();
+    // @ts-expect-error: which of the two?
+    expect(() => byAddress({ header: "X-Real-IP", trustedProxies: 1 })).toThrow("trustedProxies or header, not both");
   });
 
   it("is what the platform says, if that is trusted", async () => {
@@ -130,7 +154,7 @@ describe("the caller's address", () => {
   });
 
   it("needs a number of proxies that says something", () => {
-    for (const trustedProxies of [0, -1, 1.5, NaN]) {
+    for (const trustedProxies of [0, -1, 1.5, NaN, undefined as unknown as number]) {
       expect(() => byAddress({ trustedProxies })).toThrow("trustedProxies must be a whole number of at least 1");
     }
   });
@@ -157,6 +181,7 @@ it("a source of one's own has its own prefix", async () => {
   expect(await read(byRoute, {})).toBe("own.route:/");
   expect(() => byValue("a:b", () => "c")).toThrow("letters, digits");
   expect(() => byValue("", () => "c")).toThrow("letters, digits");
+  expect(() => byValue("p".repeat(65), () => "c")).toThrow("1 to 64 letters");
 });
 
 it("no value can name a bucket of another source", async () => {
@@ -227,6 +252,6 @@ describe("the first of several keys", () => {
   });
 
   it("shares no bucket without a name", () => {
-    expect(() => sharedBucket("")).toThrow("needs a name");
+    for (const name of ["", "n".repeat(129)]) expect(() => sharedBucket(name)).toThrow("needs a name");
   });
 });

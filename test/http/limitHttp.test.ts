@@ -11,13 +11,14 @@ import {
   type HttpCtx,
   type HttpLimit,
   inComponent,
+  type LimitedBy,
   limitHttp,
   type LimitHttpOptions,
   sharedBucket,
 } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { component, placeNames } from "../support/places.js";
-import { consumeIn, openHttpBackend, pass, TEN_THEN_FIVE, useClock } from "./backend.js";
+import { consumeIn, openHttpBackend, pass, START, TEN_THEN_FIVE, useClock } from "./backend.js";
 
 useClock();
 
@@ -25,7 +26,7 @@ const byUser = firstOf(byHeader("X-User"), deny);
 const perUser: HttpLimit = { name: "user", key: byUser, config: TEN_THEN_FIVE };
 const twice: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
 
-const handler = vi.fn<(ctx: HttpCtx, request: Request) => Promise<Response>>();
+const handler = vi.fn<(ctx: HttpCtx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>>();
 beforeEach(() => {
   handler.mockReset();
   handler.mockImplementation(async () => await Promise.resolve(new Response("served")));
@@ -119,14 +120,14 @@ describe("every answer", () => {
     const send = serve({ limits: { ...perUser, config: twice }, cors, formats: ["draft-6"] });
     const allowed = await send("ada");
     expect(allowed.headers.get("Access-Control-Expose-Headers")).toBe(
-      "ratelimit-limit, ratelimit-remaining, ratelimit-reset",
+      "ratelimit-limit, ratelimit-policy, ratelimit-remaining, ratelimit-reset",
     );
     await send("ada");
     const denied = await send("ada");
     expect(denied.status).toBe(429);
     expect(denied.headers.get("Access-Control-Allow-Origin")).toBe("https://some.convex.site");
     expect(denied.headers.get("Access-Control-Expose-Headers")).toBe(
-      "ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after",
+      "ratelimit-limit, ratelimit-policy, ratelimit-remaining, ratelimit-reset, retry-after",
     );
     const unknown = await send(undefined);
     expect([unknown.status, unknown.headers.get("Vary")]).toEqual([403, "Origin"]);
@@ -166,7 +167,7 @@ describe.each(everyWay)("several limits in %s", (_, consume) => {
     // Were Ada's third request charged to "all", there would be nothing left for Grace.
     const last = await send("grace");
     expect(last.status).toBe(200);
-    expect(last.headers.get("RateLimit")).toBe('"all";r=0;t=60, "each";r=1;t=5');
+    expect(last.headers.get("RateLimit")).toBe('"all";r=0;t=20, "each";r=1;t=5');
     const denied = await send("grace");
     expect(denied.status).toBe(429);
     expect(denied.headers.get("Retry-After")).toBe("20");
@@ -201,9 +202,9 @@ describe("plans and costs", () => {
   it("come from the request", async () => {
     const send = serve({ limits: reports });
     expect((await send("free", "/?size=4")).headers.get("RateLimit")).toBe('"reports";r=6;t=4');
-    expect((await send("pro", "/?size=4")).headers.get("RateLimit")).toBe('"reports";r=96;t=1');
+    expect((await send("pro", "/?size=4")).headers.get("RateLimit")).toBe('"reports";r=96;t=9');
     expect((await send("free", "/slow?size=0")).headers.get("RateLimit-Policy")).toBe('"reports";q=10;w=100');
-    expect((await send("free", "/?size=junk")).headers.get("RateLimit")).toBe('"reports";r=3;t=7');
+    expect((await send("free", "/?size=junk")).headers.get("RateLimit")).toBe('"reports";r=3;t=2');
     expect((await send("free", "/?size=9")).headers.get("Retry-After")).toBe("6");
   });
 
@@ -218,24 +219,59 @@ describe("plans and costs", () => {
   });
 });
 
-describe("methods", () => {
-  it("OPTIONS and HEAD pass uncounted and untouched", async () => {
+describe("skipping", () => {
+  it("is for OPTIONS: a preflight passes uncounted and untouched", async () => {
     const send = serve({ limits: perUser });
     const preflight = await send(undefined, "/", { method: "OPTIONS" });
     expect(preflight.status).toBe(200);
     expect([...preflight.headers.keys()]).toEqual(["content-type"]);
-    const action = limitHttp({ limits: perUser, consume: noConsume }, handler);
-    expect((await action(noCtx, new Request("https://api.example/", { method: "HEAD" }))).status).toBe(200);
+    expect(handler.mock.lastCall?.[2]).toEqual([]);
   });
 
-  it("can be counted one and all", async () => {
+  it("is not for HEAD, which runs the GET handler", async () => {
+    const action = limitHttp({ limits: { ...perUser, config: twice }, consume: consumeIn("tables") }, handler);
+    const t = openHttpBackend(httpRouter());
+    const head = () => new Request("https://api.example/", { method: "HEAD", headers: { "X-User": "ada" } });
+    const send = async () => (await t.action(async (ctx) => [(await action(ctx, head())).status]))[0];
+    expect([await send(), await send(), await send()]).toEqual([200, 200, 429]);
+    expect(handler).toHaveBeenCalledTimes(2);
+  });
+
+  it("can be given up, or be of other methods", async () => {
     const send = serve({ limits: perUser, skip: [] });
     expect((await send("ada", "/", { method: "OPTIONS" })).headers.get("RateLimit")).toBe('"user";r=9;t=1');
+    const reading = serve({ limits: perUser, skip: ["GET", "OPTIONS"] });
+    expect((await reading("ada")).headers.has("RateLimit")).toBe(false);
+    expect((await reading("ada", "/", { method: "POST" })).headers.has("RateLimit")).toBe(true);
+  });
+
+  it("can be decided by a function, for all but OPTIONS", async () => {
+    const skip = vi.fn(async (request: Request) => await Promise.resolve(new URL(request.url).pathname === "/health"));
+    const send = serve({ limits: { ...perUser, config: twice }, skip });
+    expect(await statuses(5, () => send("ada", "/health"))).toEqual(ok(5));
+    expect(await statuses(3, () => send("ada"))).toEqual([200, 200, 429]);
+    expect((await send(undefined, "/", { method: "OPTIONS" })).status).toBe(200);
+    expect(skip).toHaveBeenCalledTimes(8);
+  });
+
+  it("can be decided for each limit", async () => {
+    const writes: HttpLimit = {
+      name: "writes",
+      key: byUser,
+      config: { ...twice, rate: 1 },
+      when: ({ request }) => request.method === "POST",
+    };
+    const send = serve({ limits: [perUser, writes] });
+    const post = () => send("ada", "/", { method: "POST" });
+    expect((await send("ada")).headers.get("RateLimit-Policy")).toBe('"user";q=10;w=2');
+    expect((await post()).headers.get("RateLimit-Policy")).toBe('"user";q=10;w=2, "writes";q=1;w=10');
+    expect([(await post()).status, (await send("ada")).status]).toEqual([429, 200]);
+    const none = await serve({ limits: [writes] })(undefined);
+    expect([none.status, none.headers.has("RateLimit-Policy")]).toEqual([200, false]);
   });
 });
 
 const noCtx = {} as HttpCtx;
-const noConsume: Consume = () => Promise.reject(new Error("This must not be asked."));
 
 describe("when the limiter fails", () => {
   const failing = vi.fn<Consume>();
@@ -263,8 +299,12 @@ describe("when the limiter fails", () => {
 
   it("the error goes to the log when nobody wants it", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
-    await limitHttp({ limits: perUser, consume: failing }, handler)(noCtx, request());
-    expect(log).toHaveBeenCalledExactlyOnceWith("The rate limits could not be asked.", expect.any(Error));
+    const response = await limitHttp({ limits: perUser, consume: failing }, handler)(noCtx, request());
+    expect(await response.json()).toMatchObject({ detail: "The rate limits of this request could not be checked." });
+    expect(log).toHaveBeenCalledExactlyOnceWith(
+      "The rate limits of a request could not be checked.",
+      expect.any(Error),
+    );
     log.mockRestore();
   });
 
@@ -301,82 +341,13 @@ describe("when the limiter fails", () => {
     log.mockRestore();
   });
 
-  it("a failure to find the key, the plan or the statuses counts as one", async () => {
-    const broken = () => {
-      throw new Error("no plan");
-    };
-    const tooFew: Consume = () => Promise.resolve({ statuses: [] });
-    for (const options of [
-      { limits: { ...perUser, config: broken }, consume: noConsume },
-      { limits: { ...perUser, key: { choose: broken } }, consume: noConsume },
-      { limits: perUser, consume: tooFew },
-    ]) {
-      expect((await limitHttp({ ...options, report }, handler)(noCtx, request())).status).toBe(503);
+  it("statuses that are too few or too many are a failure of the limiter", async () => {
+    const status = { ok: true as const, remaining: 9, resetAt: START };
+    for (const statuses of [[], [status, status]]) {
+      const consume: Consume = () => Promise.resolve({ statuses });
+      expect((await limitHttp({ limits: perUser, consume, report }, handler)(noCtx, request())).status).toBe(503);
     }
-    expect(report).toHaveBeenCalledTimes(3);
-  });
-
-  it("what the handler throws is its own affair", async () => {
-    handler.mockRejectedValue(new Error("bug"));
-    await expect(serve({ limits: perUser, report })("ada")).rejects.toThrow("bug");
-    expect(report).not.toHaveBeenCalled();
-  });
-
-  it("the breaker stops asking after some failures, and tries one request when the time is over", async () => {
-    const breaker = { failures: 3, cooldown: 30 * SECOND };
-    const action = limitHttp({ limits: perUser, consume: failing, report, breaker }, handler);
-    const send = async () => (await action(noCtx, request())).headers.get("Retry-After");
-    expect([await send(), await send(), await send()]).toEqual(["10", "10", "10"]);
-    pass(500);
-    expect([await send(), await send()]).toEqual(["30", "30"]);
-    expect(failing).toHaveBeenCalledTimes(3);
-
-    pass(29_500);
-    // While the probe is under way, the others wait.
-    let fail: (error: Error) => void = () => undefined;
-    failing.mockReturnValueOnce(new Promise((_, reject) => (fail = reject)));
-    const probe = send();
-    expect(await send()).toBe("30");
-    fail(new Error("still broken"));
-    expect(await probe).toBe("10");
-    expect(failing).toHaveBeenCalledTimes(4);
-
-    pass(30 * SECOND);
-    failing.mockResolvedValue({ statuses: [{ ok: true, remaining: 9, resetAt: Date.now() }] });
-    expect([await send(), await send()]).toEqual([null, null]);
-    expect(failing).toHaveBeenCalledTimes(6);
-    expect(report).toHaveBeenCalledTimes(4);
-  });
-
-  it("the breaker opens only after failures in a row", async () => {
-    const action = limitHttp(
-      { limits: perUser, consume: failing, report, breaker: { failures: 2, cooldown: SECOND } },
-      handler,
-    );
-    const status = { ok: true as const, remaining: 9, resetAt: Date.now() };
-    for (let i = 0; i < 3; i++) {
-      failing.mockRejectedValueOnce(new Error("once")).mockResolvedValueOnce({ statuses: [status] });
-      expect((await action(noCtx, request())).status).toBe(503);
-      expect((await action(noCtx, request())).status).toBe(200);
-    }
-  });
-});
-
-describe("options that cannot work fail at once", () => {
-  it.each<[string, Partial<LimitHttpOptions>, string]>([
-    ["a bad config", { limits: { ...perUser, config: { ...twice, rate: -1 } } }, 'Rate limit "user": rate must be'],
-    ["no limit", { limits: [] }, "at least one limit"],
-    ["one name twice", { limits: [perUser, perUser] }, "listed twice"],
-    ["a jitter beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1"],
-  ])("%s", (_, wrong, message) => {
-    expect(() => limitHttp({ limits: perUser, consume: noConsume, ...wrong } as LimitHttpOptions, handler)).toThrow(
-      message,
-    );
-  });
-
-  it("a definition with keyed is a config like any other", () => {
-    expect(() =>
-      limitHttp({ limits: { ...perUser, config: { ...twice, keyed: true } }, consume: noConsume }, handler),
-    ).not.toThrow();
+    expect(report).toHaveBeenCalledTimes(2);
+    expect(handler).not.toHaveBeenCalled();
   });
 });

@@ -6,9 +6,10 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { exactly, fraction, floorOf, isLess, least, minus, plus, rational, times, ZERO } from "../model/rational.js";
-import { accrued, capacityOf, perStep } from "./accrual.js";
-import { after, countIn, exactConfig, stepsUpTo, T0, wait } from "./arbitraries.js";
+import { exactly, floorOf, fraction, isLess, least, minus, plus, rational, times, ZERO } from "../model/rational.js";
+import { accrued, capacityOf, END_OF_WALK, levelOf, perStep } from "./accrual.js";
+import { after, countIn, stepsUpTo, T0, wait } from "./arbitraries.js";
+import { subjects } from "./subjects.js";
 import { inEveryWorld, runs } from "./world.js";
 
 /** Under another config's units a value is rounded down to one of them; these have at least 1,024,000 to a token. */
@@ -21,54 +22,93 @@ function canOwe(config: RateLimitConfig): boolean {
   const mostOwed = 5000;
   return Number(perStep(config).denominator) * 1_024_000 * mostOwed <= 2 ** 50;
 }
-const owingConfig = exactConfig.filter(canOwe);
+const LAW = "Law 9, live config: a change keeps what the bucket held at its last write, and nothing more";
 
-inEveryWorld("Law 9, live config: a change keeps what the bucket held at its last write, and nothing more", (open) => {
+/** Any kind that a limit may become. */
+const someConfig = fc.oneof(...subjects().map(({ exact }) => exact)).filter(canOwe);
+
+inEveryWorld(LAW, ({ worlds, open, subject, isOneRow }) => {
+  const formerConfig = subject.exact.filter(canOwe);
+
   it("lowering, raising and switching the kind: the next answer follows the new config from the last write on", async () => {
     await fc.assert(
-      fc.asyncProperty(owingConfig, owingConfig, stepsUpTo(8), wait, async (former, config, steps, lastWait) => {
-        const world = open();
-        let now = T0;
-        let retryAt: number | undefined;
-        for (const { wait, portion, reserve } of steps) {
-          now = after(wait, former, now, retryAt);
+      fc.asyncProperty(
+        worlds,
+        formerConfig,
+        someConfig,
+        stepsUpTo(8),
+        wait,
+        async (open, former, config, steps, last) => {
+          const world = open();
+          let now = T0;
+          let retryAt: number | undefined;
+          for (const { wait, portion, reserve } of steps) {
+            now = after(wait, former, now, retryAt);
+            if (now >= END_OF_WALK) return;
+            world.setClock(now);
+            ({ retryAt } = await world.consume({ config: former, count: countIn(former, reserve, portion), reserve }));
+          }
+          // The whole bucket, as it stood at its last write.
+          const held = await world.get({ config: former });
+          if (held.ts === 0 || (await world.rows()).length === 0) return;
+          now = after(last, config, now, retryAt);
+          if (now >= END_OF_WALK) return;
           world.setClock(now);
-          ({ retryAt } = await world.consume({ config: former, count: countIn(former, reserve, portion), reserve }));
-        }
-        const held = await world.get({ config: former });
-        if (held.ts === 0) return;
-        now = after(lastWait, config, now, retryAt);
-        world.setClock(now);
 
-        if (!world.whole) {
-          // Each shard has a last write of its own, so of all of them together only the capacity is certain.
-          const { ok, remaining } = await world.check({ config, count: 0 });
-          expect(ok && remaining > capacityOf(config)).toBe(false);
-          return;
-        }
-        const value = exactly(held.value);
-        const level = least(rational(capacityOf(config)), plus(value, accrued(config, held.ts, now)));
-        const { remaining } = await world.check({ config, count: 0 });
-        const magnitude = isLess(value, ZERO) ? minus(ZERO, value) : value;
-        const most = plus(level, times(magnitude, ULP));
-        const fewest = minus(minus(level, times(magnitude, ULP)), UNIT);
-        const whole = (tokens: typeof level) => Math.max(0, Number(floorOf(tokens)));
-        expect(remaining).toBeLessThanOrEqual(whole(most));
-        expect(remaining).toBeGreaterThanOrEqual(whole(fewest));
+          const isSame = JSON.stringify(former) === JSON.stringify(config);
+          // A sliding window that was none before counts what was missing as taken at the last write.
+          const level =
+            config.kind === "sliding window" && !held.recent
+              ? undefined
+              : config.kind !== "sliding window"
+                ? least(rational(capacityOf(config)), plus(exactly(held.value), accrued(config, held.ts, now)))
+                : levelOf(config, held, now);
+          if (isSame || level === undefined) return;
+          const { remaining = NaN } = await world.check({ config, count: 0 });
+          const size = isLess(exactly(held.value), ZERO) ? minus(ZERO, exactly(held.value)) : exactly(held.value);
+          // The stored entries of a sliding window are doubles, too.
+          const entries = (held.recent ?? []).reduce((sum, { count }) => plus(sum, exactly(count)), ZERO);
+          const magnitude = plus(size, entries);
+          const most = plus(level, times(magnitude, ULP));
+          // Each shard is rounded on its own.
+          const units = times(UNIT, fraction(BigInt((held.shards?.length ?? 1) + (held.recent?.length ?? 0)), 1n));
+          const fewest = minus(minus(level, times(magnitude, ULP)), units);
+          const whole = (tokens: typeof level) => Math.max(0, Number(floorOf(tokens)));
+          expect(remaining).toBeLessThanOrEqual(whole(most));
+          expect(remaining).toBeGreaterThanOrEqual(whole(fewest));
 
-        // To the thousandth: a token's last thousandth is granted if it is there, and not if it is not.
-        const thousandths = Math.max(0, Number(floorOf(times(level, fraction(1000n, 1n)))));
-        const possible = capacityOf(config) * 1000;
-        if (thousandths + 1 <= possible) {
-          expect(await world.check({ config, count: (thousandths + 1) / 1000 })).toMatchObject({
-            ok: !isLess(most, fraction(BigInt(thousandths + 1), 1000n)),
-          });
-        }
-        if (thousandths > 0 && !isLess(fewest, fraction(BigInt(thousandths), 1000n))) {
-          expect(await world.consume({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
-        }
-      }),
+          // To the thousandth: a token's last thousandth is granted if it is there, and not if it is not.
+          const thousandths = Math.max(0, Number(floorOf(times(level, fraction(1000n, 1n)))));
+          const possible = capacityOf(config) * 1000;
+          if (thousandths + 1 <= possible) {
+            expect(await world.check({ config, count: (thousandths + 1) / 1000 })).toMatchObject({
+              ok: !isLess(most, fraction(BigInt(thousandths + 1), 1000n)),
+            });
+          }
+          if (thousandths > 0 && !isLess(fewest, fraction(BigInt(thousandths), 1000n))) {
+            expect(await world.check({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
+            if (isOneRow)
+              expect(await world.consume({ config, count: thousandths / 1000 })).toMatchObject({ ok: true });
+          }
+        },
+      ),
       runs(200),
+    );
+  });
+
+  it("a change of kind and back, or of anything and back, grants no more than the limit as it was", async () => {
+    await fc.assert(
+      fc.asyncProperty(worlds, formerConfig, someConfig, stepsUpTo(8), async (open, config, other, steps) => {
+        const world = open();
+        await world.consume({ config, count: capacityOf(config) });
+        for (const { portion } of steps) {
+          await world.consume({ config: other, count: countIn(other, false, portion) });
+        }
+        // Back, at the same moment: what was taken is still taken.
+        const { remaining = NaN } = await world.check({ config, count: 0 });
+        expect(remaining, JSON.stringify({ config, other })).toBeLessThanOrEqual(0);
+      }),
+      runs(100),
     );
   });
 
@@ -76,20 +116,16 @@ inEveryWorld("Law 9, live config: a change keeps what the bucket held at its las
     const world = open();
     const plan = (capacity: number) => ({ kind: "token bucket" as const, rate: 1, period: 3_600_000, capacity });
     await world.consume({ config: plan(100), count: 10 });
-    const lowered = await world.consume({ config: plan(5), count: 1 });
-    expect(lowered.ok).toBe(true);
-    expect(lowered.remaining).toBeLessThanOrEqual(4);
-    // What a shard held that was not written under the lower capacity is still there.
-    if (world.whole) expect(await world.check({ config: plan(100), count: 0 })).toMatchObject({ remaining: 4 });
+    expect(await world.consume({ config: plan(5), count: 1 })).toMatchObject({ ok: true });
+    expect(await world.check({ config: plan(5), count: 0 })).toMatchObject({ remaining: 4 });
+    expect(await world.check({ config: plan(100), count: 0 })).toMatchObject({ remaining: 4 });
   });
 
   it("a capacity lowered a thousandfold applies at once, though the row holds more than the finer units can count", async () => {
     const world = open();
     const daily = (rate: number) => ({ kind: "token bucket" as const, rate, period: 86_400_000 });
     expect(await world.consume({ config: daily(1_000_000) })).toMatchObject({ ok: true });
-    const lowered = await world.consume({ config: daily(1000) });
-    expect(lowered.ok).toBe(true);
-    expect(lowered.remaining).toBeLessThanOrEqual(999);
-    if (world.whole) expect(lowered.remaining).toBe(999);
+    expect(await world.consume({ config: daily(1000) })).toMatchObject({ ok: true });
+    expect(await world.check({ config: daily(1000), count: 0 })).toMatchObject({ remaining: 999 });
   });
 });

@@ -1,82 +1,176 @@
 /**
- * Where the laws are tried: every home with every setting of shards. A law that is written with `inEveryWorld` runs in all.
+ * Where the laws are tried: every kind, in either place, on one row and on several. A law that is written with `inEveryWorld` runs
+ * in all. How many rows, and which random numbers a call gets, are part of what fast-check chooses, so that a seed repeats all.
  */
-import type { RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, vi } from "vitest";
 import {
+  defineRateLimits,
+  type RateLimitConfig,
+  type RateLimitedJob,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+} from "convex-rate-limits";
+import fc from "fast-check";
+import { makeFunctionReference } from "convex/server";
+import { afterEach, beforeEach, describe, vi } from "vitest";
+import { FakeDb, fakeComponent } from "../support/fakeDb.js";
+import {
+  type AnyRateLimits,
   defineIn,
-  type PlaceName,
-  placeNames,
+  insertRow,
   type MutationCtx,
   openBackend,
-  insertRow,
+  type PlaceName,
+  placeNames,
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
 import { T0 } from "./arbitraries.js";
+import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 
-/** How many shards a limit has. */
-export interface ShardSetting {
-  readonly title: string;
-  /** Whether the limit is one row, whose answers are exact and not only safe. */
-  readonly whole: boolean;
-  /** The `shards` of a config at the nth call to a backend, so that a setting may change them on a live limit. */
-  readonly shardsAt: (call: number) => number | "auto";
-}
+type Shards = RateLimitConfig["shards"];
 
-/** The one list of settings that the laws run with. */
-export const shardSettings: readonly ShardSetting[] = [
-  { title: "one shard", whole: true, shardsAt: () => 1 },
-  { title: "2 shards", whole: false, shardsAt: () => 2 },
-  { title: "7 shards", whole: false, shardsAt: () => 7 },
-  { title: "16 shards", whole: false, shardsAt: () => 16 },
-  { title: '"auto" shards', whole: false, shardsAt: () => "auto" },
-  {
-    title: "a number of shards that changes at every call",
-    whole: false,
-    shardsAt: (call) => CHANGES[call % CHANGES.length] ?? 1,
-  },
-];
+/** The `shards` of the nth call to a backend: a setting may change them on a live limit. */
+type Setting = readonly Shards[];
+
+const oneRow: readonly Setting[] = [[undefined], [1]];
 /** Up and down, by one level and by many, to one row and from it. */
-const CHANGES = [1, 16, 2, 64, 1, 256, 4, 8, 1] as const;
+const severalRows: readonly Setting[] = [
+  [2],
+  [7],
+  [16],
+  ["auto"],
+  [{ atLeast: 4, atMost: 16 }],
+  [{ atLeast: 64 }],
+  [1, { atLeast: 16 }, 2, 64, 1, { atLeast: 256 }, 4, "auto", 8, 1],
+];
 
 export interface Request {
   readonly key?: string | undefined;
   readonly config: RateLimitConfig;
   readonly count?: number;
-  readonly reserve?: boolean;
+  readonly reserve?: boolean | { within: number };
 }
+type Bucket = Pick<Request, "key" | "config">;
+
+/** The ctx of a mutation, whatever the call. */
+export type Ctx = Parameters<AnyRateLimits["scheduleRateLimited"]>[0] &
+  Parameters<AnyRateLimits["cancelRateLimited"]>[0] &
+  Parameters<AnyRateLimits["checkRateLimit"]>[0];
+
+/** A backend, as far as the laws need one. */
+interface Backend {
+  readonly limits: AnyRateLimits;
+  readonly mutation: <T>(body: (ctx: Ctx) => Promise<T>) => Promise<T>;
+  readonly rows: () => Promise<StoredRow[]>;
+  readonly plant: (row: StoredRow) => Promise<void>;
+}
+
+function backendOf(place: PlaceName, backend: "light" | "whole"): Backend {
+  return backend === "whole" && areOnTheWire() ? wholeBackend(place) : lightBackend(place);
+}
+
+/** Fast: hundreds of transactions a property. */
+function lightBackend(place: PlaceName): Backend {
+  const db = new FakeDb();
+  return {
+    limits: place === "tables" ? defineRateLimits({}) : defineRateLimits({}, { component: fakeComponent as never }),
+    mutation: (body) => db.transaction((ctx) => body(ctx as never)),
+    rows: () => Promise.resolve(db.rows() as unknown as StoredRow[]),
+    plant: (row) => db.transaction((ctx) => (ctx as MutationCtx).db.insert("rateLimits", row)).then(() => undefined),
+  };
+}
+
+/** convex-test: with validators, and metrics of the transaction. */
+function wholeBackend(place: PlaceName): Backend {
+  const t = openBackend();
+  return {
+    limits: defineIn(place, {}),
+    mutation: (body) => t.mutation((ctx) => body(ctx as never)),
+    rows: () => rowsIn(place, t),
+    plant: (row) => insertRow(place, t, row),
+  };
+}
+
+const run = makeFunctionReference<"mutation">("jobs:run");
 
 export type World = ReturnType<typeof openWorld>;
 
-/** A fresh backend, its limits, and its clock, which stands still until it is set. */
-export function openWorld(home: PlaceName, setting: ShardSetting) {
-  const t = openBackend();
-  const limits = defineIn(home, {});
+/** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
+export function openWorld(backend: Backend, setting: Setting, seed: number) {
+  vi.setSystemTime(T0);
+  const { limits, rows } = backend;
+  let random = randomFrom(seed);
   let calls = 0;
-  const named = <Args extends { config: RateLimitConfig }>(args: Args) => ({
-    ...args,
-    name: "limit",
-    config: { shards: setting.shardsAt(calls++), ...args.config },
+  /** Worlds that are played side by side have random numbers of their own. */
+  const mutation: Backend["mutation"] = (body) => {
+    vi.spyOn(Math, "random").mockImplementation(() => random());
+    return backend.mutation(body);
+  };
+  const configured = (config: RateLimitConfig): RateLimitConfig => {
+    const shards = setting[calls++ % setting.length];
+    return shards === undefined ? config : { shards, ...config };
+  };
+  const named = <Args extends Bucket>(args: Args) => ({ ...args, name: "limit", config: configured(args.config) });
+  /** In one call a bucket has one config. */
+  const together = (requests: readonly Request[]) => {
+    const shards = setting[calls++ % setting.length];
+    return requests.map((request) => ({
+      ...request,
+      name: "limit",
+      config: shards === undefined ? request.config : { shards, ...request.config },
+    }));
+  };
+  /** The calls within a mutation. */
+  const within = (ctx: Ctx) => ({
+    consume: (request: Request): Promise<RateLimitStatus> => limits.rateLimit(ctx, named(request)),
+    check: (request: Request): Promise<RateLimitStatus> => limits.checkRateLimit(ctx, named(request)),
+    get: (bucket: Bucket): Promise<RateLimitSnapshot> => limits.getRateLimit(ctx, named(bucketOf(bucket))),
+    reset: (bucket: Bucket): Promise<null> => limits.resetRateLimit(ctx, named(bucketOf(bucket))),
+    adjust: (args: Bucket & { count: number }): Promise<RateLimitStatus> => limits.adjustRateLimit(ctx, named(args)),
+    schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
+    cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
+    consumeAll: (requests: readonly Request[]) => limits.rateLimitAll(ctx, together(requests)),
+    checkAll: (requests: readonly Request[]) => limits.checkRateLimitAll(ctx, together(requests)),
   });
+  type Calls = ReturnType<typeof within>;
+  /** Each in a transaction of its own. */
+  const alone =
+    <Name extends keyof Calls>(name: Name) =>
+    (...args: Parameters<Calls[Name]>) =>
+      mutation(
+        (ctx) => (within(ctx)[name] as (...args: unknown[]) => unknown)(...args) as Promise<never>,
+      ) as ReturnType<Calls[Name]>;
   return {
-    whole: setting.whole,
     setClock: (now: number) => {
       vi.setSystemTime(now);
     },
-    consume: (request: Request): Promise<RateLimitStatus> => t.mutation((ctx) => limits.rateLimit(ctx, named(request))),
-    check: (request: Request): Promise<RateLimitStatus> =>
-      t.query((ctx) => limits.checkRateLimit(ctx as never, named(request))),
-    get: (place: Pick<Request, "key" | "config">): Promise<RateLimitSnapshot> =>
-      t.query((ctx) => limits.getRateLimit(ctx as never, named(place))),
-    reset: (place: Pick<Request, "key" | "config">): Promise<null> =>
-      t.mutation((ctx) => limits.resetRateLimit(ctx, named(place))),
+    /** The random numbers and the numbers of rows begin anew. */
+    restart: () => {
+      random = randomFrom(seed);
+      calls = 0;
+    },
+    consume: alone("consume"),
+    check: alone("check"),
+    get: alone("get"),
+    reset: alone("reset"),
+    adjust: alone("adjust"),
+    schedule: alone("schedule"),
+    cancel: alone("cancel"),
+    consumeAll: alone("consumeAll"),
+    checkAll: alone("checkAll"),
     /** Several calls in one transaction of the app. */
-    mutation: <T>(body: (ctx: MutationCtx, consume: (request: Request) => Promise<RateLimitStatus>) => Promise<T>) =>
-      t.mutation((ctx) => body(ctx, (request) => limits.rateLimit(ctx, named(request)))),
-    rows: () => rowsIn(home, t),
-    plant: (row: Partial<StoredRow>) => insertRow(home, t, { name: "limit", shard: 1, value: 0, ts: T0, ...row }),
+    mutation: <T>(body: (calls: Calls, ctx: Ctx) => Promise<T>) => mutation((ctx) => body(within(ctx), ctx)),
+    rows: async () => (await rows()).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)),
+    plant: (row: Partial<StoredRow>) => backend.plant({ name: "limit", value: 0, ts: T0, ...row }),
   };
+}
+
+function bucketOf({ key, config }: Bucket): Bucket {
+  return { key, config };
+}
+
+function idOf(row: StoredRow): string {
+  return (row as StoredRow & { _id: string })._id;
 }
 
 /** Within a describe: the clock is at T0 until a test sets it. */
@@ -87,41 +181,110 @@ export function underFakeClock(): void {
     vi.useFakeTimers({ toFake: ["Date"], now: T0 });
   });
   afterEach(() => {
+    vi.restoreAllMocks();
     vi.useRealTimers();
   });
 }
 
-/** Runs a law in every home, with every setting of shards; `open` gives a fresh world of that kind, at T0. */
+/** Opens fresh worlds, all alike: the same rows and the same random numbers. */
+export type Open = (backend?: "light" | "whole") => World;
+
+function openersOf(place: PlaceName, settings: readonly Setting[]): fc.Arbitrary<Open> {
+  const setting = fc.constantFrom(...settings);
+  return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
+    const open: Open = (backend = "light") => openWorld(backendOf(place, backend), setting, seed);
+    return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
+  });
+}
+
+/** A world for an example: in a place, with so many rows. */
+export function worldIn(place: PlaceName, shards: Shards): World {
+  return openWorld(lightBackend(place), [shards], 1);
+}
+
+/** A world in your tables and one in the component, alike in rows and random numbers. */
+export function inBothPlaces(): fc.Arbitrary<(backend: "light" | "whole") => [World, World]> {
+  const setting = fc.constantFrom(...oneRow, ...severalRows);
+  return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
+    const open = (backend: "light" | "whole"): [World, World] => [
+      openWorld(backendOf("tables", backend), setting, seed),
+      openWorld(backendOf("component", backend), setting, seed),
+    ];
+    return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
+  });
+}
+
+/** One of the worlds that a law is tried in. */
+export interface Where {
+  /** Openers of worlds, for a property. */
+  readonly worlds: fc.Arbitrary<Open>;
+  /** Those in which a call that is made again is the same call: its number of rows does not change. */
+  readonly steadyWorlds: fc.Arbitrary<Open>;
+  /** A world for an example. */
+  readonly open: Open;
+  readonly subject: Subject;
+  readonly place: PlaceName;
+  /** Whether the limit is one row, whose answers are exact and not only safe. */
+  readonly isOneRow: boolean;
+}
+
+/** Runs a law on every kind, in either place, on one row and on several. */
 export function inEveryWorld(
   law: string,
-  body: (open: () => World, home: PlaceName, setting: ShardSetting) => void,
+  body: (where: Where) => void,
+  rows: readonly boolean[] = [true, false],
 ): void {
   describe(law, () => {
     underFakeClock();
-    describe.each(placeNames)("in the %s home", (home) => {
-      describe.each(shardSettings)("with $title", (setting) => {
-        beforeEach(() => {
-          share = setting.whole ? 1 : SHARDED_SHARE;
-        });
-        const open = () => {
-          vi.setSystemTime(T0);
-          return openWorld(home, setting);
-        };
-        body(open, home, setting);
+    describe.each(subjects())("$title", (subject) => {
+      describe.each(placeNames)("in the %s", (place) => {
+        describe.each(rows.map((isOneRow) => ({ isOneRow, title: isOneRow ? "on one row" : "on several rows" })))(
+          "$title",
+          ({ isOneRow }) => {
+            const settings = isOneRow ? oneRow : severalRows;
+            const worlds = openersOf(place, settings);
+            const steadyWorlds = openersOf(
+              place,
+              settings.filter(({ length }) => length === 1),
+            );
+            const setting = isOneRow ? [undefined] : [{ atLeast: 16, atMost: 64 }];
+            const open: Open = (backend = "light") => openWorld(backendOf(place, backend), setting, 1);
+            body({ worlds, steadyWorlds, open, subject, place, isOneRow });
+          },
+        );
       });
     });
   });
 }
 
-/** Ten worlds have shards and two have not: each of the ten gets a part of the runs, so that together they get as many. */
-const SHARDED_SHARE = 1 / 5;
-let share = 1;
+/** Runs a law on every kind, in either place, on one row only: one of which several rows promise less. */
+export function onOneRow(law: string, body: (where: Where) => void): void {
+  inEveryWorld(law, body, [true]);
+}
+
+export function onSeveralRows(law: string, body: (where: Where) => void): void {
+  inEveryWorld(law, body, [false]);
+}
+
+/** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
+const SHARE = 1 / 5;
 
 /** Seeds are random; LAWS_SEED repeats one that a failure printed. */
 export const runs = (numRuns: number) => ({
-  numRuns: Math.ceil(numRuns * share),
+  numRuns: Math.ceil(numRuns * SHARE),
   ...(process.env["LAWS_SEED"] === undefined ? {} : { seed: Number(process.env["LAWS_SEED"]) }),
 });
 
 /** How often a case must at least have come up in the runs, so that the property has not been true of nothing. */
-export const enough = (times: number): number => Math.floor(times * share * share);
+export const enough = (times: number): number => Math.floor((times * SHARE) / 5);
+
+/** Mulberry32: small, and the same everywhere. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

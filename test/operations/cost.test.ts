@@ -9,6 +9,7 @@ import {
   type MutationCtx,
   openBackend,
   type QueryCtx,
+  rowsIn,
 } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
@@ -29,9 +30,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("in the %s home", (home) => {
-  const hops = home === "tables" ? 0 : 1;
-  const limits = defineIn(home, {
+describe.each(placeNames)("in the %s", (place) => {
+  const hops = place === "tables" ? 0 : 1;
+  const limits = defineIn(place, {
     bucket: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 1 },
     window: { kind: "fixed window", rate: 2, period: 1000, maxReserved: 1 },
   });
@@ -117,17 +118,6 @@ describe.each(placeNames)("in the %s home", (home) => {
     expect(await t.query(async (ctx) => await costOf(ctx, check))).toEqual(denied);
   });
 
-  it("of one bucket, what is wanted now and what is reserved cost one read together", async () => {
-    const t = openBackend();
-    const both = [
-      { name: "bucket", count: 2 },
-      { name: "bucket", reserve: true },
-    ];
-    const take = (c: MutationCtx) => limits.rateLimitAll(c, both);
-    const cost = await t.mutation(async (ctx) => await costOf(ctx, take));
-    expect(cost).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
-  });
-
   it.each(names)(
     "%s: an adjustment costs what a call costs, and nothing is written where there is nothing to do",
     async (name) => {
@@ -143,14 +133,100 @@ describe.each(placeNames)("in the %s home", (home) => {
     },
   );
 
-  it("what comes back to a sharded limit is given to one of two shards", async () => {
-    const t = openBackend();
-    const wide = defineIn(home, { wide: { kind: "token bucket", rate: 64, period: 64_000, shards: 16 } });
-    await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "wide", count: 64 }));
-    const adjust = (c: MutationCtx) => wide.adjustRateLimit(c, { name: "wide", count: -1 });
-    const cost = await t.mutation(async (ctx) => await costOf(ctx, adjust));
-    // Two shards are read, and the one that is patched once more, by its id.
-    expect(cost).toEqual({ ranges: 2, documentsRead: 3, documentsWritten: 1, hops });
+  describe("a bucket of four rows", () => {
+    const wide = defineIn(place, {
+      slow: { kind: "token bucket", rate: 64, period: 64_000_000, shards: { atLeast: 4, atMost: 4 } },
+      fast: { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: { atLeast: 4, atMost: 4 } },
+      window: { kind: "fixed window", rate: 64, period: 1000, start: 0, shards: { atLeast: 4, atMost: 4 } },
+      sliding: { kind: "sliding window", rate: 64, period: 1000, shards: { atLeast: 4, atMost: 4 } },
+    });
+    const kinds = ["slow", "fast", "window", "sliding"] as const;
+    /** Writes at different moments split a row until there are four, each with this many tokens taken. */
+    async function splitInFour(name: string, ms = 100) {
+      const t = openBackend();
+      vi.spyOn(Math, "random").mockReturnValue(0.9);
+      for (const [i, random] of [0, 0, 0.6, 0.9].entries()) {
+        vi.setSystemTime(NOW + i * ms);
+        vi.spyOn(Math, "random").mockReturnValue(random);
+        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name }));
+      }
+      expect((await rowsIn(place, t)).map(({ shard }) => shard)).toHaveLength(4);
+      vi.setSystemTime(NOW + 4 * ms);
+      return t;
+    }
+    afterEach(() => {
+      vi.restoreAllMocks();
+    });
+    const one = { ranges: 1, documentsRead: 2, documentsWritten: 1, hops };
+
+    it.each(kinds)("%s: a call reads one row and writes it", async (name) => {
+      const t = await splitInFour(name);
+      for (const random of [0, 0.3, 0.6, 0.9]) {
+        vi.spyOn(Math, "random").mockReturnValue(random);
+        const cost = await t.mutation(async (ctx) => await costOf(ctx, (c) => wide.rateLimit(c, { name })));
+        expect({ random, ...cost }).toEqual({ random, ...one });
+      }
+    });
+
+    it.each(kinds)("%s: a charge and a refund read one row and write it", async (name) => {
+      const t = await splitInFour(name, 1);
+      vi.spyOn(Math, "random").mockReturnValue(0.6);
+      for (const count of [3, -2]) {
+        const adjust = (c: MutationCtx) => wide.adjustRateLimit(c, { name, count });
+        expect({ count, ...(await t.mutation(async (ctx) => await costOf(ctx, adjust))) }).toEqual({ count, ...one });
+      }
+    });
+
+    it.each(kinds)("%s: a check and a snapshot read the four rows in one range", async (name) => {
+      const t = await splitInFour(name);
+      const all = { ranges: 1, documentsRead: 4, documentsWritten: 0, hops };
+      for (const call of [wide.checkRateLimit, wide.getRateLimit]) {
+        expect(await t.query(async (ctx) => await costOf(ctx, (c) => call(c, { name })))).toEqual(all);
+      }
+    });
+
+    it("fast: a denial reads two rows and writes none", async () => {
+      const t = await splitInFour("fast");
+      for (const row of [0, 0.3, 0.6, 0.9]) {
+        vi.spyOn(Math, "random").mockReturnValue(row);
+        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "fast", count: 8 }));
+        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "fast", count: 8 }));
+      }
+      // A few ms later, since rows that were written this very ms tell nothing of the others.
+      vi.setSystemTime(NOW + 401);
+      const deny = async (c: MutationCtx) => {
+        const points = [0.1, 0.7];
+        vi.spyOn(Math, "random").mockImplementation(() => points.shift() ?? 0);
+        expect(await wide.rateLimit(c, { name: "fast", count: 8 })).toMatchObject({ ok: false });
+      };
+      const cost = await t.mutation(async (ctx) => await costOf(ctx, deny));
+      expect(cost).toEqual({ ranges: 2, documentsRead: 2, documentsWritten: 0, hops });
+    });
+
+    it("slow: a denial reads a row, another, and all, and writes none", async () => {
+      const t = await splitInFour("slow");
+      await t.mutation(async (ctx) => {
+        while ((await wide.rateLimit(ctx, { name: "slow", count: 4 })).ok);
+        while ((await wide.rateLimit(ctx, { name: "slow" })).ok);
+      });
+      const deny = async (c: MutationCtx) => {
+        expect(await wide.rateLimit(c, { name: "slow" })).toMatchObject({ ok: false });
+      };
+      const cost = await t.mutation(async (ctx) => await costOf(ctx, deny));
+      // As it ran out the slow bucket was folded: it is one row again, which is read as any.
+      expect(await rowsIn(place, t)).toHaveLength(1);
+      expect(cost).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+    });
+
+    it("several limits at once read one row of each, in one hop", async () => {
+      const t = await splitInFour("slow");
+      vi.spyOn(Math, "random").mockReturnValue(0.6);
+      const take = (c: MutationCtx) => wide.rateLimitAll(c, [{ name: "slow" }, { name: "window", key: "a" }]);
+      const cost = await t.mutation(async (ctx) => await costOf(ctx, take));
+      expect(cost.ranges).toBe(2);
+      expect(cost.documentsRead).toBe(2);
+      expect(cost.hops).toBe(hops);
+    });
   });
 
   it("a scheduled job costs a call, and its cancelling an adjustment", async () => {
@@ -175,6 +251,21 @@ describe.each(placeNames)("in the %s home", (home) => {
     const list = (c: QueryCtx) => limits.listRateLimits(c, { name: "bucket" });
     const cost = await t.query(async (ctx) => await costOf(ctx, list));
     expect(cost).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+  });
+
+  it("a batch of a sweep reads one range, and deletes what is full", async () => {
+    const t = await used(limits, "bucket");
+    const one = defineIn(place, { bucket: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 1 } });
+    const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
+    const sweep = (c: MutationCtx) => one.sweepRateLimits(c, { next });
+    const idle = await t.mutation(async (ctx) => await costOf(ctx, sweep));
+    // In the component the batch is read in a query of its own.
+    expect(idle).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+    vi.setSystemTime(NOW + 1000 + 60_000);
+    const full = await t.mutation(async (ctx) => await costOf(ctx, sweep));
+    // The component reads what it deletes again, outside of the stale snapshot.
+    const ranges = place === "tables" ? 1 : 2;
+    expect(full).toEqual({ ranges, documentsRead: ranges + 1, documentsWritten: 1, hops });
   });
 
   it("other keys and other limits cost nothing", async () => {
@@ -213,8 +304,12 @@ async function costOf<Ctx extends QueryCtx | MutationCtx>(
   let hops = 0;
   const counting = new Proxy(ctx, {
     get: (target, property, receiver) => {
-      if (property === "runQuery" || property === "runMutation") hops++;
-      return Reflect.get(target, property, receiver) as unknown;
+      const value: unknown = Reflect.get(target, property, receiver);
+      if (property !== "runQuery" && property !== "runMutation") return value;
+      return (...args: unknown[]) => {
+        hops++;
+        return (value as (...args: unknown[]) => unknown).apply(target, args);
+      };
     },
   });
   const before = await ctx.meta.getTransactionMetrics();

@@ -3,8 +3,9 @@ import { DAY, HOUR, MINUTE, type RateLimitConfig, SECOND, WEEK } from "convex-ra
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseDemand } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { toStored } from "../../src/engine/stored.js";
-import { decideWhole, fromStored, fullBucket } from "../engine/whole.js";
+import { decide } from "../../src/engine/decide.js";
+import { fullState } from "../../src/engine/kinds/kind.js";
+import { fromStored, toStored } from "../../src/engine/state.js";
 import { defineIn, placeNames, openBackend } from "../support/places.js";
 
 const NOW = 1_700_000_000_123;
@@ -38,10 +39,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   it.each(Object.entries(configs))("%s, retryAt is the first millisecond that suffices", async (name, config) => {
     const t = openBackend();
-    const { rateLimit, checkRateLimit } = defineIn(home, { [name]: config });
+    const { rateLimit, checkRateLimit } = defineIn(place, { [name]: config });
     const { capacity = config.rate } = config;
     const counts = [capacity, capacity / 3, 0.001, Math.min(1, capacity), capacity * 0.77, capacity];
     let now = NOW;
@@ -68,7 +69,7 @@ describe.each(placeNames)("in the %s home", (home) => {
 
   it.each(Object.entries(configs))("%s, work that was reserved is paid for at its moment", async (name, config) => {
     const t = openBackend();
-    const { rateLimit, checkRateLimit } = defineIn(home, { [name]: config });
+    const { rateLimit, checkRateLimit } = defineIn(place, { [name]: config });
     const { capacity = config.rate } = config;
     const statuses = await t.mutation(async (ctx) => {
       const answers = [];
@@ -120,7 +121,7 @@ describe("exact arithmetic", () => {
       // The twin counts in tokens / (scale * periodMs): digits of them arrive in a millisecond.
       const token = scale * periodMs;
       let twin = capacity * token;
-      let bucket = fullBucket(limit);
+      let state = fullState(limit);
       let now = NOW;
       let last = NOW;
       let [disagreements, allowed] = [0, 0];
@@ -134,18 +135,18 @@ describe("exact arithmetic", () => {
         const wanted = BigInt(count) * token;
         const mayGo = twin >= wanted;
         if (mayGo) twin -= wanted;
-        const { status, next } = decideWhole(limit, bucket, now, parseDemand(limit, { count }));
+        const { status, taken } = decide(limit, state, now, parseDemand(limit, { count }));
         if (status.ok !== mayGo) disagreements++;
         if (status.ok) allowed++;
         // Through the stored form, as a row is.
-        if (next) bucket = fromStored(limit, toStored(limit, next));
+        if (taken) state = fromStored(limit, toStored(limit, taken), undefined);
       }
       expect(disagreements).toBe(0);
       expect(allowed).toBeGreaterThan(500_000);
       expect(allowed).toBeLessThan(950_000);
       // The twin at the moment of the last write.
-      const atLastWrite = BigInt(bucket.value) * token;
-      const owed = BigInt(last - bucket.ts) * digits;
+      const atLastWrite = BigInt(state.value) * token;
+      const owed = BigInt(last - state.ts) * digits;
       expect(atLastWrite).toBe((twin - owed) * BigInt(limit.unitsPerToken));
     },
   );
@@ -160,7 +161,7 @@ describe("exact arithmetic", () => {
       const perMs = rate / period;
       for (const tokens of [1, 17, 1000]) {
         const empty = { value: 0, ts: 0 };
-        const { status } = decideWhole(limit, empty, 0, parseDemand(limit, { count: tokens }));
+        const { status } = decide(limit, empty, 0, parseDemand(limit, { count: tokens }));
         const waitMs = status.retryAt ?? NaN;
         expect(waitMs).toBeGreaterThanOrEqual(Math.floor(tokens / perMs));
         expect(waitMs).toBeLessThanOrEqual(Math.ceil((tokens / perMs) * (1 + 1e-12)) + 1);

@@ -1,28 +1,19 @@
-import { listRateLimits, type RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
-import {
-  type Backend,
-  type StoredRow,
-  component,
-  defineIn,
-  insertRow,
-  insertRows,
-  openBackend,
-  placeNames,
-} from "../support/places.js";
+import { type Backend, type StoredRow, defineIn, insertRows, openBackend, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
 
 const send: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   const {
     rateLimit,
     checkRateLimit,
     listRateLimits: list,
     getRateLimit,
-  } = defineIn(home, {
+  } = defineIn(place, {
     send,
     spaced: { ...send, capacity: 0 },
     window: { kind: "fixed window", rate: 5, period: 60_000 },
@@ -131,16 +122,21 @@ describe.each(placeNames)("in the %s home", (home) => {
   it("thousands of rows are walked in pages of bounded work, and no key is cut in two or lost", async () => {
     const t = openBackend();
     const rows: StoredRow[] = [];
-    // Eight shards of one token each, so that 512 rows end in the middle of a key, the first one being short.
+    // Eight shards of one token each, so that 512 rows end in the middle of a key, the first one being whole.
     const key = (i: number) => `user ${String(i).padStart(4, "0")}`;
+    const split = { kind: "token bucket", rate: 64, period: 60_000, capacity: 64 } as const;
     for (let i = 0; i < 300; i++) {
-      for (let shard = i === 0 ? 13 : 8; shard < 16; shard++) {
-        rows.push({ name: "hot", key: key(i), shard, value: i === 299 ? 0 : 1, ts: NOW });
+      const value = i === 299 ? 0 : 1;
+      if (i === 0) rows.push({ name: "hot", key: key(i), value: 8, ts: NOW });
+      else {
+        for (let start = 0; start < 1024; start += 128) {
+          rows.push({ name: "hot", key: key(i), shard: 16 * start + 3, value, ts: NOW, config: split });
+        }
       }
     }
-    await insertRows(home, t, rows);
+    await insertRows(place, t, rows);
     const all = await walk(t, { name: "hot", limit: 1000 });
-    expect(all.keys).toEqual(rows.filter(({ shard }) => shard === 15).map((row) => row.key));
+    expect(all.keys).toEqual(Array.from({ length: 300 }, (_, i) => key(i)));
     expect(all.lengths).toHaveLength(2);
     // 2,048 rows at most are looked at for a page, so that a page may be empty before the last.
     const limited = await walk(t, { name: "hot", onlyLimited: true });
@@ -163,33 +159,36 @@ describe.each(placeNames)("in the %s home", (home) => {
     );
   });
 
-  it("a row that makes no sense is an error that says so, not a gap", async () => {
+  it("a bucket whose rows make no sense is an entry that says so, between its neighbours", async () => {
     const t = openBackend();
-    await insertRow(home, t, { name: "send", key: "a", shard: 1, value: NaN, ts: NOW });
-    await expect(page(t, { name: "send" })).rejects.toThrow("the stored state is unusable (value NaN");
+    await use(t, "send", { a: 1, c: 1 });
+    const bad = (key: string, fields: Partial<StoredRow>) => ({ name: "send", key, value: 1, ts: NOW, ...fields });
+    const twice = bad("b2", {});
+    // More rows than a bucket can have do not stop the walk.
+    const many = Array.from({ length: 600 }, () => bad("b3", { shard: 1000 }));
+    await insertRows(place, t, [bad("b1", { value: NaN }), twice, twice, ...many]);
+    const { page: entries, cursor } = await page(t, { name: "send" });
+    const problems = [
+      [undefined, "a"],
+      ["the stored state is unusable (value NaN", "b1"],
+      ["the stored shards overlap or leave a gap", "b2"],
+      ["the stored shards overlap or leave a gap", "b3"],
+      [undefined, "c"],
+    ] as const;
+    expect(entries.map(({ key }) => key)).toEqual(problems.map(([, key]) => key));
+    for (const [i, [problem]] of problems.entries()) {
+      if (problem === undefined) expect(entries[i]?.error).toBeUndefined();
+      else expect(entries[i]).toMatchObject({ ok: false, error: expect.stringContaining(problem) as string });
+    }
+    expect(cursor).toBeNull();
+    const limited = await page(t, { name: "send", onlyLimited: true });
+    expect(limited.page.map(({ key }) => key)).toEqual(["b1", "b2", "b3"]);
   });
 
-  it("two rows for one bucket are an error, as they are for a call", async () => {
+  it("a limit that is not defined cannot be listed: its config is nobody's", async () => {
     const t = openBackend();
-    const row = { name: "send", key: "a", shard: 1, value: 1, ts: NOW };
-    await insertRows(home, t, [row, row]);
-    await expect(page(t, { name: "send" })).rejects.toThrow("the stored shards overlap at 1");
-  });
-
-  it("more rows than a bucket can have do not stop the walk: they are an error", async () => {
-    const t = openBackend();
-    const rows = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
-    await insertRows(home, t, rows);
-    await expect(page(t, { name: "send" })).rejects.toThrow("the stored shard 1000 is unusable");
-  });
-
-  it("the free form lists by the config in the call", async () => {
-    const t = openBackend();
-    await use(t, "send", { a: 5, b: 1 });
-    const args = { name: "send", config: { ...send, rate: 10, capacity: 20 }, onlyLimited: true };
-    const listed = await t.query(async (ctx) =>
-      home === "component" ? await listRateLimits(ctx, { ...args, component }) : await listRateLimits(ctx, args),
-    );
-    expect(listed).toMatchObject({ page: [{ key: "a", value: 0, retryAt: NOW + 100 }], cursor: null });
+    const free = defineIn(place, {});
+    const listed = t.query(async (ctx) => await free.listRateLimits(ctx, { name: "send" }));
+    await expect(listed).rejects.toThrow('Rate limit "send": is not defined, so its keys cannot be listed.');
   });
 });

@@ -9,10 +9,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(placeNames)("a sharded limit in the %s home", (home) => {
+describe.each(placeNames)("a sharded limit in the %s", (place) => {
   it("admits all of a small limit that is spread over many shards", async () => {
     const t = openBackend();
-    const { rateLimit } = defineIn(home, { send: { kind: "token bucket", rate: 5, period: 1000, shards: 10 } });
+    const { rateLimit } = defineIn(place, { send: { kind: "token bucket", rate: 5, period: 1000, shards: 10 } });
     const answers = await t.mutation(async (ctx) => {
       const oks: boolean[] = [];
       for (let i = 0; i < 6; i++) oks.push((await rateLimit(ctx, { name: "send" })).ok);
@@ -23,14 +23,14 @@ describe.each(placeNames)("a sharded limit in the %s home", (home) => {
 
   it("serves a count that is larger than a shard", async () => {
     const t = openBackend();
-    const { rateLimit } = defineIn(home, { send: { kind: "token bucket", rate: 10, period: 1000, shards: 2 } });
+    const { rateLimit } = defineIn(place, { send: { kind: "token bucket", rate: 10, period: 1000, shards: 2 } });
     const status = await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", count: 8 }));
     expect(status).toMatchObject({ ok: true, remaining: 2 });
   });
 
   it("grants a reservation of everything at once, and waits for the next", async () => {
     const t = openBackend();
-    const { rateLimit } = defineIn(home, { send: { kind: "token bucket", rate: 60, period: 1000, shards: 16 } });
+    const { rateLimit } = defineIn(place, { send: { kind: "token bucket", rate: 60, period: 1000, shards: 16 } });
     const statuses = await t.mutation(async (ctx) => [
       await rateLimit(ctx, { name: "send", count: 60, reserve: true }),
       await rateLimit(ctx, { name: "send", count: 60, reserve: true }),
@@ -43,7 +43,7 @@ describe.each(placeNames)("a sharded limit in the %s home", (home) => {
   it("changes its number of shards without losing or making a token", async () => {
     const t = openBackend();
     const config = (shards: number) => ({ kind: "token bucket" as const, rate: 64, period: 3_600_000, shards });
-    const { rateLimit } = defineIn(home, {});
+    const { rateLimit } = defineIn(place, {});
     for (let taken = 0, shards = 1; taken < 64; taken++, shards = (shards * 4) % 63) {
       const status = await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", config: config(shards) }));
       expect({ taken, shards, ok: status.ok }).toEqual({ taken, shards, ok: true });

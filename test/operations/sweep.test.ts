@@ -48,18 +48,18 @@ function openSwept({ sweepRateLimits }: AnyRateLimits, options: Options = {}) {
   };
 }
 
-const keysOf = async (t: Backend, home: PlaceName) => (await rowsIn(home, t)).map(({ key }) => key);
+const keysOf = async (t: Backend, place: PlaceName) => (await rowsIn(place, t)).map(({ key }) => key);
 
-describe.each(placeNames)("in the %s home", (home) => {
+describe.each(placeNames)("in the %s", (place) => {
   const send: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 10 };
-  const limits = defineIn(home, {
+  const limits = defineIn(place, {
     send,
     window: { kind: "fixed window", rate: 10, period: 1000, start: 0 },
     spaced: { ...send, capacity: 0 },
-    hot: { kind: "token bucket", rate: 16, period: 16_000, shards: 4 },
+    hot: { kind: "token bucket", rate: 16, period: 16_000, shards: { atLeast: 4, atMost: 4 } },
   });
   const { rateLimit, adjustRateLimit, getRateLimit } = limits;
-  const sending = defineIn(home, { send });
+  const sending = defineIn(place, { send });
   const use = (t: Backend, name: string, key: string, count: number) =>
     t.mutation(async (ctx) => await rateLimit(ctx, { name, key, count, reserve: true }));
 
@@ -67,8 +67,8 @@ describe.each(placeNames)("in the %s home", (home) => {
     const { t, start, finish } = openSwept(limits);
     expect(await start()).toMatchObject({ deleted: 0 });
     await finish();
-    expect(await openSwept(defineIn(home, {})).start()).toEqual({ deleted: 0, isDone: true });
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await openSwept(defineIn(place, {})).start()).toEqual({ deleted: 0, isDone: true });
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("rows that have been full for a minute go, all others stay", async () => {
@@ -82,7 +82,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 3000 + SETTLED - 1);
     await start();
     await finish();
-    expect((await rowsIn(home, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
+    expect((await rowsIn(place, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
       "send a",
       "send b",
       "send c",
@@ -91,20 +91,20 @@ describe.each(placeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 3000 + SETTLED);
     await start();
     await finish();
-    expect(await keysOf(t, home)).toEqual(["b", "c", "b"]);
+    expect(await keysOf(t, place)).toEqual(["b", "c", "b"]);
   });
 
   it("a row that a clock ahead of ours has written stays until it is full by ours", async () => {
     const { t, start, finish } = openSwept(limits);
-    await insertRow(home, t, { name: "send", key: "a", shard: 1, value: 9, ts: NOW + 5000 });
+    await insertRow(place, t, { name: "send", key: "a", value: 9, ts: NOW + 5000 });
     vi.setSystemTime(NOW + SETTLED);
     await start();
     await finish();
-    expect(await keysOf(t, home)).toEqual(["a"]);
+    expect(await keysOf(t, place)).toEqual(["a"]);
     vi.setSystemTime(NOW + SETTLED + 6000);
     await start();
     await finish();
-    expect(await keysOf(t, home)).toEqual([]);
+    expect(await keysOf(t, place)).toEqual([]);
   });
 
   it("servers whose clocks differ by less than a minute agree with a swept bucket and an unswept one", async () => {
@@ -122,33 +122,37 @@ describe.each(placeNames)("in the %s home", (home) => {
     await checkOnSlowServer();
     await start();
     await finish();
-    expect(await keysOf(t, home)).toEqual([]);
+    expect(await keysOf(t, place)).toEqual([]);
     await checkOnSlowServer();
     expect(checks[1]).toEqual(checks[0]);
     expect(checks[0]).toMatchObject({ ok: true });
   });
 
-  it("of a sharded bucket the full shards go, and it holds what it held", async () => {
+  it("the rows of a split bucket go together, once all of them are full", async () => {
     const { t, start, finish } = openSwept(limits);
-    await use(t, "hot", "a", 16);
-    const before = await rowsIn(home, t);
-    expect(before).toHaveLength(4);
-    vi.setSystemTime(NOW + 16_000 + SETTLED);
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < 6; i++) await rateLimit(ctx, { name: "hot", key: "a", count: 1 });
-    });
     const held = async () => (await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }))).value;
+    for (const [i, random] of [0, 0, 0.6, 0.9].entries()) {
+      vi.setSystemTime(NOW + i);
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      await use(t, "hot", "a", 1);
+    }
+    vi.restoreAllMocks();
+    const rows = await rowsIn(place, t);
+    expect(rows.length).toBeGreaterThan(2);
+    // One row is full for a minute, the others are not.
+    const [first, ...others] = rows;
+    expect(first && others.length > 0).toBe(true);
+    vi.setSystemTime(NOW + SETTLED);
     const value = await held();
     await start();
     await finish();
-    const kept = await rowsIn(home, t);
-    expect(kept.length).toBeGreaterThan(0);
-    expect(kept.every((row) => row.value < 4)).toBe(true);
+    expect(await rowsIn(place, t)).toEqual(rows);
     expect(await held()).toBe(value);
-    vi.setSystemTime(Date.now() + 16_000 + SETTLED);
+    vi.setSystemTime(NOW + 3 + 16_000 + SETTLED);
     await start();
     await finish();
-    expect(await rowsIn(home, t)).toEqual([]);
+    expect(await rowsIn(place, t)).toEqual([]);
+    expect(await held()).toBe(16);
   });
 
   it("a row must be full under every config that its limit is called with", async () => {
@@ -165,7 +169,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 5000 + SETTLED);
     await start();
     await finish();
-    expect((await rowsIn(home, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
+    expect((await rowsIn(place, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
       "send free",
       "unknown a",
       "none a",
@@ -173,21 +177,21 @@ describe.each(placeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 95_000 + SETTLED);
     await start();
     await finish();
-    expect(await rowsIn(home, t)).toHaveLength(2);
+    expect(await rowsIn(place, t)).toHaveLength(2);
   });
 
   it("rows that make no sense stay, and go on denying", async () => {
     const { t, start, finish } = openSwept(limits);
     const bad = [
-      { value: NaN, ts: NOW, shard: 1 },
-      { value: 10, ts: -1, shard: 1 },
+      { value: NaN, ts: NOW },
+      { value: 10, ts: -1 },
       { value: 10, ts: NOW, shard: 1000 },
     ];
-    for (const [i, fields] of bad.entries()) await insertRow(home, t, { name: "send", key: `${i}`, ...fields });
+    for (const [i, fields] of bad.entries()) await insertRow(place, t, { name: "send", key: `${i}`, ...fields });
     vi.setSystemTime(NOW + 1e9);
     await start();
     await finish();
-    expect(await keysOf(t, home)).toEqual(["0", "1", "2"]);
+    expect(await keysOf(t, place)).toEqual(["0", "1", "2"]);
     const ask = t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", key: "0" }));
     await expect(ask).rejects.toThrow("nothing is let through");
   });
@@ -197,11 +201,10 @@ describe.each(placeNames)("in the %s home", (home) => {
     const rows: StoredRow[] = Array.from({ length: 1300 }, (_, i) => ({
       name: "send",
       key: `user ${i}`,
-      shard: 1,
       value: i % 100 === 0 ? -1e6 : 1,
       ts: NOW,
     }));
-    await insertRows(home, t, rows);
+    await insertRows(place, t, rows);
     await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
     vi.setSystemTime(NOW + 20_000 + SETTLED);
     const first = await start();
@@ -209,7 +212,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     expect(first.deleted).toBeGreaterThan(500);
     expect(first.deleted).toBeLessThanOrEqual(512);
     expect(await finish()).toBe(2);
-    expect((await keysOf(t, home)).sort()).toEqual(
+    expect((await keysOf(t, place)).sort()).toEqual(
       rows
         .filter((row) => row.value < 0)
         .map(({ key }) => key)
@@ -220,11 +223,11 @@ describe.each(placeNames)("in the %s home", (home) => {
   it("more rows than a bucket can have do not stop the sweep", async () => {
     const { t, start, finish } = openSwept(limits);
     const many = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
-    await insertRows(home, t, [...many, { name: "send", key: "b", shard: 1, value: 1, ts: NOW }]);
+    await insertRows(place, t, [...many, { name: "send", key: "b", value: 1, ts: NOW }]);
     vi.setSystemTime(NOW + 1e6);
     await start();
     expect(await finish()).toBeLessThan(10);
-    expect(new Set(await keysOf(t, home))).toEqual(new Set(["a"]));
+    expect(new Set(await keysOf(t, place))).toEqual(new Set(["a"]));
   });
 
   it("writes nothing but the rows that it deletes: a row in use is never in its way", async () => {
@@ -233,7 +236,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     vi.setSystemTime(NOW + 1000 + SETTLED);
     await use(t, "send", "hot", 1);
     await t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "send", key: "hot", count: 2 }));
-    const hot = (await rowsIn(home, t)).filter(({ key }) => key === "hot");
+    const hot = (await rowsIn(place, t)).filter(({ key }) => key === "hot");
     const written = async () =>
       await t.mutation(async (ctx) => {
         const before = (await ctx.meta.getTransactionMetrics()).documentsWritten.used;
@@ -241,9 +244,9 @@ describe.each(placeNames)("in the %s home", (home) => {
         return (await ctx.meta.getTransactionMetrics()).documentsWritten.used - before;
       });
     expect(await written()).toBe(1);
-    expect(await rowsIn(home, t)).toEqual(hot);
+    expect(await rowsIn(place, t)).toEqual(hot);
     await start();
-    expect(await rowsIn(home, t)).toEqual(hot);
+    expect(await rowsIn(place, t)).toEqual(hot);
   });
 
   it("is invisible: with it and without it, every answer is the same", async () => {
@@ -265,7 +268,7 @@ describe.each(placeNames)("in the %s home", (home) => {
     await fc.assert(
       fc.asyncProperty(config, fc.array(step, { maxLength: 25 }), async (any, steps) => {
         vi.setSystemTime(NOW);
-        const one = defineIn(home, { any });
+        const one = defineIn(place, { any });
         const [swept, unswept] = [openSwept(one), openBackend()];
         for (const { waitMs, sweep, key, count, reserve } of steps) {
           vi.setSystemTime(Date.now() + waitMs);
@@ -293,7 +296,7 @@ describe.each(placeNames)("in the %s home", (home) => {
   });
 });
 
-describe("in the tables home", () => {
+describe("in the tables", () => {
   it("a cursor that no batch returned is refused", async () => {
     const limits = defineIn("tables", { send: { kind: "token bucket", rate: 1, period: 1000 } });
     await expect(openSwept(limits, { cursor: "send" }).start()).rejects.toThrow(
@@ -304,7 +307,7 @@ describe("in the tables home", () => {
   it("a cursor of a limit that is gone by now goes on with the next", async () => {
     const limits = defineIn("tables", { b: { kind: "token bucket", rate: 1, period: 1000 } });
     const { t, start } = openSwept(limits, { cursor: '["a","key"]' });
-    await insertRow("tables", t, { name: "b", key: "a", shard: 1, value: 0, ts: NOW });
+    await insertRow("tables", t, { name: "b", key: "a", value: 0, ts: NOW });
     vi.setSystemTime(NOW + 1000 + SETTLED);
     expect(await start()).toEqual({ deleted: 1, isDone: true });
     const past = openSwept(limits, { cursor: '["c"]' });
@@ -312,7 +315,7 @@ describe("in the tables home", () => {
   });
 });
 
-describe("in the component home", () => {
+describe("in the component", () => {
   const targets = [{ name: "send", configs: [{ kind: "token bucket", rate: 1, period: 1000 } as const] }];
 
   it("a batch is looked up in the stale snapshot, so that only what it deletes can conflict", async () => {
@@ -320,7 +323,7 @@ describe("in the component home", () => {
     const ctx = {
       runQuery: (...call: unknown[]) => {
         asked.push(call.slice(1));
-        return Promise.resolve({ rows: [], cursor: null });
+        return Promise.resolve({ buckets: [], cursor: null });
       },
     };
     const handler = (componentSweep as unknown as { _handler: (ctx: object, args: object) => Promise<unknown> })
@@ -331,9 +334,9 @@ describe("in the component home", () => {
 
   it("a row that was used or deleted since that look stays as it is", async () => {
     const t = openBackend();
-    const found = ["used", "gone", "full"].map((key) => ({ name: "send", key, shard: 1 }));
-    await insertRow("tables", t, { name: "send", key: "used", shard: 1, value: 0, ts: NOW + SETTLED });
-    await insertRow("tables", t, { name: "send", key: "full", shard: 1, value: 0, ts: NOW });
+    const found = ["used", "gone", "full"].map((key) => ({ name: "send", key }));
+    await insertRow("tables", t, { name: "send", key: "used", value: 0, ts: NOW + SETTLED });
+    await insertRow("tables", t, { name: "send", key: "full", value: 0, ts: NOW });
     vi.setSystemTime(NOW + 1000 + SETTLED);
     expect(await t.mutation(async (ctx) => await deleteFull(ctx, targets, found))).toBe(1);
     expect(await keysOf(t, "tables")).toEqual(["used"]);

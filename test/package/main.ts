@@ -31,7 +31,7 @@ try {
   run(app, "npx", "tsc", "-p", ".");
   done("the app typechecks, declaration files included");
   run(app, "npx", "vitest", "run");
-  done("the app's tests pass in both homes");
+  done("the app's tests pass in both places");
   generate(root, app);
   done("the Convex CLI bundles the app and generates the types it has");
 } finally {

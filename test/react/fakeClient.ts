@@ -4,6 +4,7 @@ import { makeFunctionReference } from "convex/server";
 import { createElement, type ReactNode } from "react";
 import type { RateLimitQuery, ServerTimeMutation } from "convex-rate-limits/react";
 import type { RateLimitSnapshot } from "convex-rate-limits";
+import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRateLimit");
 export const getServerTime: ServerTimeMutation = makeFunctionReference("limits:getServerTime");
@@ -20,9 +21,9 @@ export class FakeClient {
   isForgetful = false;
   private failure: Error | undefined;
 
-  /** The query's result, for a wish; to all that look at it. */
-  show(snapshot: RateLimitSnapshot, key?: string): void {
-    this.results.set(JSON.stringify(key === undefined ? {} : { key }), snapshot);
+  /** The query's result, for a key that was requested; to all that read it. */
+  show(bucket: StoredBucket, key?: string): void {
+    this.results.set(JSON.stringify(key === undefined ? {} : { key }), snapshotBy(bucket));
     for (const listener of this.queryListeners) listener();
   }
 

@@ -1,15 +1,16 @@
 // @vitest-environment jsdom
 import { act } from "@testing-library/react";
-import { MINUTE, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
+import { MINUTE, SECOND } from "convex-rate-limits";
 import { useCountdown, useRateLimit } from "convex-rate-limits/react";
 import { createElement, type ReactNode } from "react";
 import { hydrateRoot, type Root } from "react-dom/client";
 import { renderToString } from "react-dom/server";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit } from "./fakeClient.js";
+import { type StoredBucket } from "../support/snapshots.js";
 
 const NOW = 1_800_000_000_000;
-const empty: RateLimitSnapshot = {
+const empty: StoredBucket = {
   name: "send",
   value: 0,
   ts: NOW,

@@ -5,24 +5,24 @@ import {
   MINUTE,
   projectRateLimit,
   type RateLimitConfig,
-  type RateLimitSnapshot,
   SECOND,
 } from "convex-rate-limits";
 import { useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
+import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 const NOW = 1_800_000_000_000;
 const tenASecond: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
-const empty: RateLimitSnapshot = { name: "send", value: 0, ts: NOW, config: tenASecond };
-const oneADay: RateLimitSnapshot = {
+const empty: StoredBucket = { name: "send", value: 0, ts: NOW, config: tenASecond };
+const oneADay: StoredBucket = {
   name: "report",
   value: 0,
   ts: NOW,
   config: { kind: "token bucket", rate: 1, period: DAY, capacity: 1 },
 };
-const window: RateLimitSnapshot = {
+const window: StoredBucket = {
   name: "call",
   value: 0,
   ts: NOW,
@@ -95,7 +95,7 @@ describe("status", () => {
     act(() => {
       client.show(empty);
     });
-    expect(hook.status).toEqual({ ...projectRateLimit(empty, { now: NOW }), value: 0 });
+    expect(hook.status).toEqual({ ...projectRateLimit(snapshotBy(empty), { now: NOW }), value: 0 });
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
   });
 
@@ -106,7 +106,7 @@ describe("status", () => {
     pass(99);
     expect(hook.status).toMatchObject({ ok: false });
     pass(1);
-    expect(hook.status).toEqual({ ...projectRateLimit(empty, { now: NOW + 100 }), value: 1 });
+    expect(hook.status).toEqual({ ...projectRateLimit(snapshotBy(empty), { now: NOW + 100 }), value: 1 });
   });
 
   it("renders when the wait ends and when the bucket is full, and then never again", () => {
@@ -346,7 +346,7 @@ describe("check", () => {
         const hook = render(client, { reserve });
         for (const wait of waits) {
           pass(wait);
-          const truth = projectRateLimit(snapshot, { now: Date.now(), reserve });
+          const truth = projectRateLimit(snapshotBy(snapshot), { now: Date.now(), reserve });
           expect(hook.check()).toMatchObject(truth);
           expect(hook.status?.ok).toBe(truth.ok);
           expect(hook.status?.retryAt).toBe(truth.retryAt);

@@ -12,6 +12,7 @@ import {
 import { convexTest } from "convex-test";
 import {
   type InComponent,
+  type RateLimitConfig,
   defineRateLimits,
   type RateLimitDefinitions,
   type RateLimits,
@@ -45,6 +46,9 @@ export interface StoredRow {
   shard?: number;
   value: number;
   ts: number;
+  recent?: { at: number; count: number }[];
+  /** Of a shard: what its share was cut from. */
+  config?: RateLimitConfig;
 }
 
 /** A module that only tests put into the component: the component itself gives nobody its rows. */

@@ -21,7 +21,13 @@ describe("a block of code", () => {
   it("compiles when it is TypeScript, together with the other blocks of its document", { timeout: 60_000 }, () => {
     const typescript = blocks.filter(({ language }) => /^tsx?$/.test(language));
     const documents = [...new Set(typescript.map(({ source }) => source))];
-    const required = ["README.md", "docs/guide.md", "docs/migrating.md", "src/client/defineRateLimits.ts", "src/storage/tables.ts"];
+    const required = [
+      "README.md",
+      "docs/guide.md",
+      "docs/migrating.md",
+      "src/client/defineRateLimits.ts",
+      "src/storage/tables.ts",
+    ];
     expect(documents).toEqual(expect.arrayContaining(required));
     const apps = documents.flatMap((document) => appsIn(typescript.filter(({ source }) => source === document)));
     expect(faultsIn(apps)).toEqual([]);

@@ -1,4 +1,4 @@
-import type { RateLimitSnapshot } from "convex-rate-limits";
+import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
 import { type ReactNode, useMemo } from "react";
 import {
   Area,
@@ -12,7 +12,6 @@ import {
   XAxis,
   YAxis,
 } from "recharts";
-import { levelAt } from "../level.js";
 import { useMoment } from "../useMoment.js";
 
 const SECONDS = 60;
@@ -163,6 +162,12 @@ function Key({ className, children }: { className: string; children: string }) {
   );
 }
 
+/** What a bucket that held `value` tokens at `ts` held at a later moment. */
+function tokensAt(snapshot: RateLimitSnapshot, { value, ts }: { value: number; ts: number }, now: number): number {
+  const parts = [{ value: value * snapshot.unitsPerToken, ts }];
+  return projectRateLimit({ ...snapshot, parts }, { now, count: 0 }).value;
+}
+
 function lastMinute(snapshot: RateLimitSnapshot, history: readonly Second[], thisSecond: number) {
   const bySecond = new Map(history.map((row) => [row.second, row]));
   const states = [snapshot, ...[...history].reverse()];
@@ -177,7 +182,7 @@ function lastMinute(snapshot: RateLimitSnapshot, history: readonly Second[], thi
       admitted,
       reserved,
       denied,
-      tokens: state && levelAt(snapshot.config, state, end),
+      tokens: state && tokensAt(snapshot, state, end),
     };
   });
 }

@@ -9,6 +9,7 @@ import { anchorRange, type Calendar, calendarOf, type CalendarPeriod } from "./c
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
+import { lowered } from "../units.js";
 import { countIn, MAX_PERIOD_MS, rateField, savingFields, stepsPerDay } from "./terms.js";
 import { isTimeZone } from "./timeZone.js";
 
@@ -27,6 +28,9 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
   week: 7 * DAY_MS,
   month: (365.2425 / 12) * DAY_MS,
 };
+
+/** The windows of a calendar that a snapshot lists: two months of days. */
+const LISTED_WINDOWS = 64;
 
 /** Windows of `period` ms, one of which starts at `start`. */
 function periodic(period: number, start: number): Calendar {
@@ -100,9 +104,31 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       ? config
       : ({ ...config, start: windows.startOf(0) } as FixedWindowConfig);
   },
+  arrivals({ refill, windows, config }, ts) {
+    const { period } = config as FixedWindowConfig;
+    if (typeof period === "number") return { refill, period, start: windows.startOf(0) };
+    const next = windows.windowAt(ts) + 1;
+    return { refill, starts: Array.from({ length: LISTED_WINDOWS }, (_, i) => windows.startOf(next + i)) };
+  },
+  entries: () => undefined,
   shareOf(limit, share) {
     const part = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
     return { ...limit, capacity: part(limit.capacity), refill: part(limit.refill) };
+  },
+  quota: {
+    windowMs({ config, windows }, now) {
+      const { rate, capacity = rate } = config as FixedWindowConfig;
+      const count = capacity === 0 ? 1 : Math.ceil(lowered(capacity / rate));
+      const window = windows.windowAt(now);
+      return windows.startOf(window + count) - windows.startOf(window);
+    },
+    renewedAt({ config, windows }, { remaining, resetAt, retryAt = 0 }, spent, count) {
+      // A window brings `rate` tokens, which may be less than a request takes.
+      const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
+      const next = Math.max(resetAt, retryAt);
+      return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
+    },
+    restoredInMs: () => 0,
   },
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
   whenReset: ({ windows }, { ts }, now) => windows.startOf(windows.windowAt(Math.max(ts, now)) + 1),

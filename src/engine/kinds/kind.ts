@@ -57,6 +57,34 @@ export interface Share {
   readonly count: number;
 }
 
+/** How units arrive, ready for a client to reckon with. */
+export interface Arrivals {
+  /** Units each ms, with `period` or `starts` at each start of a window. */
+  readonly refill: number;
+  readonly period?: number;
+  readonly start?: number;
+  readonly starts?: readonly number[];
+  /** How long a taken unit stays away, in ms. */
+  readonly lastsMs?: number;
+}
+
+/** What HTTP tells clients of limits of a kind. `spent` and `count` are tokens. */
+export interface QuotaTerms<L> {
+  /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
+  windowMs(limit: L, now: number): number;
+  /** The first moment at which a request of `count` is served once `spent` of what remains is spent at `now`. */
+  renewedAt(limit: L, left: Outlook, spent: number, count: number, now: number): number;
+  /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
+  restoredInMs(limit: L, spent: number): number;
+}
+
+/** What a status says of a bucket. */
+interface Outlook {
+  readonly remaining: number;
+  readonly resetAt: number;
+  readonly retryAt?: number | undefined;
+}
+
 /** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */
 export interface Kind<L extends Limit = Limit> {
   readonly name: RateLimitConfig["kind"];
@@ -67,6 +95,10 @@ export interface Kind<L extends Limit = Limit> {
   forKey(limit: L, key: string | undefined): L;
   /** The config of a snapshot: with what forKey has chosen. */
   shownConfig(limit: L): RateLimitConfig;
+  /** How units arrive, for clients: by ms, by windows from `ts` on, or as they come back. */
+  arrivals(limit: L, ts: number): Arrivals;
+  /** What a state remembers, for clients. */
+  entries(limit: L, state: State): readonly Entry[] | undefined;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
   /** Units that arrive per ms, on average. */
@@ -86,6 +118,7 @@ export interface Kind<L extends Limit = Limit> {
   reserve(limit: L, advanced: State, units: number): Reservation;
   /** The first ms at which a reservation of `units` would owe no more than `maxReserved`. */
   whenReservable(limit: L, state: State, units: number): number;
+  readonly quota: QuotaTerms<L>;
   /** The units owed after now. */
   owed(advanced: State): number;
   /** Gives units back, never above capacity; `at` is the moment that they were promised for, if they were. */

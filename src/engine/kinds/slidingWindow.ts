@@ -87,7 +87,15 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   },
   forKey: (limit) => limit,
   shownConfig: ({ config }) => config,
+  arrivals: ({ period }) => ({ refill: 0, lastsMs: period }),
+  entries: entriesOf,
   shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
+  quota: {
+    windowMs: ({ period }) => period,
+    // What is spent now comes back after a whole period.
+    renewedAt: ({ period }, _left, _spent, _count, now) => now + period,
+    restoredInMs: ({ period }) => period,
+  },
   unitsPerMs: ({ capacity, period }) => capacity / period,
   most: ({ capacity }) => capacity,
 
@@ -146,6 +154,10 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   },
   join(limit, states) {
     const ts = Math.max(...states.map((state) => state.ts));
-    return withEntries(limit, merge(states.map(({ recent = [] }) => recent)), ts);
+    // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
+    const logs = states.map(({ recent = [], ts: own }) =>
+      recent.map(({ at, units }) => ({ at: at + ts - own, units })),
+    );
+    return withEntries(limit, merge(logs), ts);
   },
 };

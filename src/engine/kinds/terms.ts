@@ -33,22 +33,23 @@ interface Quantities {
 /** @throws when the rate cannot be counted beside so large quantities. */
 export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
   const { rate, per, stepsPerDay, capacity, maxReserved } = quantities;
-  const grain = chooseGrain(rate, per, {
-    exact: Math.max(capacity, maxReserved ?? 0),
-    debt: Math.max(1, DEBT_BUCKETS * capacity, (rate / per) * stepsPerDay),
-  });
-  const { unitsPerToken } = grain;
-  // A window brings whole units.
-  const refill = per === 1 ? Math.floor(grain.refill) : grain.refill;
-  if (refill / unitsPerToken < (rate / per) * (1 - RATE_ERROR)) {
+  const exact = Math.max(capacity, maxReserved ?? 0);
+  const buckets = DEBT_BUCKETS * capacity;
+  const ofADay = (rate / per) * stepsPerDay;
+  // A window brings whole units: where a day's debt would leave too few of them for a third of a token, less may be owed.
+  const grain = [Math.max(buckets, ofADay), buckets, capacity]
+    .map((debt) => chooseGrain(rate, per, { exact, debt: Math.max(1, debt) }))
+    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: per === 1 ? Math.floor(refill) : refill }))
+    .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / per) * (1 - RATE_ERROR));
+  if (!grain) {
     throw misuseError(
       name,
       `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
     );
   }
+  const { unitsPerToken } = grain;
   return {
-    unitsPerToken,
-    refill,
+    ...grain,
     capacity: floorUnits(capacity, unitsPerToken),
     maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
   };

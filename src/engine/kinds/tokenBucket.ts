@@ -4,7 +4,7 @@ import { numberField, required } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { levelsOf } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
-import { MAX_TOKENS } from "../units.js";
+import { lowered, MAX_TOKENS, raised } from "../units.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
@@ -55,11 +55,31 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
   },
   forKey: (limit) => limit,
   shownConfig: ({ config }) => config,
+  arrivals: ({ refill }) => ({ refill }),
+  entries: () => undefined,
   shareOf: (limit, share) => ({
     ...limit,
     capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share),
     refill: limit.refill / share.count,
   }),
+  quota: {
+    windowMs({ config }) {
+      const { rate, period, capacity = rate } = config as TokenBucketConfig;
+      return capacity === 0 ? period : (capacity / rate) * period;
+    },
+    renewedAt({ config }, { remaining, resetAt, retryAt = 0 }, spent, count, now) {
+      const { rate, period, capacity = rate } = config as TokenBucketConfig;
+      // Reckoned back from the moment at which the bucket would be full, since that is exact and `remaining` is rounded down.
+      const byReset = resetAt - Math.floor(raised(((capacity - spent - count) / rate) * period));
+      // Of several rows, `resetAt` is when the last of them is full. What is there belongs to no debt, so it can be reckoned from now.
+      const missingMs = ((count - (remaining - spent)) / rate) * period;
+      return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
+    },
+    restoredInMs({ config }, spent) {
+      const { rate, period } = config as TokenBucketConfig;
+      return (spent / rate) * period;
+    },
+  },
   unitsPerMs: ({ refill }) => refill,
   whenReset: (limit, state, now) => Math.max(now, common.whenHolding(limit, state, limit.capacity)),
 };

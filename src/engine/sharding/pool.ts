@@ -1,9 +1,9 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
-import { decide, wholeTokens } from "../decide.js";
+import { decide, outlook } from "../decide.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { firstMoment } from "../time.js";
+import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
@@ -27,17 +27,25 @@ export function decideOnAll<S extends Shard>(
   if (only && shards.length === 1) return decideOnOne(only, now, demand);
   const { units, reserve } = demand;
   const held = heldByAll(shards, now);
+  // What several rows say together is what the whole bucket would say as one row.
+  const whole = fold(limit, WHOLE, shards, now);
   if (held >= units) {
-    const { before, after } = take(limit, shards, now, units, held);
-    return { status: { ok: true, ...outlookOf(limit, replaced(shards, before, after), now) }, before, after };
+    const left = units === 0 ? whole.state : limit.kind.take(limit, whole.state, units);
+    return { status: { ok: true, ...outlook(limit, left, now) }, ...take(limit, shards, now, units, held) };
   }
   // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
-  const whole = fold(limit, WHOLE, shards, now);
   const decision = decideOnOne(whole, now, demand);
   const { status, after } = decision;
   if (status.ok) return { status, before: after.length > 0 ? shards : [], after };
-  const retryAt = reserve ? status.retryAt : whenServed(limit, shards, now, units);
-  return { status: { ok: false, retryAt, ...outlookOf(limit, shards, now) }, before: [], after: [] };
+  const retryAt = reserve
+    ? firstMoment(status.retryAt, (moment) => reservesAt(limit, shards, moment, demand))
+    : whenServed(limit, shards, now, units);
+  return { status: { ok: false, retryAt, ...outlook(limit, whole.state, now) }, before: [], after: [] };
+}
+
+/** Whether all shards, as one at a moment, would grant a reservation: shares of a rate may be rounded apart by a unit. */
+function reservesAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
+  return moment >= END_OF_TIME || decideOnOne(fold(limit, WHOLE, shards, moment), moment, demand).status.ok;
 }
 
 function decideOnOne<S extends Shard>(shard: S, now: number, demand: Demand): Outcome<S> {
@@ -82,17 +90,9 @@ function fullestFirst<S extends Shard>(shards: readonly S[], now: number): S[] {
     .map(({ shard }) => shard);
 }
 
-/** The shards that stay, and what takes the place of the others. */
-function replaced(shards: readonly Shard[], before: readonly Shard[], after: readonly Shard[]): Shard[] {
-  return [...shards.filter((shard) => !before.includes(shard)), ...after];
-}
-
-/** What a status says when every shard has been read. */
+/** What a status says when every shard has been read: what the whole bucket would say as one row. */
 export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): { remaining: number; resetAt: number } {
-  return {
-    remaining: wholeTokens(limit, heldByAll(shards, now)),
-    resetAt: Math.max(now, ...shards.map((shard) => shard.limit.kind.whenReset(shard.limit, shard.state, now))),
-  };
+  return outlook(limit, fold(limit, WHOLE, shards, now).state, now);
 }
 
 /** The first moment at which the shards hold the units and the next call, which may read two of them only, finds them. */
@@ -123,7 +123,12 @@ export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number,
 
 /** Whether the refill brings a demand within 50 ms: then a caller who comes back finds it, whatever two rows say now. */
 export function isFast(limit: Limit, units: number): boolean {
-  return limit.kind.unitsPerMs(limit) * FAST_MS >= units;
+  return fastUnits(limit) >= units;
+}
+
+/** The units that the refill brings within 50 ms. */
+export function fastUnits(limit: Limit): number {
+  return limit.kind.unitsPerMs(limit) * FAST_MS;
 }
 
 const FAST_MS = 50;

@@ -1,4 +1,4 @@
-/** The same limits in both homes. */
+/** The same limits in both places. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
 import { components } from "./_generated/api";
 

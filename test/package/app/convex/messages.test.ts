@@ -14,7 +14,7 @@ function openApp() {
 }
 
 describe("an app that installed the package", () => {
-  it.each([api.messages.send, api.messages.sendViaComponent])("limits its messages in either home", async (send) => {
+  it.each([api.messages.send, api.messages.sendViaComponent])("limits its messages in either place", async (send) => {
     const t = openApp();
     const message = { author: "ada", body: "hello" };
     await t.mutation(send, message);
@@ -32,7 +32,7 @@ describe("an app that installed the package", () => {
     expect(await t.action(api.messages.signUp, {})).toMatchObject({ ok: false });
   });
 
-  it("shows a client what is left, from either home", async () => {
+  it("shows a client what is left, from either place", async () => {
     const t = openApp();
     await t.mutation(api.messages.send, { author: "ada", body: "hello" });
     const { tables, component } = await t.query(api.messages.left, { author: "ada" });

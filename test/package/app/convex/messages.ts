@@ -1,4 +1,4 @@
-/** What a user of the package writes: every kind of function, in both homes. */
+/** What a user of the package writes: every kind of function, in both places. */
 import { v } from "convex/values";
 import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits";
 import { action, mutation, query } from "./_generated/server";

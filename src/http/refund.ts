@@ -1,0 +1,57 @@
+/** What was taken for a request that should not have counted goes back once the handler has answered. */
+import type { Asked } from "./ask.js";
+import type { HttpCtx } from "./ctx.js";
+import type { LimitHttpOptions } from "./options.js";
+import { tell } from "./report.js";
+import type { LimitedBy } from "./quota.js";
+
+/** The handler's response, and the limits as they stand then. @throws what the handler throws, after the refund. */
+export async function refundAfter(
+  options: LimitHttpOptions,
+  asked: Asked,
+  ctx: HttpCtx,
+  request: Request,
+  handle: () => Promise<Response>,
+): Promise<{ response: Response; limited: readonly LimitedBy[] }> {
+  let response: Response;
+  try {
+    response = await handle();
+  } catch (error) {
+    await refund(options, asked, ctx, request, undefined);
+    throw error;
+  }
+  return { response, limited: await refund(options, asked, ctx, request, response) };
+}
+
+async function refund(
+  options: LimitHttpOptions,
+  { limited, requests }: Asked,
+  ctx: HttpCtx,
+  request: Request,
+  response: Response | undefined,
+): Promise<readonly LimitedBy[]> {
+  const { giveBack } = options.consume;
+  const taken = requests.filter(({ count }) => count > 0);
+  try {
+    if (!giveBack || taken.length === 0 || !(await isRefunded(options, response, request))) return limited;
+    const { statuses } = await giveBack(ctx, taken);
+    return limited.map((limit) => {
+      const status = statuses[taken.findIndex(({ name }) => name === limit.name)];
+      return status ? { ...limit, status } : limit;
+    });
+  } catch (error) {
+    // The request has been served, and counts: that is not the client's business.
+    await tell(options.report, error, request);
+    return limited;
+  }
+}
+
+async function isRefunded(
+  { refund: rule }: LimitHttpOptions,
+  response: Response | undefined,
+  request: Request,
+): Promise<boolean> {
+  if (typeof rule === "function") return await rule(response, request);
+  const failed = response === undefined || response.status >= 400;
+  return rule === "failed" ? failed : rule === "successful" && !failed;
+}

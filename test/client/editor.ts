@@ -1,0 +1,53 @@
+/** TypeScript's language service on a file that exists in memory only: what an editor offers, and what it shows. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import ts from "typescript";
+
+const root = path.resolve(import.meta.dirname, "../..");
+
+export interface Editor {
+  /** What is offered at the comment with this text, in alphabetical order. */
+  readonly offered: (mark: string) => string[];
+  /** What a pointer that rests on the word before the comment with this text shows: its documentation. */
+  readonly shown: (mark: string) => string;
+}
+
+export function openEditor(text: string): Editor {
+  const file = path.join(root, "test/editor.ts");
+  const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
+    config: unknown;
+  };
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+  const service = ts.createLanguageService({
+    ...ts.sys,
+    useCaseSensitiveFileNames: () => ts.sys.useCaseSensitiveFileNames,
+    fileExists: (name) => name === file || ts.sys.fileExists(name),
+    readFile: (name) => (name === file ? text : ts.sys.readFile(name)),
+    getCompilationSettings: () => options,
+    getCurrentDirectory: () => root,
+    getDefaultLibFileName: (settings) => ts.getDefaultLibFilePath(settings),
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => "1",
+    getScriptSnapshot: (name) => {
+      if (name === file) return ts.ScriptSnapshot.fromString(text);
+      return ts.sys.fileExists(name) ? ts.ScriptSnapshot.fromString(readFileSync(name, "utf8")) : undefined;
+    },
+  });
+  const place = (mark: string) => {
+    const at = text.indexOf(`/*${mark}*/`);
+    if (at < 0) throw new Error(`There is no mark ${mark}.`);
+    return at;
+  };
+  return {
+    offered: (mark) =>
+      (service.getCompletionsAtPosition(file, place(mark), {})?.entries ?? [])
+        .map(({ name }) => name)
+        // What is being typed is offered back.
+        .filter((name) => name !== `/*${mark}*/`)
+        .sort(),
+    shown: (mark) =>
+      ts
+        .displayPartsToString(service.getQuickInfoAtPosition(file, place(mark) - 1)?.documentation)
+        .replace(/\s+/g, " "),
+  };
+}

@@ -1,0 +1,31 @@
+/** What a client sees of a bucket must not tell which key the server chose. */
+import { hashedStart } from "../../src/engine/phase.js";
+import { describe, expect, it } from "vitest";
+import { defineIn, openBackend, placeNames } from "../support/places.js";
+
+const KEYS = Array.from({ length: 2000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+const PERIOD = 86_400_000;
+
+describe.each(placeNames)("in the %s", (place) => {
+  it("the snapshots of 2,000 keys of a fixed window show at most 64 starts, all of them in use", async () => {
+    const { getRateLimit } = defineIn(place, { open: { kind: "fixed window", rate: 5, period: PERIOD } });
+    const snapshots = await openBackend().query(
+      async (ctx) => await Promise.all(KEYS.map((key) => getRateLimit(ctx, { name: "open", key }))),
+    );
+    const shown = snapshots.map((snapshot) => JSON.stringify(snapshot));
+    expect(new Set(shown).size).toBe(64);
+    for (const snapshot of snapshots) expect(snapshot).not.toHaveProperty("key");
+  });
+});
+
+it("whatever the period, a start is one of 64: a guess of the key is right for one key in 64", () => {
+  for (const period of [64, 1000, PERIOD, 1e15]) {
+    const starts = KEYS.map((key) => hashedStart("open", key, period));
+    expect(new Set(starts).size).toBe(64);
+    for (const start of starts) {
+      expect(start).toBeGreaterThanOrEqual(0);
+      expect(start).toBeLessThan(period);
+      expect(Math.abs((start / period) * 64 - Math.round((start / period) * 64))).toBeLessThan(64 / period);
+    }
+  }
+});

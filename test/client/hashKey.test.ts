@@ -1,0 +1,33 @@
+// @vitest-environment node
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { hashKey } from "convex-rate-limits";
+import { expect, it } from "vitest";
+
+it("is SHA-256 in hexadecimal", async () => {
+  // The first example of FIPS 180-2.
+  expect(await hashKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+});
+
+it("is the same as Node's, of the UTF-8 form, for any text and any length", async () => {
+  const text = fc.oneof(fc.string({ unit: "grapheme" }), fc.string({ minLength: 300, maxLength: 2000 }));
+  await fc.assert(
+    fc.asyncProperty(text, async (given) => {
+      fc.pre(Buffer.from(given).toString() === given);
+      expect(await hashKey(given)).toBe(createHash("sha256").update(given, "utf8").digest("hex"));
+    }),
+  );
+});
+
+it("refuses an unpaired surrogate, since UTF-8 would make all of them one key", async () => {
+  for (const text of ["\ud800", "a\udc00b", "\udc00\ud800"]) {
+    await expect(hashKey(text)).rejects.toThrow("hashKey: text must be well-formed");
+  }
+  expect(await hashKey("\ud83d\ude00")).toHaveLength(64);
+});
+
+it("refuses what is no text", async () => {
+  for (const given of [undefined, null, 1, {}]) {
+    await expect(hashKey(given as string)).rejects.toThrow("hashKey: text must be a string, got");
+  }
+});

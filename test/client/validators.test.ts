@@ -1,0 +1,52 @@
+/** Types that are written by hand, for their hover text, and what their validators infer are the same. `tsc -p .` is the judge. */
+import type { Infer } from "convex/values";
+import type {
+  FixedWindowConfig,
+  RateLimitAllStatus,
+  RateLimitConfig,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  SlidingWindowConfig,
+  TokenBucketConfig,
+} from "convex-rate-limits";
+import { vRateLimitAllStatus, vRateLimitConfig, vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits";
+import { describe, expect, expectTypeOf, it } from "vitest";
+
+/** The same fields, whether they were written in one interface or several. */
+type Fields<T> = { [Field in keyof T]: T[Field] };
+type InferredConfig<Kind> = Fields<Extract<Infer<typeof vRateLimitConfig>, { kind: Kind }>>;
+type InferredStatus<Ok> = Fields<Extract<Infer<typeof vRateLimitStatus>, { ok: Ok }>>;
+type InferredAll<Ok> = Fields<Extract<Infer<typeof vRateLimitAllStatus>, { ok: Ok }>>;
+
+describe("the validator infers the type of", () => {
+  it("each kind's config", () => {
+    expectTypeOf<Fields<TokenBucketConfig>>().toEqualTypeOf<InferredConfig<"token bucket">>();
+    expectTypeOf<Fields<FixedWindowConfig>>().toEqualTypeOf<InferredConfig<"fixed window">>();
+    // The type alone has `capacity?: undefined`, so that its absence can be asked of any config.
+    expectTypeOf<Fields<Omit<SlidingWindowConfig, "capacity">>>().toEqualTypeOf<InferredConfig<"sliding window">>();
+    expectTypeOf<RateLimitConfig["kind"]>().toEqualTypeOf<Infer<typeof vRateLimitConfig>["kind"]>();
+    expect(vRateLimitConfig.members).toHaveLength(3);
+  });
+
+  it("each status", () => {
+    expectTypeOf<Fields<Extract<RateLimitStatus, { ok: true }>>>().toEqualTypeOf<InferredStatus<true>>();
+    expectTypeOf<Fields<Extract<RateLimitStatus, { ok: false }>>>().toEqualTypeOf<InferredStatus<false>>();
+    expect(vRateLimitStatus.members).toHaveLength(2);
+  });
+
+  it("the status of several limits", () => {
+    type Without<T> = Omit<T, "statuses">;
+    type Own<Ok> = Extract<RateLimitAllStatus, { ok: Ok }>;
+    expectTypeOf<Fields<Without<Own<true>>>>().toEqualTypeOf<Fields<Without<InferredAll<true>>>>();
+    expectTypeOf<Fields<Without<Own<false>>>>().toEqualTypeOf<Fields<Without<InferredAll<false>>>>();
+    expectTypeOf<Own<true>["statuses"]>().toExtend<InferredAll<true>["statuses"]>();
+    expectTypeOf<InferredAll<true>["statuses"]>().toExtend<Own<true>["statuses"]>();
+    expect(vRateLimitAllStatus.members).toHaveLength(2);
+  });
+
+  it("a snapshot", () => {
+    expectTypeOf<Omit<RateLimitSnapshot, "config">>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, "config">>();
+    expectTypeOf<Infer<typeof vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
+    expect(Object.keys(vRateLimitSnapshot.fields)).toEqual(["name", "value", "ts", "recent", "config", "shards"]);
+  });
+});

@@ -1,0 +1,154 @@
+/**
+ * Clients as they come from their registries, against the example's API over real HTTP and on the real clock. Whoever obeys
+ * Retry-After is never early: no client sees a second 429 for the same request.
+ */
+import { execFile, spawnSync } from "node:child_process";
+import { promisify } from "node:util";
+import axios from "axios";
+import axiosRetry from "axios-retry";
+import fetchRetry from "fetch-retry";
+import got from "got";
+import ky from "ky";
+import { Agent, request as undiciRequest, RetryAgent } from "undici";
+import { convexTest } from "convex-test";
+import { register } from "convex-rate-limits/test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { listen, type Server } from "../http/server.js";
+import { schema } from "../support/places.js";
+
+const run = promisify(execFile);
+const START = Date.UTC(2026, 0, 1);
+
+let server: Server;
+let url: string;
+/** When each answer was sent, in ms since the first. */
+let times: number[];
+
+beforeEach(async () => {
+  const modules = {
+    "./_generated/api.ts": async () => await Promise.resolve({}),
+    "./http.ts": async () => await import("../../example/convex/http.js"),
+    "./gateway.ts": async () => await import("../../example/convex/gateway.js"),
+  };
+  const t = convexTest({ schema, modules });
+  register(t);
+  times = [];
+  // The limits' clock stands still until the first 429, however long a client takes to start; then it shows real time.
+  vi.useFakeTimers({ toFake: ["Date"], now: START });
+  let deniedAt: number | undefined;
+  server = await listen(t, {
+    onRequest: () => {
+      if (deniedAt !== undefined) vi.setSystemTime(START + Math.floor(performance.now() - deniedAt));
+    },
+    onAnswer: (status) => {
+      times.push(performance.now());
+      if (status === 429) deniedAt ??= performance.now();
+    },
+  });
+  url = `${server.url}/api/hello`;
+});
+afterEach(async () => {
+  await server.close();
+  vi.useRealTimers();
+});
+
+/** A key of the "pro" plan: ten requests a second, so that waits are short. */
+const KEY = { "X-Api-Key": "demo-pro" };
+
+/** Uses up the address's forty tokens, which come back at two a second. */
+async function exhaust(): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(url, { headers: KEY })));
+  await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+  expect(server.answers).toEqual(new Array(40).fill(200));
+  server.answers.length = 0;
+  times.length = 0;
+}
+
+/** One denial with its wait, then the answer: the client came neither early nor minutes late. */
+function expectObedience(): void {
+  expect(server.answers).toEqual([429, 200]);
+  const [denied = 0, served = 0] = times;
+  // Tokens come every 500 ms; Retry-After says 1 s, and the gateway's jitter of 0.5 at most 2 s. A client may add a little.
+  expect(served - denied).toBeGreaterThan(500);
+  expect(served - denied).toBeLessThan(8000);
+}
+
+const has = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
+
+const PYTHON = `
+import sys, urllib3
+from urllib3.util import Retry
+retries = Retry(total=3, status_forcelist=[429], respect_retry_after_header=True, backoff_factor=0)
+print(urllib3.PoolManager(retries=retries).request("GET", sys.argv[1], headers={"X-Api-Key": "demo-pro"}).status)
+`;
+
+const clients: [string, () => Promise<unknown>][] = [
+  ["ky", async () => (await ky.get(url, { headers: KEY })).status],
+  ["got", async () => (await got(url, { headers: KEY, retry: { limit: 3, statusCodes: [429] } })).statusCode],
+  [
+    "axios with axios-retry",
+    async () => {
+      const client = axios.create({ headers: KEY });
+      axiosRetry(client, {
+        retries: 3,
+        retryCondition: (error) => error.response?.status === 429,
+        retryDelay: (count, error) => axiosRetry.exponentialDelay(count, error, 0),
+      });
+      return (await client.get(url)).status;
+    },
+  ],
+  [
+    "undici's RetryAgent",
+    async () => {
+      const dispatcher = new RetryAgent(new Agent(), { statusCodes: [429], maxRetries: 3 });
+      const { statusCode, body } = await undiciRequest(url, { dispatcher, headers: KEY });
+      await body.dump();
+      await dispatcher.close();
+      return statusCode;
+    },
+  ],
+  [
+    "fetch-retry",
+    async () => {
+      const client = fetchRetry(fetch, {
+        retries: 3,
+        retryOn: [429],
+        retryDelay: (_attempt, _error, response) => Number(response?.headers.get("Retry-After")) * 1000,
+      });
+      return (await client(url, { headers: KEY })).status;
+    },
+  ],
+  ...(has("curl", "--version")
+    ? [
+        [
+          "curl --retry",
+          async () => {
+            const args = ["-sS", "-w", "%{http_code}", "--retry", "3", "-H", "X-Api-Key: demo-pro", url];
+            return Number((await run("curl", args)).stdout.slice(-3));
+          },
+        ] as [string, () => Promise<unknown>],
+      ]
+    : []),
+  ...(has("python3", "-c", "import urllib3")
+    ? [
+        ["Python's urllib3", async () => Number((await run("python3", ["-c", PYTHON, url])).stdout)] as [
+          string,
+          () => Promise<unknown>,
+        ],
+      ]
+    : []),
+];
+
+describe.each(clients)("%s", (_, send) => {
+  it("obeys Retry-After, and is never denied twice", async () => {
+    await exhaust();
+    expect(await send()).toBe(200);
+    expectObedience();
+  });
+});
+
+it("ran the clients that npm has, and says which others were here", () => {
+  const names = clients.map(([name]) => name);
+  console.log(`clients: ${names.join(", ")}`);
+  expect(names.length).toBeGreaterThanOrEqual(5);
+});

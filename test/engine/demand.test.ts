@@ -1,0 +1,156 @@
+/** What a caller asks for, in units. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type DemandArgs, isFast, parseAdjustment, parseDemand, wholeTokens } from "../../src/engine/request.js";
+import { parseLimit } from "../../src/engine/limit.js";
+import { MAX_UNITS } from "../../src/engine/units.js";
+
+const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
+const limit = parseLimit("send", bucket);
+const { unitsPerToken } = limit;
+
+describe("a demand", () => {
+  it("is one token, taken now, unless the caller says otherwise", () => {
+    const plain = { units: unitsPerToken, reserve: false, withinMs: Infinity };
+    expect(parseDemand(limit, {})).toEqual(plain);
+    expect(parseDemand(limit, { count: undefined, reserve: undefined })).toEqual(plain);
+    expect(parseDemand(limit, { count: 1, reserve: false })).toEqual(plain);
+  });
+
+  it("is rounded up to whole units", () => {
+    const { units } = parseDemand(limit, { count: 1e-12 });
+    expect(units).toBe(1);
+    expect(parseDemand(limit, { count: 2.5 }).units).toBe(2.5 * unitsPerToken);
+  });
+
+  it("reserves for any wait, or within one", () => {
+    expect(parseDemand(limit, { reserve: true })).toMatchObject({ reserve: true, withinMs: Infinity });
+    expect(parseDemand(limit, { reserve: { within: 0 } })).toMatchObject({ reserve: true, withinMs: 0 });
+    expect(parseDemand(limit, { reserve: { within: 250 } })).toMatchObject({ reserve: true, withinMs: 250 });
+    expect(parseDemand(limit, { reserve: { within: Infinity } })).toMatchObject({ reserve: true, withinMs: Infinity });
+  });
+
+  it.each<[unknown, string]>([
+    [NaN, "NaN"],
+    [Infinity, "Infinity"],
+    [-Infinity, "-Infinity"],
+    [-1, "-1"],
+    [-5e-324, "-5e-324"],
+    ["1", '"1"'],
+    [1n, "1n"],
+    [null, "null"],
+    [true, "true"],
+  ])("has no count of %s", (count, shown) => {
+    expect(() => parseDemand(limit, { count } as DemandArgs)).toThrow(
+      `Rate limit "send": count must be a finite number of at least 0, got ${shown}.`,
+    );
+  });
+
+  it.each<[unknown, string]>([
+    [null, "null"],
+    [1, "1"],
+    ["true", '"true"'],
+    [{}, "{}"],
+    [{ within: -1 }, '{"within":-1}'],
+    [{ within: NaN }, '{"within":null}'],
+    [{ within: "5" }, '{"within":"5"}'],
+    [[5], "[5]"],
+  ])("cannot be reserved by %j", (reserve, shown) => {
+    expect(() => parseDemand(limit, { reserve } as DemandArgs)).toThrow(
+      `Rate limit "send": reserve must be true, false or { within: a number of milliseconds of at least 0 }, got ${shown}.`,
+    );
+  });
+
+  it("of more than can ever be served is misuse, since no wait would help", () => {
+    expect(() => parseDemand(limit, { count: 10.001 })).toThrow(
+      'Rate limit "send": count 10.001 can never be served: it can hold at most 10 (capacity and maxReserved say how much).',
+    );
+    expect(() => parseDemand(limit, { count: 15.001, reserve: true })).toThrow(
+      "count 15.001 can never be served: with a reservation it can hold at most 15 ",
+    );
+    expect(parseDemand(limit, { count: 15, reserve: true }).units).toBe(15 * unitsPerToken);
+    const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
+    expect(() => parseDemand(sliding, { count: 11, reserve: true })).toThrow("at most 10 ");
+  });
+
+  it("of more than can be counted is misuse, too", () => {
+    for (const count of [1e16, 1e300, Number.MAX_VALUE]) {
+      expect(() => parseDemand(limit, { count, reserve: true })).toThrow(`count ${count} can never be served`);
+    }
+  });
+
+  it("equal to the capacity always fits, whatever the doubles", () => {
+    const kinds: RateLimitConfig[] = [
+      { kind: "token bucket", rate: 1, period: 1000 },
+      { kind: "fixed window", rate: 1, period: 1000, start: 0 },
+      { kind: "sliding window", rate: 1, period: 1000 },
+    ];
+    const numbers = fc.oneof(
+      fc.constantFrom(6.703_897_318_907_71, 1 / 3, 0.1 + 0.2, 1e12, 1e-6),
+      fc.double({ min: 1e-3, max: 1e6, noNaN: true }),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...kinds), numbers, (config, capacity) => {
+        const own =
+          config.kind === "sliding window" || capacity === 1e12
+            ? { ...config, rate: capacity }
+            : { ...config, capacity };
+        const whole = parseLimit("whole", own);
+        expect(parseDemand(whole, { count: capacity }).units).toBe(whole.capacity);
+        expect(parseAdjustment(whole, capacity)).toBe(whole.capacity);
+        expect(parseAdjustment(whole, -capacity)).toBe(-whole.capacity);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("that is a sum of parts of the capacity fits as well", () => {
+    const third = parseLimit("third", { ...bucket, capacity: 0.3 });
+    expect(parseDemand(third, { count: 0.1 + 0.2 }).units).toBe(third.capacity);
+  });
+});
+
+describe("an adjustment", () => {
+  it("is rounded in the limit's favour", () => {
+    expect(parseAdjustment(limit, 1e-12)).toBe(1);
+    expect(parseAdjustment(limit, -1e-12) + 0).toBe(0);
+    expect(parseAdjustment(limit, 3)).toBe(3 * unitsPerToken);
+    expect(parseAdjustment(limit, -3)).toBe(-3 * unitsPerToken);
+    expect(parseAdjustment(limit, 0) + 0).toBe(0);
+  });
+
+  it("is cut off where no bucket could hold more", () => {
+    expect(parseAdjustment(limit, 1e12)).toBe(2 * MAX_UNITS);
+    expect(parseAdjustment(limit, -1e12)).toBe(-2 * MAX_UNITS);
+  });
+
+  it.each<[unknown, string]>([
+    [NaN, "NaN"],
+    [Infinity, "Infinity"],
+    [1e12 + 1, "1000000000001"],
+    [-1e12 - 1, "-1000000000001"],
+    ["1", '"1"'],
+    [undefined, "undefined"],
+  ])("cannot be %s", (count, shown) => {
+    expect(() => parseAdjustment(limit, count as number)).toThrow(
+      `Rate limit "send": count must be a number from -1e12 to 1e12, got ${shown}.`,
+    );
+  });
+});
+
+describe("whole tokens", () => {
+  it("are rounded down, and none while tokens are owed", () => {
+    const tokens = [2.999, 3, 3.5, 0, -0.5, -7].map((count) => wholeTokens(limit, count * unitsPerToken));
+    expect(tokens).toEqual([2, 3, 3, 0, 0, 0]);
+  });
+});
+
+describe("a fast demand", () => {
+  it("is one that the refill brings within 50 ms", () => {
+    const fast = parseLimit("fast", { kind: "token bucket", rate: 20, period: 1000 });
+    expect(isFast(fast, fast.unitsPerToken)).toBe(true);
+    expect(isFast(fast, fast.unitsPerToken + 1)).toBe(false);
+    expect(isFast(limit, unitsPerToken)).toBe(false);
+  });
+});

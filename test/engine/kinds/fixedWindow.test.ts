@@ -1,0 +1,77 @@
+/** When the tokens of a fixed window arrive: at the boundaries of its period, or of the calendar. */
+import type { FixedWindowConfig } from "../../../src/validators.js";
+import { describe, expect, it } from "vitest";
+import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
+import { forKey, parseLimit } from "../../../src/engine/limit.js";
+import { hashedStart } from "../../../src/engine/phase.js";
+import { END_OF_TIME } from "../../../src/engine/time.js";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const config: FixedWindowConfig = { kind: "fixed window", rate: 5, period: 1000, start: 250, capacity: 1000 };
+const window = parseLimit("window", config);
+const perWindow = 5 * window.unitsPerToken;
+const arrived = (limit: Limit, from: number, to: number) => limit.kind.advance(limit, { value: 0, ts: from }, to).value;
+const when = (limit: Limit, ts: number, units: number) => limit.kind.whenHolding(limit, { value: 0, ts }, units);
+
+describe("a fixed window", () => {
+  it("refills at each boundary, up to the capacity, and not when the clock steps back over one", () => {
+    expect(arrived(window, 250, 1249)).toBe(0);
+    expect(arrived(window, 1249, 1250)).toBe(perWindow);
+    expect(arrived(window, 249, 3250)).toBe(4 * perWindow);
+    expect(arrived(window, 1250, 1249)).toBe(0);
+    expect(arrived(window, 1250, 1250)).toBe(0);
+    expect(arrived(window, 250, 1e9)).toBe(window.capacity);
+  });
+
+  it("waits for the boundary that brings enough", () => {
+    expect(when(window, 300, 0)).toBe(300);
+    expect(when(window, 300, 1)).toBe(1250);
+    expect(when(window, 300, perWindow)).toBe(1250);
+    expect(when(window, 300, perWindow + 1)).toBe(2250);
+    const ages = parseLimit("ages", { ...config, period: 1e15 });
+    expect(when(ages, 300, ages.capacity)).toBe(END_OF_TIME);
+  });
+
+  it("has boundaries before and after a start in the future", () => {
+    const later = parseLimit("later", { ...config, start: 1e9 + 250 });
+    const resetAt = (now: number) => later.kind.whenReset(later, fullState(later), now);
+    expect([resetAt(0), resetAt(249), resetAt(250)]).toEqual([250, 250, 1250]);
+    expect(arrived(later, 0, 1250)).toBe(2 * perWindow);
+  });
+
+  it("is reset at the start of the next window, never before the last write's", () => {
+    const { kind } = window;
+    expect(kind.whenReset(window, { value: 0, ts: 300 }, 1249)).toBe(1250);
+    expect(kind.whenReset(window, { value: 0, ts: 300 }, 1250)).toBe(2250);
+    expect(kind.whenReset(window, { value: 0, ts: 5000 }, 300)).toBe(5250);
+  });
+
+  it("starts where the hash of name and key says, unless the config does", () => {
+    const hashed = parseLimit("send", { kind: "fixed window", rate: 1, period: HOUR });
+    const startOf = (key: string | undefined) => {
+      const limit = forKey(hashed, key);
+      return (limit.kind.shownConfig(limit) as FixedWindowConfig).start;
+    };
+    expect(startOf(undefined)).toBe(hashedStart("send", undefined, HOUR));
+    expect(startOf("alice")).toBe(hashedStart("send", "alice", HOUR));
+    const alice = forKey(hashed, "alice");
+    expect(alice.kind.whenReset(alice, fullState(alice), 0)).toBe(hashedStart("send", "alice", HOUR));
+    expect(window.kind.shownConfig(window)).toEqual(config);
+  });
+
+  it("begins with a day, week or month of the calendar", () => {
+    const base = { kind: "fixed window" as const, rate: 5 };
+    const resetOf = (more: Partial<FixedWindowConfig>, now: string) => {
+      const limit = parseLimit("send", { ...base, period: "day", ...more });
+      return new Date(limit.kind.whenReset(limit, fullState(limit), Date.parse(now))).toISOString();
+    };
+    expect(resetOf({}, "2026-03-01T23:59Z")).toBe("2026-03-02T00:00:00.000Z");
+    expect(resetOf({ timeZone: "Europe/Berlin" }, "2026-07-01T21:59Z")).toBe("2026-07-01T22:00:00.000Z");
+    expect(resetOf({ period: "week", anchor: 7 }, "2026-07-01T00:00Z")).toBe("2026-07-05T00:00:00.000Z");
+    expect(resetOf({ period: "month", anchor: 31 }, "2026-02-01T00:00Z")).toBe("2026-02-28T00:00:00.000Z");
+    const month = parseLimit("send", { ...base, period: "month" });
+    expect(month.kind.shownConfig(month)).toEqual({ ...base, period: "month", capacity: 5 });
+    expect(month.kind.unitsPerMs(month)).toBe((5 * month.unitsPerToken) / ((365.2425 / 12) * DAY));
+  });
+});

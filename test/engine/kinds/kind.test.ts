@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { emptyState, fullState } from "../../../src/engine/kinds/kind.js";
+import { KINDS } from "../../../src/engine/kinds/index.js";
+import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
+
+describe("the registry of kinds", () => {
+  it("has each kind under its own name", () => {
+    expect(Object.keys(KINDS)).toEqual(["token bucket", "fixed window", "sliding window"]);
+    for (const [name, kind] of Object.entries(KINDS)) expect(kind.name).toBe(name);
+  });
+});
+
+describe("a bucket of any kind", () => {
+  it("is full without a row, at any moment, and needs no reset", () => {
+    fc.assert(
+      fc.property(limits, fc.nat(NOW), (limit, now) => {
+        expect(limit.kind.advance(limit, fullState(limit), now).value).toBe(limit.capacity);
+        if (limit.kind.name !== "fixed window") expect(limit.kind.whenReset(limit, fullState(limit), now)).toBe(now);
+      }),
+    );
+  });
+
+  it("is empty when everything has just been taken", () => {
+    fc.assert(
+      fc.property(limits, (limit) => {
+        const state = emptyState(limit, NOW);
+        expect(state).toMatchObject({ value: 0, ts: NOW });
+        expect(limit.kind.whenHolding(limit, state, 0)).toBe(NOW);
+        if (limit.capacity > 0) expect(limit.kind.whenHolding(limit, state, limit.capacity)).toBeGreaterThan(NOW);
+      }),
+    );
+  });
+
+  it("stands at every moment as if it had been looked at before, too, and never with less", () => {
+    fc.assert(
+      fc.property(limits, histories, fc.nat(5000), fc.nat(5000), (limit, history, firstMs, secondMs) => {
+        const { state, now } = stateAfter(limit, history);
+        const advance = limit.kind.advance.bind(limit.kind, limit);
+        const once = advance(state, now + firstMs + secondMs);
+        const twice = advance(advance(state, now + firstMs), now + firstMs + secondMs);
+        // A rate that is no short decimal may lose a unit at each write.
+        expect(once.value - twice.value).toBeGreaterThanOrEqual(0);
+        expect(once.value - twice.value).toBeLessThanOrEqual(1);
+        expect(once.value).toBeGreaterThanOrEqual(advance(state, now).value);
+        expect(advance(once, now)).toEqual(once);
+      }),
+    );
+  });
+
+  it("holds what is wanted at the moment that it names, and not a millisecond before", () => {
+    const parts = fc.double({ min: 0, max: 1, noNaN: true });
+    fc.assert(
+      fc.property(limits, histories, parts, parts, (limit, history, owing, wanted) => {
+        const { state } = stateAfter(limit, history);
+        const before = limit.kind.take(limit, state, Math.floor(owing * limit.capacity));
+        const units = Math.floor(wanted * limit.capacity);
+        const at = limit.kind.whenHolding(limit, before, units);
+        const held = (now: number) => limit.kind.advance(limit, before, now).value;
+        expect(held(at)).toBeGreaterThanOrEqual(units);
+        if (at > before.ts) expect(held(at - 1)).toBeLessThan(units);
+      }),
+    );
+  });
+});

@@ -1,0 +1,101 @@
+/** The log of what was taken and when. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Entry } from "../../../src/engine/kinds/kind.js";
+import { compact, insert, MAX_ENTRIES, merge, removeBackwards, sum } from "../../../src/engine/kinds/log.js";
+
+const log = (...entries: [at: number, units: number][]): Entry[] => entries.map(([at, units]) => ({ at, units }));
+const logs = fc
+  .array(fc.record({ at: fc.nat(500), units: fc.integer({ min: 1, max: 50 }) }), { maxLength: 200 })
+  .map((entries) => entries.reduce<Entry[]>(insert, []));
+/** The units taken at a moment or later. */
+const from = (entries: readonly Entry[], moment: number) => sum(entries.filter(({ at }) => at >= moment));
+
+describe("an entry", () => {
+  it("is inserted at its moment, with what is there already", () => {
+    expect(insert([], { at: 5, units: 1 })).toEqual(log([5, 1]));
+    expect(insert(log([3, 1], [7, 2]), { at: 5, units: 4 })).toEqual(log([3, 1], [5, 4], [7, 2]));
+    expect(insert(log([3, 1], [7, 2]), { at: 9, units: 4 })).toEqual(log([3, 1], [7, 2], [9, 4]));
+    expect(insert(log([3, 1], [7, 2]), { at: 7, units: 4 })).toEqual(log([3, 1], [7, 6]));
+    expect(insert(log([3, 1]), { at: 1, units: 0 })).toEqual(log([3, 1]));
+  });
+
+  it("leaves the log that it is inserted into as it was", () => {
+    const before = log([3, 1]);
+    insert(before, { at: 3, units: 1 });
+    expect(before).toEqual(log([3, 1]));
+  });
+});
+
+describe("logs", () => {
+  it("are merged in the order of their moments, whatever the order of the logs", () => {
+    expect(merge([log([3, 1], [7, 2]), [], log([1, 4], [7, 8])])).toEqual(log([1, 4], [3, 1], [7, 10]));
+    expect(merge([])).toEqual([]);
+    fc.assert(
+      fc.property(logs, logs, (one, other) => {
+        expect(merge([one, other])).toEqual(merge([other, one]));
+        expect(sum(merge([one, other]))).toBe(sum(one) + sum(other));
+      }),
+    );
+  });
+});
+
+describe("a compact log", () => {
+  it("is the same while it has at most 64 moments", () => {
+    const full = log(...Array.from({ length: MAX_ENTRIES }, (_, i): [number, number] => [i, 1]));
+    expect(MAX_ENTRIES).toBe(64);
+    expect(compact(full, 1000)).toEqual(full);
+  });
+
+  it("joins the neighbours whose units then wait the least in all, at the later moment", () => {
+    const spaced = log(...Array.from({ length: 65 }, (_, i): [number, number] => [10 * i, 9]));
+    // 4 units that wait for 20 ms, rather than 9 that wait for 10.
+    const uneven = [...spaced.slice(0, 30), { at: 300, units: 4 }, ...spaced.slice(32)];
+    const joined = compact([...uneven, { at: 5000, units: 9 }], 10_000);
+    expect(joined).toHaveLength(MAX_ENTRIES);
+    expect(joined.filter(({ units }) => units !== 9)).toEqual(log([320, 13]));
+  });
+
+  it("never joins what has started with what is promised", () => {
+    const started = log(...Array.from({ length: 40 }, (_, i): [number, number] => [100 * i, 5]));
+    const promised = log(...Array.from({ length: 40 }, (_, i): [number, number] => [3901 + 100 * i, 5]));
+    // The gap at 3900 is by far the smallest.
+    const joined = compact([...started, ...promised], 3900);
+    expect(joined).toHaveLength(MAX_ENTRIES);
+    expect(from(joined, 3901)).toBe(200);
+    expect(joined.find(({ at }) => at === 3900)?.units).toBeGreaterThanOrEqual(5);
+  });
+
+  it("holds the same units, each at its moment or later", () => {
+    fc.assert(
+      fc.property(logs, fc.nat(500), (entries, now) => {
+        const joined = compact(entries, now);
+        expect(joined.length).toBe(Math.min(MAX_ENTRIES, entries.length));
+        expect(sum(joined)).toBe(sum(entries));
+        expect(from(joined, now + 1)).toBe(from(entries, now + 1));
+        const moments = entries.map(({ at }) => at);
+        expect(joined.filter(({ at }) => !moments.includes(at))).toEqual([]);
+        for (const moment of moments) expect(from(joined, moment)).toBeGreaterThanOrEqual(from(entries, moment));
+      }),
+    );
+  });
+});
+
+describe("removing units backwards", () => {
+  const entries = log([1, 4], [3, 2], [7, 8]);
+
+  it("takes them out of the latest entry up to the moment, then out of those before it", () => {
+    expect(removeBackwards(entries, 3, 7)).toEqual(log([1, 4], [3, 2], [7, 5]));
+    expect(removeBackwards(entries, 9, 7)).toEqual(log([1, 4], [3, 1]));
+    expect(removeBackwards(entries, 10, 100)).toEqual(log([1, 4]));
+    expect(removeBackwards(entries, 100, 7)).toEqual([]);
+    expect(removeBackwards(entries, 0, 7)).toEqual(entries);
+  });
+
+  it("leaves what comes after the moment, even if not all units can be removed", () => {
+    expect(removeBackwards(entries, 3, 6)).toEqual(log([1, 3], [7, 8]));
+    expect(removeBackwards(entries, 100, 6)).toEqual(log([7, 8]));
+    expect(removeBackwards(entries, 5, 0)).toEqual(entries);
+    expect(removeBackwards([], 5, 7)).toEqual([]);
+  });
+});

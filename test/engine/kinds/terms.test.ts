@@ -1,0 +1,71 @@
+/** The units that a limit is counted in: exact, with room for debts, or refused. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseLimit } from "../../../src/engine/limit.js";
+import { countIn, stepsPerDay } from "../../../src/engine/kinds/terms.js";
+import { MAX_UNITS } from "../../../src/engine/units.js";
+
+const DAY = 86_400_000;
+
+describe("the units of a limit", () => {
+  it("count rate, capacity and reserve", () => {
+    const counted = countIn("send", { rate: 5, per: 1, stepsPerDay: 24, capacity: 7.5, maxReserved: 2.5 });
+    const { unitsPerToken } = counted;
+    expect(counted).toEqual({
+      unitsPerToken: 1_024_000,
+      refill: 5 * unitsPerToken,
+      capacity: 7.5 * unitsPerToken,
+      maxReserved: 2.5 * unitsPerToken,
+    });
+    const unlimited = countIn("send", { rate: 5, per: 1, stepsPerDay: 24, capacity: 7.5, maxReserved: undefined });
+    expect(unlimited.maxReserved).toBe(MAX_UNITS);
+  });
+
+  it("leave room for debts of 1,000 full buckets and of a day of the rate", () => {
+    const rates = fc.oneof(fc.integer({ min: 1, max: 1e6 }), fc.constantFrom(1e9, 1e12));
+    const periods = fc.constantFrom(1, 1000, 60_000, DAY, 30 * DAY);
+    const capacities = fc.oneof(fc.integer({ min: 1, max: 1e6 }), fc.constantFrom(1e9, 1e12));
+    const kinds = fc.constantFrom("token bucket" as const, "fixed window" as const);
+    fc.assert(
+      fc.property(kinds, rates, periods, capacities, (kind, rate, period, capacity) => {
+        const config: RateLimitConfig =
+          kind === "token bucket" ? { kind, rate, period, capacity } : { kind, rate, period, capacity, start: 0 };
+        const { unitsPerToken } = parseLimit("send", config);
+        const debt = Math.max(1000 * capacity, (rate / period) * DAY);
+        // Beyond that, a unit is a token.
+        if (unitsPerToken > 1) expect(MAX_UNITS / unitsPerToken).toBeGreaterThanOrEqual(debt);
+        else expect(unitsPerToken).toBe(1);
+      }),
+      { numRuns: 500 },
+    );
+    expect([stepsPerDay(1), stepsPerDay(DAY), stepsPerDay(2 * DAY)]).toEqual([DAY, 1, 0.5]);
+  });
+
+  it("bring whole units with each window, at most one part in 10^9 below the rate", () => {
+    for (const rate of [1 / 3, Math.PI, 6.703_897_318_907_71, 1e-9, 12_345.678_901_234]) {
+      const { refill, unitsPerToken } = countIn("send", {
+        rate,
+        per: 1,
+        stepsPerDay: 24,
+        capacity: rate,
+        maxReserved: undefined,
+      });
+      expect(Number.isInteger(refill)).toBe(true);
+      expect(refill / unitsPerToken).toBeLessThanOrEqual(rate);
+      expect(refill / unitsPerToken).toBeGreaterThanOrEqual(rate * (1 - 1e-9));
+    }
+  });
+
+  it.each<RateLimitConfig>([
+    { kind: "fixed window", rate: 1 / 3, period: 1000, capacity: 1e9 },
+    { kind: "fixed window", rate: 0.5, period: 1000, capacity: 1e12 },
+    { kind: "fixed window", rate: 1e-10, period: 1000 },
+    { kind: "fixed window", rate: 1 / 3, period: 1 },
+    { kind: "sliding window", rate: 1e-10, period: 1000 },
+  ])("are refused where a window's rate would lose more: %j", (config) => {
+    expect(() => parseLimit("send", config)).toThrow(
+      `Rate limit "send": rate ${config.rate} cannot be counted beside a capacity of ${config.capacity ?? config.rate}: give a whole number, or a smaller capacity.`,
+    );
+  });
+});

@@ -1,0 +1,95 @@
+/** Faults of src/engine that these tests have found: each fails until its cause is repaired, and then moves to its file's tests. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import { describe, expect, it } from "vitest";
+import { bundle } from "../../src/engine/bundle.js";
+import { decide } from "../../src/engine/decide.js";
+import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
+import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
+import { parseLimit } from "../../src/engine/limit.js";
+import { checkKey } from "../../src/engine/names.js";
+import { parseRequest } from "../../src/engine/request.js";
+import { fromStored, toStored } from "../../src/engine/state.js";
+
+const NOW = 1_000_000;
+const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
+const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
+const ask = (limit: Limit, state: State, now: number, asked: DemandArgs) =>
+  decide(limit, state, now, parseDemand(limit, asked));
+
+describe("decide", () => {
+  it("names a whole millisecond when the longest wait of a reservation is none", () => {
+    const limit = parseLimit("send", bucket);
+    const { status } = ask(limit, { value: -limit.unitsPerToken, ts: NOW }, NOW, { reserve: { within: 2.5 } });
+    expect(status).toMatchObject({ ok: false, retryAt: NOW + 198 });
+  });
+
+  it("names the first moment at which a count of 0 would not wait too long, behind a gap in what is promised", () => {
+    const limit = parseLimit("send", sliding);
+    const entry = (at: number, count: number) => ({ at, units: count * limit.unitsPerToken });
+    // A reservation for 1,000 ms from now was cancelled, the one after it was not.
+    const recent = [entry(NOW, 10), entry(NOW + 2000, 5)];
+    const state = { value: -5 * limit.unitsPerToken, ts: NOW, recent };
+    const asked = { count: 0, reserve: { within: 100 } };
+    expect(ask(limit, state, NOW + 900, asked).status).toMatchObject({ ok: true, retryAt: NOW + 1000 });
+    expect(ask(limit, state, NOW, asked).status).toMatchObject({ ok: false, retryAt: NOW + 900 });
+  });
+
+  it("denies a reservation that no debt has room for, instead of promising one moment twice", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 1e12, period: 86_400_000 });
+    const first = ask(limit, fullState(limit), NOW, { count: 1e15, reserve: true });
+    if (!first.taken) throw new Error("the first reservation is made");
+    const second = ask(limit, first.taken, NOW, { count: 1e15, reserve: true });
+    expect(second.status.ok).toBe(false);
+  });
+});
+
+describe("parseLimit", () => {
+  it("counts a token bucket of a third of a token per millisecond as one of two thirds per two", () => {
+    const config = { kind: "token bucket" as const, capacity: 5000 };
+    expect(parseLimit("send", { ...config, rate: 2 / 3, period: 2 }).capacity).toBeGreaterThan(0);
+    expect(parseLimit("send", { ...config, rate: 1 / 3, period: 1 }).capacity).toBeGreaterThan(0);
+  });
+
+  const arriving = (config: RateLimitConfig) => {
+    const limit = parseLimit("send", config);
+    return limit.kind.advance(limit, { value: 0, ts: 0 }, Number(config.period)).value / limit.unitsPerToken;
+  };
+
+  it("brings all of a whole number of tokens with each window", () => {
+    expect(arriving({ kind: "fixed window", rate: 1e12, period: 1000, start: 0 })).toBe(1e12);
+  });
+
+  it("accepts a whole number of tokens per window, however short", () => {
+    expect(arriving({ kind: "fixed window", rate: 1e8, period: 1, start: 0 })).toBe(1e8);
+  });
+});
+
+describe("a sliding window", () => {
+  it("can be read again whatever it was charged", () => {
+    const limit = parseLimit("send", { ...sliding, rate: 1e12, period: 86_400_000 });
+    let state = limit.kind.advance(limit, fullState(limit), NOW);
+    for (let i = 0; i < 1200; i++) state = limit.kind.take(limit, state, 1e12 * limit.unitsPerToken);
+    expect(fromStored(limit, toStored(limit, state), undefined).ts).toBe(NOW);
+  });
+});
+
+describe("bundle", () => {
+  const days: RateLimitConfig = { kind: "fixed window", rate: 10, period: "day" };
+  it.each<[RateLimitConfig, object]>([
+    [bucket, { maxReserved: undefined }],
+    [days, { timeZone: "UTC" }],
+    [days, { anchor: 0 }],
+  ])("takes %j with %j, which is the default, for the same config", (config, spelt) => {
+    const other = { ...config, ...spelt };
+    const requests = [config, other].map((one) => parseRequest({ name: "send", config: one }));
+    expect(bundle(requests).summed).toHaveLength(1);
+  });
+});
+
+describe("checkKey", () => {
+  it("shows a key that is too long once quoted, not twice", () => {
+    expect(() => {
+      checkKey("send", "k".repeat(257));
+    }).toThrow(`makes one of 64, got 257 characters: "${"k".repeat(40)}".`);
+  });
+});

@@ -1,0 +1,207 @@
+/** The decision on all shards of a bucket: what one bucket would answer, and what is written. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decide } from "../../../src/engine/decide.js";
+import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
+import type { Limit } from "../../../src/engine/kinds/kind.js";
+import { parseLimit } from "../../../src/engine/limit.js";
+import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
+import { decideOnAll, outlookOf, whenAnyServes } from "../../../src/engine/sharding/pool.js";
+import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
+import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
+
+const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
+const fast: RateLimitConfig = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 };
+
+/** A bucket that holds so many tokens, on so many rows. */
+function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: Limit; shards: Shard[] } {
+  const limit = parseLimit("send", config);
+  const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
+  return { limit, shards: splitTo(limit, whole, level, NOW) };
+}
+const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) =>
+  decideOnAll(limit, shards, now, parseDemand(limit, asked));
+const levelsOf = (shards: readonly Shard[]) => shards.map(({ interval }) => interval.level);
+const tokensIn = (shards: readonly Shard[], now = NOW) =>
+  shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
+
+describe("a bucket of one row", () => {
+  it("is decided as it stands", () => {
+    const one = rowsOf(slow, 3, 0);
+    const allowed = ask(one, { count: 2 });
+    expect(allowed).toMatchObject({ status: { ok: true, remaining: 1 }, before: one.shards });
+    expect(tokensIn(allowed.after)).toEqual([1]);
+    expect(ask(one, { count: 4 })).toMatchObject({ status: { ok: false }, before: [], after: [] });
+    expect(ask(one, { count: 0 })).toMatchObject({ status: { ok: true }, before: [], after: [] });
+  });
+});
+
+describe("a bucket of several rows", () => {
+  it("is served whatever all of them hold together", () => {
+    const rows = rowsOf(slow, 20, 4);
+    const { status, before, after } = ask(rows, { count: 20 });
+    expect(status).toMatchObject({ ok: true, remaining: 0 });
+    expect(before).toEqual(rows.shards);
+    expect(tokensIn(after)).toEqual([0]);
+  });
+
+  it("that is slow is laid anew as it runs out, on rows that hold four such counts each", () => {
+    const levelAfter = (held: number, count: number) => levelsOf(ask(rowsOf(slow, held, 4), { count }).after);
+    expect(levelAfter(33, 1)).toEqual([3, 3, 3, 3, 3, 3, 3, 3]);
+    expect(levelAfter(32, 1)).toEqual([2, 2, 2, 2]);
+    expect(levelAfter(9, 1)).toEqual([1, 1]);
+    expect(levelAfter(8, 1)).toEqual([0]);
+    expect(levelAfter(1, 1)).toEqual([0]);
+  });
+
+  it("that is slow and holds much gives from as few rows as it can, the fullest first", () => {
+    const rows = rowsOf({ ...slow, capacity: 640 }, 640, 2);
+    const [first, ...others] = rows.shards as [Shard, ...Shard[]];
+    const emptier = { ...first, state: { ...first.state, value: 0 } };
+    const { before, after } = ask({ ...rows, shards: [emptier, ...others] }, { count: 1 });
+    expect(before).toEqual([others[0]]);
+    expect(tokensIn(after)).toEqual([159]);
+  });
+
+  it("that is fast stays split, and gives from as few rows as it can", () => {
+    const rows = rowsOf(fast, 32, 4);
+    const { before, after } = ask(rows, { count: 3 });
+    expect(before).toEqual(rows.shards.slice(0, 2));
+    expect(tokensIn(after)).toEqual([0, 1]);
+    expect(levelsOf(after)).toEqual([4, 4]);
+  });
+
+  it("that is fast is laid anew where it has more rows than it may have now", () => {
+    const rows = rowsOf(fast, 64, 4);
+    const limit = parseLimit("send", { ...fast, shards: 4 });
+    expect(levelsOf(ask({ limit, shards: rows.shards }, { count: 1 }).after)).toEqual([2, 2, 2, 2]);
+  });
+
+  it("changes nothing for a count of 0, nor for a denial", () => {
+    const rows = rowsOf(slow, 20, 4);
+    expect(ask(rows, { count: 0 })).toEqual({
+      status: { ok: true, ...outlookOf(rows.limit, rows.shards, NOW) },
+      before: [],
+      after: [],
+    });
+    expect(ask(rows, { count: 21 })).toMatchObject({ status: { ok: false, remaining: 20 }, before: [], after: [] });
+  });
+
+  it("reserves as one row, which is what stays", () => {
+    const rows = rowsOf(slow, 20, 4);
+    const { status, before, after } = ask(rows, { count: 21, reserve: true });
+    expect(status).toMatchObject({ ok: true, retryAt: NOW + 938, remaining: 0 });
+    expect(before).toEqual(rows.shards);
+    expect(tokensIn(after)).toEqual([-1]);
+    const bounded = rowsOf({ ...slow, maxReserved: 1 }, 20, 4);
+    expect(ask(bounded, { count: 22, reserve: true })).toMatchObject({
+      status: { ok: false, retryAt: NOW + 938, remaining: 20 },
+      before: [],
+      after: [],
+    });
+  });
+
+  it("waits for a debt on one of its rows where nothing is taken, and writes nothing", () => {
+    const rows = rowsOf(slow, 0, 1);
+    const [left, right] = rows.shards as [Shard, Shard];
+    const owing = { ...left, state: { value: -rows.limit.unitsPerToken, ts: NOW } };
+    const { status, before, after } = ask({ ...rows, shards: [owing, right] }, { count: 0, reserve: true });
+    expect(status).toMatchObject({ ok: true, retryAt: NOW + 938 });
+    expect([before, after]).toEqual([[], []]);
+  });
+
+  it("says of its remaining tokens and its reset what is true of all rows", () => {
+    const { limit, shards } = rowsOf(slow, 20, 2);
+    const [first, ...others] = shards as [Shard, ...Shard[]];
+    const empty = { ...first, state: { ...first.state, value: 0 } };
+    expect(outlookOf(limit, [empty, ...others], NOW)).toEqual({ remaining: 15, resetAt: NOW + 60_000 });
+    expect(outlookOf(limit, [empty, ...others], NOW + 1e6)).toEqual({ remaining: 64, resetAt: NOW + 1e6 });
+  });
+});
+
+describe("the moment of a denial on all rows", () => {
+  it("is the first at which they hold the count, if the bucket is slow", () => {
+    const rows = rowsOf(slow, 3, 2);
+    const { status } = ask(rows, { count: 5 });
+    const retryAt = status.retryAt ?? NaN;
+    expect(ask(rows, { count: 5 }, retryAt).status.ok).toBe(true);
+    expect(ask(rows, { count: 5 }, retryAt - 1).status.ok).toBe(false);
+  });
+
+  it("is one at which any row holds it, if the bucket is fast: the next call may read two of them only", () => {
+    const rows = rowsOf(fast, 0, 4);
+    const { status } = ask(rows, { count: 1 });
+    expect(status).toMatchObject({ ok: false, retryAt: NOW + 3 });
+    for (const shard of rows.shards)
+      expect(heldByAll([shard], NOW + 3)).toBeGreaterThanOrEqual(rows.limit.unitsPerToken);
+  });
+
+  it("is exact for a fast bucket of one row, which was split before", () => {
+    const { shards } = rowsOf(fast, 0, 1);
+    const limit = parseLimit("send", { ...fast, shards: 1 });
+    expect(ask({ limit, shards }, { count: 1 }).status.retryAt).toBe(NOW + 1);
+  });
+});
+
+describe("the moment at which any row serves", () => {
+  it("is that of an empty row of the smallest size, or of one that was read and is in a worse state", () => {
+    const { limit, shards } = rowsOf(fast, 64, 4);
+    const one = limit.unitsPerToken;
+    expect(whenAnyServes(limit, shards, NOW, one)).toBe(NOW + 3);
+    const owing = shards.slice(0, 1).map((shard) => ({ ...shard, state: { value: -one, ts: NOW } }));
+    expect(whenAnyServes(limit, owing, NOW, one)).toBe(NOW + 5);
+  });
+
+  it("is that of the span of rows that holds two such counts, where a row does not", () => {
+    const { limit } = rowsOf(fast, 64, 4);
+    // Rows of 4 tokens hold two counts of 2; those of 8, two of 3; only the whole, one of 64.
+    const at = (count: number) => whenAnyServes(limit, [], NOW, count * limit.unitsPerToken);
+    expect([2, 3, 16, 64].map(at)).toEqual([NOW + 5, NOW + 4, NOW + 5, NOW + 10]);
+  });
+});
+
+describe("for every kind", () => {
+  it("several rows answer as one, and what is written holds the same units on rows that tile the whole", () => {
+    const asked = fc.record({
+      part: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
+      reserve: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(
+        limits,
+        histories,
+        fc.integer({ min: 1, max: 5 }),
+        asked,
+        fc.nat(2000),
+        (limit, history, level, ask, later) => {
+          const { state, now: last } = stateAfter(limit, history);
+          const now = last + later;
+          const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
+          const shards = splitTo(limit, whole, level, now);
+          const count = (ask.part * limit.capacity) / limit.unitsPerToken;
+          const demand = parseDemand(limit, { count, reserve: ask.reserve });
+          const one = decide(limit, whole.state, now, demand);
+          const { status, before, after } = decideOnAll(limit, shards, now, demand);
+          expect(status.ok).toBe(one.status.ok);
+          if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
+          else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
+          expect(status.remaining).toBe(one.status.remaining);
+          expect(after.length === 0).toBe(one.taken === undefined);
+          const kept = [...shards.filter((shard) => !before.includes(shard)), ...after];
+          kept.sort((a, b) => a.interval.start - b.interval.start);
+          expect(
+            tile(
+              WHOLE,
+              kept.map(({ interval }) => interval),
+            ),
+          ).toBe(true);
+          expect(fold(limit, WHOLE, kept, now).state).toEqual(
+            expect.objectContaining({ value: (one.taken ?? whole.state).value, ts: now }),
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

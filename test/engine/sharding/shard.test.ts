@@ -1,0 +1,158 @@
+/** Shards: their shares add up, they are split and folded without making a unit, and never let more through than one bucket. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fullState, type Limit, type State } from "../../../src/engine/kinds/kind.js";
+import { parseLimit } from "../../../src/engine/limit.js";
+import { halves, MAX_LEVEL, POINTS, WHOLE } from "../../../src/engine/sharding/interval.js";
+import {
+  advance,
+  fold,
+  fullShard,
+  heldBy,
+  heldByAll,
+  type Shard,
+  shardAt,
+  shareOf,
+  spanFor,
+  split,
+  splitTo,
+} from "../../../src/engine/sharding/shard.js";
+import { worstInterval } from "../kinds/slidingBrute.js";
+import { histories, limits, NOW, stateAfter, tilings } from "../arbitraries.js";
+
+const levels = fc.integer({ min: 0, max: MAX_LEVEL });
+const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
+/** What arrives per ms or per window; a sliding window has none. */
+const refillOf = (limit: Limit) => (limit as Limit & { refill: number }).refill;
+
+describe("the share of an interval", () => {
+  it("is the limit itself for the whole", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 5, period: 1000 });
+    expect(shareOf(limit, WHOLE)).toBe(limit);
+    expect(fullShard(limit)).toEqual({ interval: WHOLE, limit, state: fullState(limit) });
+  });
+
+  it("adds up to the limit on every level, in capacity and rate", () => {
+    fc.assert(
+      fc.property(limits, levels, (limit, level) => {
+        const width = POINTS / 2 ** level;
+        const shares = Array.from({ length: 2 ** level }, (_, i) => shareOf(limit, { start: i * width, level }));
+        expect(capacityOf(shares)).toBe(limit.capacity);
+        if (limit.kind.name === "fixed window") {
+          expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
+        }
+        if (limit.kind.name !== "token bucket") return;
+        // A power of two of equal parts: to the last bit.
+        for (const share of shares) expect(refillOf(share) * 2 ** level).toBe(refillOf(limit));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("adds up to the limit over any tiling", () => {
+    fc.assert(
+      fc.property(limits, tilings, (limit, intervals) => {
+        const shares = intervals.map((interval) => shareOf(limit, interval));
+        expect(capacityOf(shares)).toBe(limit.capacity);
+      }),
+    );
+  });
+});
+
+describe("a shard", () => {
+  it("holds what has arrived by now", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
+    const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: 0, ts: NOW }), 1, NOW) as [Shard, Shard];
+    expect(heldBy(left, NOW + 200)).toBe(limit.unitsPerToken);
+    expect(heldByAll([left, right], NOW + 200)).toBe(2 * limit.unitsPerToken);
+    expect(heldByAll([], NOW)).toBe(0);
+    expect(advance(left, NOW + 200)).toEqual({ ...left, state: { value: limit.unitsPerToken, ts: NOW + 200 } });
+  });
+
+  it("is split and folded into the same, for every kind, down to every level", () => {
+    fc.assert(
+      fc.property(limits, histories, levels, fc.nat(3000), (limit, history, level, laterMs) => {
+        const { state, now } = stateAfter(limit, history);
+        const moment = now + laterMs;
+        const whole = shardAt(limit, WHOLE, state);
+        const shards = splitTo(limit, whole, level, moment);
+        expect(shards.map(({ interval }) => interval.level)).toEqual(Array(2 ** level).fill(level));
+        expect(heldByAll(shards, moment)).toBe(heldBy(whole, moment));
+        expect(fold(limit, WHOLE, shards, moment)).toEqual(advance(whole, moment));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("is within its share when it is split, and later the halves hold no more than it would", () => {
+    fc.assert(
+      fc.property(limits, histories, fc.nat(5000), (limit, history, laterMs) => {
+        const { state, now } = stateAfter(limit, history);
+        const whole = shardAt(limit, WHOLE, state);
+        const parts = split(limit, whole, now);
+        expect(parts.map(({ interval }) => interval)).toEqual(halves(WHOLE));
+        for (const { limit: share, state } of parts) {
+          expect(state.value).toBeGreaterThanOrEqual(0);
+          expect(state.value).toBeLessThanOrEqual(share.capacity);
+        }
+        expect(heldByAll(parts, now + laterMs)).toBeLessThanOrEqual(heldBy(whole, now + laterMs));
+      }),
+    );
+  });
+
+  it("asks the smallest span around it that can hold a count, itself not included", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 64, period: 1000, shards: 32 });
+    const shard = shardAt(limit, { start: 96, level: 5 }, { value: 0, ts: 0 });
+    const spanOf = (count: number) => spanFor(limit, shard, count * limit.unitsPerToken);
+    expect([1, 4, 5, 32, 33, 64, 100].map(spanOf)).toEqual([
+      { start: 64, level: 4 },
+      { start: 64, level: 4 },
+      { start: 0, level: 3 },
+      { start: 0, level: 1 },
+      WHOLE,
+      WHOLE,
+      WHOLE,
+    ]);
+  });
+});
+
+describe("a bucket on several rows", () => {
+  const steps = fc.array(
+    fc.record({
+      waitMs: fc.nat(400),
+      which: fc.nat(),
+      what: fc.constantFrom("take", "take", "take", "split", "fold"),
+      part: fc.oneof(fc.constant(1), fc.double({ min: 0, max: 1, noNaN: true })),
+    }),
+    { minLength: 10, maxLength: 50 },
+  );
+
+  it("never lets more through than one exact bucket, however it is split and folded meanwhile", () => {
+    fc.assert(
+      fc.property(limits, steps, (limit, history) => {
+        let now = NOW;
+        let shards: Shard[] = [fullShard(limit)];
+        let exact: State = fullState(limit);
+        const started: { at: number; count: number }[] = [];
+        for (const { waitMs, which, what, part } of history) {
+          now += waitMs;
+          const index = which % shards.length;
+          const shard = advance(shards[index] ?? fullShard(limit), now);
+          if (what === "split" && shard.interval.level < MAX_LEVEL)
+            shards.splice(index, 1, ...split(limit, shard, now));
+          if (what === "fold") shards = [fold(limit, WHOLE, shards, now)];
+          if (what !== "take") continue;
+          const units = Math.floor(part * shard.state.value);
+          shards[index] = { ...shard, state: shard.limit.kind.take(shard.limit, shard.state, units) };
+          exact = limit.kind.take(limit, limit.kind.advance(limit, exact, now), units);
+          expect(exact.value).toBeGreaterThanOrEqual(0);
+          started.push({ at: now, count: units });
+        }
+        if (limit.kind.name !== "sliding window") return;
+        const { period } = limit.config as { period: number };
+        expect(worstInterval(started, { rate: limit.capacity, period }).isWithin).toBe(true);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

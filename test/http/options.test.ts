@@ -1,0 +1,114 @@
+/** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
+import { type RateLimitConfig, SECOND } from "convex-rate-limits";
+import {
+  byHeader,
+  deny,
+  everyone,
+  firstOf,
+  type HttpLimit,
+  inComponent,
+  limitHttp,
+  type LimitHttpOptions,
+} from "convex-rate-limits/http";
+import { describe, expect, it } from "vitest";
+import { component } from "../support/places.js";
+import { noConsume, served } from "./backend.js";
+
+const plain: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
+const good: HttpLimit = {
+  name: "user",
+  key: firstOf(byHeader("X-User"), deny),
+  config: plain,
+};
+const load = (options: object) => () => limitHttp({ limits: good, consume: noConsume, ...options }, served);
+
+it("all that can be said loads", () => {
+  const all: LimitHttpOptions = {
+    limits: [
+      {
+        name: "user",
+        key: everyone,
+        config: plain,
+        when: () => true,
+        cost: () => 1,
+        unit: "content-bytes",
+        partitionKey: () => "a",
+      },
+      { name: "keyed", key: everyone, config: { kind: "fixed window", rate: 1, period: SECOND, keyed: true } },
+      {
+        name: "looked up",
+        identify: () => ({ key: "ada", config: { kind: "token bucket", rate: 1, period: SECOND } }),
+      },
+    ],
+    consume: inComponent(component),
+    formats: ["draft-11", "x"],
+    jitter: 0.5,
+    skip: ["OPTIONS"],
+    denial: { body: "Later", status: 503, headers: {} },
+    onDenied: () => undefined,
+    refund: "failed",
+    remaining: "omit",
+    cors: {},
+    onError: "open",
+    report: () => undefined,
+  };
+  expect(() => limitHttp(all, served)).not.toThrow();
+  for (const open of [{ denial: () => new Response() }, { skip: () => false }, { cors: () => ({}) }]) {
+    expect(load(open)).not.toThrow();
+  }
+});
+
+describe("an option that cannot work", () => {
+  it.each<[string, object, string]>([
+    ["unknown", { limit: good }, 'Rate limit "limitHttp": "limit" is not an option of limitHttp; those are limits, '],
+    ["limits: absent", { limits: undefined }, "limits must be a limit or a list of limits, got undefined."],
+    ["limits: none", { limits: [] }, "limits must have at least one limit."],
+    ["consume: absent", { consume: undefined }, "consume must be a function, such as inComponent"],
+    ["consume: no function", { consume: component }, "consume must be a function"],
+    ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
+    ["formats: two drafts", { formats: ["draft-11", "draft-6"] }, "formats must be a list with one draft"],
+    ["formats: no list", { formats: "x" }, "formats must be a list of formats"],
+    ["jitter: beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1, got 50."],
+    ["jitter: text", { jitter: "0.5" }, "jitter must be a number from 0 to 1"],
+    ["skip: text", { skip: "OPTIONS" }, "skip must be a list of methods, or a function"],
+    ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers, or a function"],
+    ["denial: unknown field", { denial: { message: "Later" } }, '"message" is not a field of denial; those are body'],
+    ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number from 400 to 599"],
+    ["onDenied", { onDenied: true }, "onDenied must be a function"],
+    ["refund", { refund: "denied" }, 'refund must be "successful", "failed" or a function'],
+    ["refund without giveBack", { refund: "failed" }, "refund needs a consume that can give back"],
+    ["remaining", { remaining: false }, 'remaining must be "read" or "omit", got false.'],
+    ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
+    ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
+    ["report: absent where the gate opens", { onError: "open" }, 'report must be a function where onError is "open"'],
+  ])("%s", (_, wrong, message) => {
+    expect(load(wrong)).toThrow(message);
+  });
+});
+
+describe("a limit that cannot work", () => {
+  it.each<[string, object, string]>([
+    ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
+    ["unknown field", { costs: 3 }, 'Rate limit "user": "costs" is not a field of a limit; those are name, key, '],
+    ["no name", { name: "" }, "name must be a non-empty string"],
+    ["no key", { key: undefined }, "key must be firstOf(…) or everyone, got undefined."],
+    ["a key that is text", { key: "ada" }, 'key must be firstOf(…) or everyone, got "ada".'],
+    ["no config", { config: undefined }, "config must be a config, or a function that returns one, got undefined."],
+    ["a cost that is a number", { cost: 3 }, "cost must be a function, such as fixed(1), got 3."],
+    ["unknown unit", { unit: "bytes" }, 'unit must be "requests" or "content-bytes" or "concurrent-requests"'],
+    ["when", { when: true }, "when must be a function"],
+    ["identify beside key", { identify: () => ({}) }, "takes identify, or key and config, not both."],
+  ])("%s", (_, wrong, message) => {
+    expect(load({ limits: { ...good, ...wrong } })).toThrow(message);
+  });
+
+  it("one name twice", () => {
+    expect(load({ limits: [good, { ...good, key: everyone }] })).toThrow('Rate limit "user": is listed twice');
+  });
+
+  it("none at all", () => {
+    for (const limits of [[null], ["user"]]) {
+      expect(load({ limits })).toThrow("limits must be a limit or a list of limits, got");
+    }
+  });
+});

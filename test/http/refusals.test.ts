@@ -1,0 +1,158 @@
+/** What fails because of a request, or because of the app's own functions, is no outage of the limiter: it never opens a gate. */
+import { httpActionGeneric, httpRouter } from "convex/server";
+import { SECOND } from "convex-rate-limits";
+import {
+  byValue,
+  deny,
+  everyone,
+  firstOf,
+  fromQuery,
+  type HttpLimit,
+  inComponent,
+  limitHttp,
+  type LimitHttpOptions,
+} from "convex-rate-limits/http";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { component } from "../support/places.js";
+import { consumeIn, noConsume, noCtx, openHttpBackend, served, useClock } from "./backend.js";
+
+useClock();
+
+const five: HttpLimit = { name: "five", key: everyone, config: { kind: "token bucket", rate: 5, period: 10 * SECOND } };
+const report = vi.fn();
+const handler = vi.fn(served);
+beforeEach(() => {
+  report.mockReset();
+  handler.mockClear();
+});
+
+const open = { onError: "open", report } as const;
+
+async function answerTo(limits: HttpLimit, rest: Partial<LimitHttpOptions> = {}): Promise<Response> {
+  const options = { limits, consume: noConsume, ...open, ...rest } as LimitHttpOptions;
+  return await limitHttp(options, handler)(noCtx, new Request("https://api.example/?size=9"));
+}
+
+describe("a cost that is no number of at least 0 is refused with 400", () => {
+  it.each([NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n])("%s", async (cost) => {
+    const response = await answerTo({ ...five, cost: () => cost as number });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      status: 400,
+      title: "Bad request",
+      detail: "The cost of this request is not a number of at least 0.",
+    });
+    expect(handler).not.toHaveBeenCalled();
+    // The client's fault: nobody is woken up.
+    expect(report).not.toHaveBeenCalled();
+  });
+});
+
+it("a key that is not well-formed text is refused with 400", async () => {
+  const key = firstOf(
+    byValue("name", () => "a\ud800"),
+    deny,
+  );
+  const response = await answerTo({ ...five, key });
+  expect([response.status, handler.mock.calls.length, report.mock.calls.length]).toEqual([400, 0, 0]);
+});
+
+it("a cost that only rounding lifts above the capacity is refused for good, and is no outage", async () => {
+  const third: HttpLimit = {
+    ...five,
+    config: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 / 3 },
+  } as HttpLimit;
+  const cost = fromQuery("size", { default: 0.1, min: 0 });
+  const action = limitHttp({ limits: { ...third, cost }, consume: consumeIn("tables"), ...open }, handler);
+  const router = httpRouter();
+  router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
+  const t = openHttpBackend(router);
+  for (const size of ["0.33333", "0.3333333333333333", "0.33331"]) {
+    expect([200, 403, 429]).toContain((await t.fetch(`/?size=${size}`)).status);
+  }
+  expect(report).not.toHaveBeenCalled();
+  // The bucket holds one of them.
+  expect(handler.mock.calls.length).toBeLessThanOrEqual(1);
+});
+
+describe("what a function of the app throws is answered with 500 and reported, even with onError: open", () => {
+  const broken = () => {
+    throw new Error("bug");
+  };
+  it.each<[string, Partial<HttpLimit>, Partial<LimitHttpOptions>]>([
+    ["cost", { cost: broken }, {}],
+    ["key", { key: { choose: broken } }, {}],
+    ["config", { config: broken }, {}],
+    ["config, when it is no config", { config: () => ({ kind: "token bucket", rate: -1, period: 1 }) }, {}],
+    ["identify", { key: undefined, config: undefined, identify: broken }, {}],
+    ["when", { when: broken }, {}],
+    ["partitionKey", { partitionKey: broken }, {}],
+    ["skip", {}, { skip: broken }],
+  ])("%s", async (_, limit, options) => {
+    const response = await answerTo({ ...five, ...limit } as HttpLimit, options);
+    expect([response.status, response.headers.get("Retry-After")]).toEqual([500, null]);
+    expect(await response.text()).not.toContain("bug");
+    expect(handler).not.toHaveBeenCalled();
+    expect(report).toHaveBeenCalledExactlyOnceWith(expect.any(Error), expect.any(Request));
+  });
+});
+
+it.each([
+  ["your tables", consumeIn("tables")],
+  ["the component", inComponent(component)],
+])("no request gets past a bucket of five in %s by its cost or key", async (_, consume) => {
+  const cost = (request: Request) => Number(new URL(request.url).searchParams.get("size") ?? 1);
+  const key = firstOf(
+    byValue("text", (_ctx, request) => JSON.parse(request.headers.get("X-Text") ?? '"ada"') as string),
+    deny,
+  );
+  const limits = { ...five, cost, key };
+  const action = limitHttp({ limits, consume, ...open }, handler);
+  const router = httpRouter();
+  router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
+  const t = openHttpBackend(router);
+  for (const size of ["NaN", "-1", "x", "Infinity", "-Infinity", "1e400"]) {
+    for (let i = 0; i < 10; i++) expect((await t.fetch(`/?size=${size}`)).status).toBe(400);
+  }
+  for (const text of ["{", '"\\ud800"']) {
+    expect([400, 500]).toContain((await t.fetch("/", { headers: { "X-Text": text } })).status);
+  }
+  expect(handler).not.toHaveBeenCalled();
+  const statuses = [];
+  for (let i = 0; i < 6; i++) statuses.push((await t.fetch("/")).status);
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+});
+
+describe("what the handler or cors throws", () => {
+  it("is the handler's error: said once, and no outage", async () => {
+    const bug = vi.fn(() => Promise.reject(new Error("bug")));
+    const consume = () =>
+      Promise.resolve({ statuses: [{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }] });
+    const action = limitHttp({ limits: five, consume, ...open }, bug);
+    await expect(action(noCtx, new Request("https://api.example/"))).rejects.toThrow("bug");
+    expect([bug.mock.calls.length, report.mock.calls.length]).toEqual([1, 0]);
+  });
+
+  it("is cors' own on an answer that is not the handler's", async () => {
+    const cors = vi.fn(() => {
+      throw new Error("cors bug");
+    });
+    await expect(answerTo({ ...five, cost: () => NaN }, { cors })).rejects.toThrow("cors bug");
+    expect([cors.mock.calls.length, report.mock.calls.length, handler.mock.calls.length]).toEqual([1, 0, 0]);
+  });
+
+  it("a handler that returns no response is told so", async () => {
+    const consume = () =>
+      Promise.resolve({ statuses: [{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }] });
+    for (const [answer, got] of [
+      [undefined, "undefined"],
+      [null, "null"],
+      ["text", "string"],
+    ]) {
+      const action = limitHttp({ limits: five, consume }, () => Promise.resolve(answer as unknown as Response));
+      await expect(action(noCtx, new Request("https://api.example/"))).rejects.toThrow(
+        `The handler of limitHttp must return a Response, got ${got ?? ""}.`,
+      );
+    }
+  });
+});

@@ -1,0 +1,126 @@
+// @vitest-environment node
+/** The servers in front of Convex of docs/http.md, run: the modules here are the page's blocks, word for word. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import type { FunctionReference } from "convex/server";
+import { convexTest } from "convex-test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { pass, useClock } from "../backend.js";
+import { api } from "./convex/_generated/api.js";
+import schema from "./convex/schema.js";
+
+useClock();
+
+const modules = import.meta.glob("./convex/**/*.ts");
+const sources = import.meta.glob<string>(["./{convex,src}/**/*.ts", "!**/_generated/**"], {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+const pages = import.meta.glob<string>("../../../docs/http.md", { query: "?raw", import: "default", eager: true });
+
+/** Where the mutations go that the servers call: a backend, without the network between them. */
+type Mutate = (mutation: FunctionReference<"mutation">, args: Record<string, string>) => Promise<unknown>;
+const backend = vi.hoisted(() => ({ mutation: vi.fn<Mutate>() }));
+vi.mock("convex/browser", () => ({
+  ConvexHttpClient: class {
+    mutation = backend.mutation;
+  },
+}));
+
+beforeEach(() => {
+  vi.stubEnv("GATE_SECRET", "sesame");
+  const t = convexTest({ schema, modules });
+  backend.mutation.mockImplementation(async (mutation, args) => (await t.mutation(mutation, args)) as unknown);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+it("the page shows the modules that run here, word for word", () => {
+  const page = Object.values(pages).join();
+  const shown = new Set([...page.matchAll(/^```ts\n(\/\/ .*?)^```/gms)].map(([, code]) => code));
+  expect(Object.values(sources)).toHaveLength(9);
+  for (const source of Object.values(sources)) expect(shown).toContain(source);
+});
+
+type Send = (key: string) => Promise<Response>;
+
+const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
+  [
+    "Hono",
+    async () => {
+      const { app } = await import("./src/hono.js");
+      return { send: async (key) => await app.request("/hello", { headers: { "X-Api-Key": key } }) };
+    },
+  ],
+  [
+    "Express",
+    async () => {
+      const { app } = await import("./src/express.js");
+      const server = app.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
+      return {
+        send: async (key) => await fetch(url, { headers: { "X-Api-Key": key } }),
+        close: () => {
+          server.closeAllConnections();
+          server.close();
+        },
+      };
+    },
+  ],
+  [
+    "a Next.js route handler",
+    async () => {
+      const { GET } = await import("./src/app/api/hello/route.js");
+      const url = "https://app.example/api/hello";
+      return { send: async (key) => await GET(new Request(url, { headers: { "X-Api-Key": key } })) };
+    },
+  ],
+];
+
+describe.each(servers)("%s", (_, open) => {
+  it("sends the fields of Convex's limit, and its 429", async () => {
+    const { send, close } = await open();
+    try {
+      for (let left = 9; left >= 0; left--) {
+        const response = await send("ada");
+        expect([response.status, await response.text()]).toEqual([200, "Hello"]);
+        expect(response.headers.get("RateLimit-Policy")).toBe('"api";q=10;w=10');
+        expect(response.headers.get("RateLimit")).toBe(`"api";r=${left};t=${Math.max(1, left)}`);
+      }
+      const denied = await send("ada");
+      expect([denied.status, denied.headers.get("Retry-After")]).toEqual([429, "1"]);
+      expect(denied.headers.get("Content-Type")).toMatch(/^application\/problem\+json/);
+      expect(await denied.json()).toMatchObject({ status: 429, detail: "Try again in 1 second." });
+      expect((await send("grace")).status).toBe(200);
+      pass(1000);
+      expect((await send("ada")).status).toBe(200);
+    } finally {
+      close?.();
+    }
+  });
+});
+
+it("a Next.js server action returns the wait, and the middleware answers in place of the page", async () => {
+  const { subscribe } = await import("./src/app/actions.js");
+  const { middleware } = await import("./src/middleware.js");
+  const request = () => new Request("https://app.example/api/hello", { headers: { "X-Api-Key": "ada" } });
+  for (let i = 0; i < 5; i++) {
+    expect(await subscribe("ada")).toEqual({ ok: true });
+    expect(await middleware(request())).toBeUndefined();
+  }
+  expect(await subscribe("ada")).toEqual({ ok: false, retryAt: Date.now() + 1000 });
+  expect((await middleware(request()))?.status).toBe(429);
+});
+
+it("nobody without the secret uses up another's tokens", async () => {
+  for (const secret of ["", "guess"]) {
+    await expect(backend.mutation(api.gate.enter, { secret, key: "ada" })).rejects.toThrow(
+      "Only our own server may ask.",
+    );
+  }
+  vi.stubEnv("GATE_SECRET", undefined);
+  await expect(backend.mutation(api.gate.enter, { secret: "", key: "ada" })).rejects.toThrow("Only our own server");
+});

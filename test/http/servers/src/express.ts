@@ -1,0 +1,24 @@
+// src/express.ts
+import express from "express";
+import { rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
+import { enter } from "./gate";
+
+export const app = express();
+
+app.use(async (request, response, next) => {
+  const limited = await enter(request.header("X-Api-Key"));
+  if (limited.status.ok) {
+    response.set(rateLimitHeaders(limited));
+    next();
+    return;
+  }
+  const denied = tooManyRequests(limited);
+  response
+    .status(denied.status)
+    .set(Object.fromEntries(denied.headers))
+    .send(await denied.text());
+});
+
+app.get("/hello", (_request, response) => {
+  response.send("Hello");
+});

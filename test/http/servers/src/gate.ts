@@ -1,0 +1,15 @@
+// src/gate.ts
+import { ConvexHttpClient } from "convex/browser";
+import { hashKey } from "convex-rate-limits";
+import type { LimitedBy } from "convex-rate-limits/http";
+import { api } from "../convex/_generated/api";
+import { apiLimit } from "../convex/limits";
+
+const convex = new ConvexHttpClient(process.env["CONVEX_URL"] ?? "http://127.0.0.1:3210");
+
+/** Asks the limit for a caller: what `rateLimitHeaders` and `tooManyRequests` take. */
+export async function enter(apiKey: string | null | undefined): Promise<LimitedBy> {
+  const key = apiKey ? await hashKey(apiKey) : "anonymous";
+  const status = await convex.mutation(api.gate.enter, { secret: process.env["GATE_SECRET"] ?? "", key });
+  return { name: "api", key, status, config: apiLimit };
+}

@@ -1,0 +1,15 @@
+// src/hono.ts
+import { Hono } from "hono";
+import { rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
+import { enter } from "./gate";
+
+export const app = new Hono();
+
+app.use(async (c, next) => {
+  const limited = await enter(c.req.header("X-Api-Key"));
+  if (!limited.status.ok) return tooManyRequests(limited);
+  await next();
+  for (const [name, value] of Object.entries(rateLimitHeaders(limited))) c.header(name, value);
+});
+
+app.get("/hello", (c) => c.text("Hello"));

@@ -1,0 +1,49 @@
+/** The kinds of limits that the laws are tried on. A new kind is one more entry. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import type fc from "fast-check";
+import { anyConfigs, exactConfigs } from "./arbitraries.js";
+
+export interface Subject {
+  readonly title: string;
+  /** Limits that count exactly in thousandths of a token, whose windows have a known start. */
+  readonly exact: fc.Arbitrary<RateLimitConfig>;
+  /** Any limit of the kind. */
+  readonly any: fc.Arbitrary<RateLimitConfig>;
+  /** Of a kind that refills at its own pace: how far that is at a moment, in ms. */
+  readonly tide?: (moment: number) => number;
+}
+
+const titles = {
+  tokenBucket: "a token bucket",
+  fixedWindow: "a fixed window",
+  slidingWindow: "a sliding window",
+  calendarWindow: "a calendar window",
+};
+
+const builtIn: readonly Subject[] = (["tokenBucket", "fixedWindow", "slidingWindow", "calendarWindow"] as const).map(
+  (kind) => ({ title: titles[kind], exact: exactConfigs[kind], any: anyConfigs[kind] }),
+);
+
+let chosen = builtIn;
+
+/** The kinds that the laws of this test file are tried on: the package's own, unless the file has chosen others. */
+export function subjects(): readonly Subject[] {
+  return chosen;
+}
+
+/** To be called before the laws are imported. */
+export function choose(others: readonly Subject[]): void {
+  chosen = others;
+}
+
+/** How far the refill of a kind is at a moment, in ms of its rate: the clock's, unless it has a pace of its own. */
+export function paceAt({ kind }: RateLimitConfig, moment: number): number {
+  const builtInKinds: readonly string[] = ["token bucket", "fixed window", "sliding window"];
+  const [subject] = chosen;
+  return builtInKinds.includes(kind) ? moment : (subject?.tide?.(moment) ?? moment);
+}
+
+/** Whether the wire's validators know the kinds, so that a whole backend takes their configs. */
+export function areOnTheWire(): boolean {
+  return chosen === builtIn;
+}

@@ -1,0 +1,340 @@
+/** Rows of a bucket as its shards, and back: which rows are read, what counts as damage, and which rows are written. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import { describe, expect, it } from "vitest";
+import type { Bucket } from "../../src/engine/request.js";
+import { parseBucket } from "../../src/engine/request.js";
+import { MAX_LEVEL, toShard, WHOLE } from "../../src/engine/sharding/interval.js";
+import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
+import { readRows } from "../../src/storage/rows.js";
+import {
+  idOf,
+  loadAll,
+  loadAt,
+  loadWithin,
+  save,
+  shardsOf,
+  stateOf,
+  type StoredShard,
+} from "../../src/storage/shards.js";
+import { type Backend, insertRows, openBackend, type QueryCtx, rowsIn, type StoredRow } from "../support/places.js";
+
+const NOW = 1_700_000_000_000;
+const config: RateLimitConfig = { kind: "token bucket", rate: 64, period: 1000, shards: 16 };
+const bucket = parseBucket({ name: "send", key: "alice", config });
+const under = (more: Partial<RateLimitConfig>): Bucket =>
+  parseBucket({ name: "send", key: "alice", config: { ...config, ...more } as RateLimitConfig });
+
+const tokensIn = (shards: readonly Shard[], now = NOW) =>
+  shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
+const wholeOf = ({ limit }: Bucket, tokens: number): Shard =>
+  shardAt(limit, WHOLE, { value: tokens * limit.unitsPerToken, ts: NOW });
+
+/** A backend on which a bucket is split evenly, down to a level. */
+async function splitBucket(level: number, tokens = 32, of = bucket): Promise<Backend> {
+  const t = openBackend();
+  const shards = splitTo(of.limit, wholeOf(of, tokens), level, NOW);
+  await t.mutation((ctx) => save(ctx, of, [], shards));
+  return t;
+}
+/** What a query reads, as it is: limits hold functions, which no query may return. */
+async function reading<T>(t: Backend, read: (ctx: QueryCtx) => Promise<T>): Promise<T> {
+  const results: T[] = [];
+  await t.query(async (ctx) => {
+    results.push(await read(ctx));
+  });
+  return results[0] as T;
+}
+const load = (t: Backend, of = bucket) => reading(t, (ctx) => loadAll(ctx, of));
+const stored = async (t: Backend) => (await rowsIn("tables", t)).map(({ value, shard }) => ({ value, shard }));
+
+describe("the rows of a split bucket", () => {
+  it("hold their part, and the config that the shares were cut from", async () => {
+    const t = await splitBucket(1);
+    const rows = await rowsIn("tables", t);
+    expect(rows).toMatchObject([
+      { name: "send", key: "alice", value: 16, ts: NOW, shard: 1 },
+      { name: "send", key: "alice", value: 16, ts: NOW, shard: 8193 },
+    ]);
+    for (const row of rows) {
+      // Without what does not decide how shares are cut: shards and maxReserved.
+      expect(row).toHaveProperty("config", {
+        kind: "token bucket",
+        rate: 64,
+        period: 1000,
+        capacity: 64,
+      });
+    }
+  });
+
+  it("of an unsplit bucket say neither", async () => {
+    const t = await splitBucket(0);
+    const [row] = await rowsIn("tables", t);
+    expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "key", "name", "ts", "value"]);
+  });
+
+  it("are read as the shards that they stand for", async () => {
+    const t = await splitBucket(3);
+    const shards = await load(t);
+    expect(shards.map(({ interval }) => interval)).toEqual(
+      Array.from({ length: 8 }, (_, index) => ({ start: 128 * index, level: 3 })),
+    );
+    expect(tokensIn(shards)).toEqual(Array(8).fill(4));
+    expect(shards.every(({ rows }) => rows.length === 1)).toBe(true);
+    expect(fold(bucket.limit, WHOLE, shards, NOW)).toEqual(wholeOf(bucket, 32));
+  });
+
+  it("are none of a full bucket, and those of no other", async () => {
+    const t = await splitBucket(3);
+    for (const other of [{ name: "other", key: "alice" }, { name: "send", key: "bob" }, { name: "send" }]) {
+      const shards = await load(t, parseBucket({ ...other, config }));
+      expect(shards).toMatchObject([{ interval: WHOLE, rows: [] }]);
+      expect(tokensIn(shards)).toEqual([64]);
+    }
+    expect(idOf(bucket)).toEqual({ name: "send", key: "alice" });
+  });
+
+  it("are still a bucket's when only its bounds have changed: rows, and reservations", async () => {
+    const t = await splitBucket(2);
+    expect(tokensIn(await load(t, under({ shards: "auto" })))).toEqual([8, 8, 8, 8]);
+    expect(tokensIn(await load(t, under({ maxReserved: 5 })))).toEqual([8, 8, 8, 8]);
+    expect(tokensIn(await load(t, under({ capacity: 64 })))).toEqual([8, 8, 8, 8]);
+  });
+
+  it("keep what a sliding window remembers", async () => {
+    const sliding = parseBucket({
+      name: "slide",
+      config: { kind: "sliding window", rate: 64, period: 1000, shards: 4 },
+    });
+    const { limit } = sliding;
+    const taken = limit.kind.take(
+      limit,
+      limit.kind.advance(limit, wholeOf(sliding, 64).state, NOW),
+      8 * limit.unitsPerToken,
+    );
+    const t = openBackend();
+    await t.mutation((ctx) => save(ctx, sliding, [], splitTo(limit, shardAt(limit, WHOLE, taken), 2, NOW)));
+    expect(await rowsIn("tables", t)).toMatchObject(Array(4).fill({ value: 14, recent: [{ at: NOW, count: 2 }] }));
+    const shards = await load(t, sliding);
+    expect(fold(limit, WHOLE, shards, NOW).state).toEqual(taken);
+  });
+});
+
+describe("a row", () => {
+  it("is found by any point that it covers, alone", async () => {
+    const t = await splitBucket(2);
+    const at = async (point: number) => await reading(t, (ctx) => loadAt(ctx, bucket, point));
+    for (const point of [0, 255, 256, 511, 512, 1023]) {
+      expect((await at(point))?.interval).toEqual({ start: point - (point % 256), level: 2 });
+    }
+    const one = await splitBucket(0);
+    expect(await reading(one, (ctx) => loadAt(ctx, bucket, 700))).toMatchObject({
+      interval: WHOLE,
+      rows: [{ value: 32 }],
+    });
+    const none = openBackend();
+    expect(await reading(none, (ctx) => loadAt(ctx, bucket, 700))).toMatchObject({ interval: WHOLE, rows: [] });
+  });
+
+  it("is found with its neighbours within an interval", async () => {
+    const t = await splitBucket(3);
+    const shards = await reading(t, (ctx) => loadWithin(ctx, bucket, { start: 512, level: 2 }));
+    expect(shards.map(({ interval }) => interval.start)).toEqual([512, 640]);
+  });
+
+  it("of an unsplit bucket is its whole state", async () => {
+    const t = await splitBucket(0, 7);
+    const rows = await reading(t, (ctx) => readRows(ctx, idOf(bucket)));
+    expect(rows.map((row) => stateOf(bucket, row))).toEqual([wholeOf(bucket, 7).state]);
+  });
+});
+
+describe("damage", () => {
+  const damaged = 'Rate limit "send": the bucket of key "alice" cannot be used: ';
+  const gap = `${damaged}the stored shards overlap or leave a gap, so nothing is let through.`;
+  const row = (shard: number | undefined, more: object = {}): StoredRow => ({
+    name: "send",
+    key: "alice",
+    value: 1,
+    ts: NOW,
+    ...(shard !== undefined && { shard, config: { kind: "token bucket", rate: 64, period: 1000, capacity: 64 } }),
+    ...more,
+  });
+  const left = toShard({ start: 0, level: 1 });
+  const right = toShard({ start: 512, level: 1 });
+  const quarter = toShard({ start: 512, level: 2 });
+  const without = { config: undefined };
+
+  it.each<[string, StoredRow[], string]>([
+    ["a gap at the end", [row(left)], gap],
+    ["a gap at the start", [row(right)], gap],
+    ["a gap in the middle", [row(left), row(toShard({ start: 768, level: 2 }))], gap],
+    ["two rows for one part", [row(left), row(right), row(right)], gap],
+    ["a row within another", [row(left), row(quarter), row(right)], gap],
+    ["two rows for the whole", [row(undefined), row(undefined)], gap],
+    ["the whole beside a part", [row(undefined), row(left)], gap],
+    ["parts without a config", [row(left, without), row(right, without)], gap],
+    ["the whole beside a part of another config", [row(undefined), row(left, { config: { ...config, rate: 5 } })], gap],
+    [
+      "parts of two configs",
+      [row(left, { config: { kind: "token bucket", rate: 5, period: 1000, capacity: 5 } }), row(right)],
+      gap,
+    ],
+    ["a number that names no part", [row(17)], `${damaged}the stored shard 17 is unusable`],
+    ["a number that is not whole", [row(1.5)], `${damaged}the stored shard 1.5 is unusable`],
+    ["the numbers of a heap", [row(2), row(3)], gap],
+    ["a value that is none", [row(left, { value: NaN }), row(right)], `${damaged}the stored state is unusable`],
+  ])("is %s: nothing is let through", async (_what, rows, problem) => {
+    const t = openBackend();
+    const readable = rows.map((each) =>
+      Object.fromEntries(Object.entries(each).filter(([, value]) => value !== undefined)),
+    );
+    await insertRows("tables", t, readable as unknown as StoredRow[]);
+    await expect(load(t)).rejects.toThrow(problem);
+  });
+
+  it("is noticed by a call that reads one row, or those of an interval", async () => {
+    const t = openBackend();
+    await insertRows("tables", t, [row(left), row(toShard({ start: 768, level: 2 }))]);
+    await expect(reading(t, (ctx) => loadAt(ctx, bucket, 600))).rejects.toThrow(gap);
+    await expect(reading(t, (ctx) => loadWithin(ctx, bucket, { start: 512, level: 1 }))).rejects.toThrow(gap);
+    expect(await reading(t, (ctx) => loadAt(ctx, bucket, 100))).toMatchObject({ interval: { start: 0, level: 1 } });
+  });
+});
+
+describe("a bucket that was split under another config", () => {
+  it("is one, as it stood at its last write; what has come in since counts by the new config", async () => {
+    const t = await splitBucket(2, 32);
+    const slower = under({ rate: 8, capacity: 64 });
+    const shards = await load(t, slower);
+    expect(shards).toMatchObject([{ interval: WHOLE, rows: Array(4).fill({ key: "alice" }), state: { ts: NOW } }]);
+    expect(tokensIn(shards)).toEqual([32]);
+    expect(tokensIn(shards, NOW + 1000)).toEqual([40]);
+  });
+
+  it("is as of the last write of any of its rows, by the old config until then", async () => {
+    const t = await splitBucket(1, 32);
+    const [first, second] = (await load(t)) as [StoredShard, StoredShard];
+    const later = shardAt(bucket.limit, second.interval, { value: 0, ts: NOW + 250 });
+    await t.mutation((ctx) => save(ctx, bucket, [second], [later]));
+    const shards = await load(t, under({ rate: 8, capacity: 64 }));
+    expect(shards[0]?.state.ts).toBe(NOW + 250);
+    // 16 and 8 that came in until then in the one row, none in the other.
+    expect(tokensIn(shards, NOW)).toEqual([24]);
+    expect(first.rows).toHaveLength(1);
+  });
+
+  it("holds at most what it can hold now, and may be of another kind", async () => {
+    const t = await splitBucket(2, 32);
+    expect(tokensIn(await load(t, under({ capacity: 5 })))).toEqual([5]);
+    const sliding = parseBucket({
+      name: "send",
+      key: "alice",
+      config: { kind: "sliding window", rate: 64, period: 1000 },
+    });
+    const shards = await load(t, sliding);
+    expect(tokensIn(shards)).toEqual([32]);
+    expect(tokensIn(shards, NOW + 1000)).toEqual([64]);
+  });
+
+  it("is read whole by a call that came upon one of its rows", async () => {
+    const t = await splitBucket(2);
+    expect(await reading(t, (ctx) => loadAt(ctx, under({ rate: 8 }), 700))).toBeUndefined();
+  });
+
+  it("has had the windows of its own key", async () => {
+    const windows = parseBucket({
+      name: "send",
+      key: "alice",
+      config: { kind: "fixed window", rate: 8, period: 64_000, shards: 4 },
+    });
+    const { limit } = windows;
+    // The hash of this name and key is 41 of 64.
+    const boundary = Math.ceil(NOW / 64_000) * 64_000 + 41_000;
+    const at = (ts: number, value: number) => ({ value: value * limit.unitsPerToken, ts });
+    const shards = splitTo(limit, shardAt(limit, WHOLE, at(boundary - 1, 0)), 1, boundary - 1);
+    const [left, right] = shards as [Shard, Shard];
+    const t = openBackend();
+    await t.mutation((ctx) => save(ctx, windows, [], [left, { ...right, state: at(boundary, 1) }]));
+    const now = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 8, period: 64_000 } });
+    expect(tokensIn(await load(t, now), boundary)).toEqual([4 + 1]);
+  });
+});
+
+describe("saving shards", () => {
+  it("patches the rows of the same part, inserts what is new and deletes what is left over", async () => {
+    const t = await splitBucket(1);
+    const before = await rowsIn("tables", t);
+    const [first, second] = (await load(t)) as [StoredShard, StoredShard];
+    await t.mutation((ctx) => save(ctx, bucket, [second], splitTo(bucket.limit, second, 2, NOW)));
+    expect(await stored(t)).toEqual([
+      { value: 16, shard: 1 },
+      { value: 8, shard: toShard({ start: 512, level: 2 }) },
+      { value: 8, shard: toShard({ start: 768, level: 2 }) },
+    ]);
+    expect((await rowsIn("tables", t)).slice(0, 2).map(({ _id }) => _id)).toEqual(before.map(({ _id }) => _id));
+    expect(first.rows).toHaveLength(1);
+  });
+
+  it("makes one row of all, which says neither part nor config any more", async () => {
+    const t = await splitBucket(3);
+    const shards = await load(t);
+    await t.mutation((ctx) => save(ctx, bucket, shards, [fold(bucket.limit, WHOLE, shards, NOW)]));
+    const rows = await rowsIn("tables", t);
+    expect(rows).toHaveLength(1);
+    expect(Object.keys(rows[0] ?? {}).sort()).toEqual(["_creationTime", "_id", "key", "name", "ts", "value"]);
+  });
+
+  it("keeps each part in its own row, whatever the order", async () => {
+    const t = await splitBucket(1);
+    const shards = await load(t);
+    const before = await rowsIn("tables", t);
+    const after = shards.map((shard, index) => ({
+      ...shard,
+      state: { value: (index + 1) * shard.limit.unitsPerToken, ts: NOW + 1 },
+    }));
+    await t.mutation((ctx) => save(ctx, bucket, shards, after.reverse()));
+    expect(await stored(t)).toEqual([
+      { value: 1, shard: 1 },
+      { value: 2, shard: 8193 },
+    ]);
+    expect((await rowsIn("tables", t)).map(({ _id }) => _id)).toEqual(before.map(({ _id }) => _id));
+  });
+
+  it("writes under the config of now what was split under another", async () => {
+    const t = await splitBucket(1);
+    const slower = under({ rate: 8, capacity: 64 });
+    const shards = await load(t, slower);
+    await t.mutation((ctx) =>
+      save(
+        ctx,
+        slower,
+        shards,
+        shards.flatMap((shard) => splitTo(slower.limit, shard, 1, NOW)),
+      ),
+    );
+    const read = await load(t, slower);
+    expect(tokensIn(read)).toEqual([16, 16]);
+    expect(read.map(({ interval }) => interval.level)).toEqual([1, 1]);
+  });
+
+  it("writes nothing where nothing changes", async () => {
+    const t = await splitBucket(1);
+    const before = await rowsIn("tables", t);
+    await t.mutation((ctx) => save(ctx, bucket, [], []));
+    expect(await rowsIn("tables", t)).toEqual(before);
+  });
+
+  it("keeps a bucket of the most rows", async () => {
+    const large = parseBucket({ name: "send", key: "alice", config: { ...config, rate: 4096, shards: 1024 } });
+    const t = await splitBucket(MAX_LEVEL, 4096, large);
+    const shards = await load(t, large);
+    expect(shards).toHaveLength(1024);
+    expect(
+      shardsOf(
+        large,
+        shards.flatMap(({ rows }) => rows),
+      ),
+    ).toEqual(shards);
+    expect(tokensIn(shards)).toEqual(Array(1024).fill(4));
+  });
+});

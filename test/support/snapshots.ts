@@ -1,0 +1,19 @@
+/** Snapshots of one row by hand: what `getRateLimit` makes of a state. */
+import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
+import { parseLimit } from "../../src/engine/limit.js";
+import { fromStored } from "../../src/engine/state.js";
+import { snapshotOf } from "../../src/engine/snapshot.js";
+import { WHOLE } from "../../src/engine/sharding/interval.js";
+
+/** `value` tokens at `ts`, under a config. */
+export interface StoredBucket {
+  name: string;
+  value: number;
+  ts: number;
+  config: RateLimitConfig;
+}
+
+export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
+  const limit = parseLimit(state.name, state.config);
+  return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, state, undefined) }]);
+}
