@@ -88,7 +88,12 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
       const { count, reserve } = call;
       const snapshot = await limits.getRateLimit(ctx, placeOf(call));
       const { value, ts } = snapshot;
-      return { is: "snapshot", status: projectRateLimit(snapshot, { now, count, reserve }), value, ts };
+      return {
+        is: "snapshot",
+        status: projectRateLimit(snapshot, { now, count, reserve: reserve !== false }),
+        value,
+        ts,
+      };
     }
     case "all":
     case "checkAll": {

@@ -10,7 +10,6 @@
  * - A sweep may delete what has been full for a minute, and need not.
  * - A job that was scheduled by a clock behind the last write has its entry at that write; whoever cancels it knows only the
  *   clock's moment, and so takes back older entries. On several rows, whose last writes differ, it may be the entry itself.
- * - A denial names no moment before the last write, though a clock that is behind may come to one at which it would be a yes.
  * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
@@ -79,8 +78,15 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   if (reply.is !== "status" && reply.is !== "snapshot") return [];
   if (reply.is === "snapshot" && !isSnapshot(reply, limit, state, setting)) return [];
   if (call.act === "take" && call.throws && !reply.status.ok) return [];
-  if (!isRightStatus(reply.status, outcome.answer, state, setting)) return [];
+  const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
+  const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
+  if (!isRightStatus(shown, outcome.answer, state, setting)) return [];
   return call.act === "take" && reply.status.ok ? [withBucket(exact, call, outcome.after, now)] : [exact];
+}
+
+/** A snapshot knows the coming starts of a calendar's windows only from its last write on, and so may not know when the next one is. */
+export function shownReset({ resetAt }: Status, { period }: ExactLimit, known: number | undefined): number | undefined {
+  return typeof period === "string" ? (resetAt ?? known) : resetAt;
 }
 
 /** The scheduler refuses a start further away than five years of 366 days. */

@@ -92,7 +92,7 @@ function commensurable(plans: readonly ExactLimit[]): ExactLimit[] {
 }
 
 function denominatorOf({ kind, rate, period }: ExactLimit): bigint {
-  return over(rational(rate), rational(kind === "token bucket" ? period as number : 1)).denominator;
+  return over(rational(rate), rational(kind === "token bucket" ? (period as number) : 1)).denominator;
 }
 
 const portion: fc.Arbitrary<Portion> = fc.oneof(

@@ -49,7 +49,7 @@ function firstStart(limit: RefillingLimit, state: Level, now: number, asked: Ask
   const { maxReserved } = limit;
   const isBound = maxReserved !== undefined && count > 0;
   const owable = isBound ? whenHolding(limit, state, now, minus(rational(count), rational(maxReserved))) : now;
-  const from = Math.max(now + 1, owable, state?.ts ?? now);
+  const from = Math.max(now + 1, owable);
   const isStart = (moment: number) => startFor(limit, state, moment, asked) !== undefined;
   // While the bucket is not full, the moment at which the tokens are there does not depend on when one asks.
   const near = (moment: number) =>

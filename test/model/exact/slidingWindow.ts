@@ -70,7 +70,7 @@ function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserv
 /** The first millisecond after `clock` at which the same call is granted: answers change when entries start or leave. */
 function firstStart(limit: SlidingWindow, log: Log, clock: number, { count, reserve }: Ask): number {
   const changes = (log?.entries ?? []).flatMap(({ at }) => [at, at + limit.period]).sort((a, b) => a - b);
-  const from = Math.max(clock + 1, log?.ts ?? clock);
+  const from = clock + 1;
   const begins = [from, ...changes.filter((moment) => moment > from), Infinity];
   for (const [i, begin] of begins.entries()) {
     const at = startFor(limit, log, begin, { count, reserve: reserve !== false });
