@@ -47,8 +47,9 @@ function startFor(limit: RefillingLimit, state: Level, now: number, { count, res
 function firstStart(limit: RefillingLimit, state: Level, now: number, asked: Ask): number {
   const { count, reserve } = asked;
   const { maxReserved } = limit;
-  const isBound = maxReserved !== undefined && count > 0;
-  const owable = isBound ? whenHolding(limit, state, now, minus(rational(count), rational(maxReserved))) : now;
+  const needed = maxReserved === undefined || count === 0 ? undefined : minus(rational(count), rational(maxReserved));
+  const isOwable = needed === undefined || !isLess(levelAt(limit, state, now), needed);
+  const owable = isOwable ? now : whenHolding(limit, state, now, needed);
   const from = Math.max(now + 1, owable);
   const isStart = (moment: number) => startFor(limit, state, moment, asked) !== undefined;
   // While the bucket is not full, the moment at which the tokens are there does not depend on when one asks.
