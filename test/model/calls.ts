@@ -5,26 +5,32 @@ import {
   type RateLimitedJob,
   type RateLimitStatus,
 } from "convex-rate-limits";
+import type { Reserve } from "./exact/config.js";
 import { jobs, type Limits, type MutationCtx } from "./stage.js";
 
-export interface Request {
+/** One bucket: of the limit that is tried, or of another beside it. */
+export interface Place {
+  readonly name: "limit" | "other";
   readonly key: string | undefined;
+}
+export interface Request extends Place {
   readonly count: number;
-  readonly reserve: boolean;
+  readonly reserve: Reserve;
 }
 export type Call =
   | ({ readonly act: "take"; readonly throws: boolean } & Request)
   | ({ readonly act: "check" | "get" } & Request)
-  | { readonly act: "all"; readonly requests: readonly Request[] }
-  | { readonly act: "adjust" | "schedule"; readonly key: string | undefined; readonly count: number }
+  | { readonly act: "all" | "checkAll"; readonly requests: readonly Request[] }
+  | ({ readonly act: "adjust"; readonly count: number } & Place)
+  | ({ readonly act: "schedule"; readonly count: number; readonly spread: number } & Place)
   | { readonly act: "cancel"; readonly job: Job }
-  | { readonly act: "reset" | "misuse"; readonly key: string | undefined }
+  | ({ readonly act: "reset" | "misuse" } & Place)
+  | { readonly act: "list"; readonly name: Place["name"]; readonly most: number; readonly onlyLimited: boolean }
   | { readonly act: "sweep" };
 
 /** A job as the caller remembers it. */
-export interface Job {
+export interface Job extends Place {
   readonly handle: RateLimitedJob;
-  readonly key: string | undefined;
   readonly count: number;
 }
 
@@ -44,11 +50,16 @@ export type Reply =
   | { readonly is: "snapshot"; readonly status: Status; readonly value: number; readonly ts: number }
   | { readonly is: "scheduled"; readonly runAt: number; readonly job: RateLimitedJob }
   | { readonly is: "refused"; readonly retryAt: number }
+  | { readonly is: "page"; readonly page: readonly Entry[]; readonly isLast: boolean }
   | { readonly is: "canceled"; readonly canceled: boolean }
   | { readonly is: "done" }
   | { readonly is: "error"; readonly message: string };
 
-const NAME = "limit";
+/** A bucket as a list shows it. */
+export interface Entry extends Status {
+  readonly key?: string;
+  readonly value: number;
+}
 
 /** Makes a call; what it throws is a reply. */
 export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
@@ -77,19 +88,32 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
       const { count, reserve } = call;
       const snapshot = await limits.getRateLimit(ctx, placeOf(call));
       const { value, ts } = snapshot;
-      return { is: "snapshot", status: projectRateLimit(snapshot, { now, count, reserve }), value, ts };
+      return {
+        is: "snapshot",
+        status: projectRateLimit(snapshot, { now, count, reserve: reserve !== false }),
+        value,
+        ts,
+      };
     }
-    case "all": {
-      const requests = call.requests.map(({ key, count, reserve }) => ({ ...placeOf({ key }), count, reserve }));
-      return { is: "statuses", all: await limits.rateLimitAll(ctx, requests) };
+    case "all":
+    case "checkAll": {
+      const requests = call.requests.map(({ count, reserve, ...place }) => ({ ...placeOf(place), count, reserve }));
+      const decide = call.act === "all" ? limits.rateLimitAll : limits.checkRateLimitAll;
+      return { is: "statuses", all: await decide(ctx, requests) };
     }
     case "adjust":
       return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: call.count }));
     case "schedule": {
-      const result = await limits.scheduleRateLimited(ctx, { ...placeOf(call), count: call.count }, jobs.run);
+      const { count, spread } = call;
+      const result = await limits.scheduleRateLimited(ctx, { ...placeOf(call), count, spread }, jobs.run);
       return result.ok
         ? { is: "scheduled", runAt: result.runAt, job: result.job }
         : { is: "refused", retryAt: result.retryAt };
+    }
+    case "list": {
+      const { name, most, onlyLimited } = call;
+      const { page, cursor } = await limits.listRateLimits(ctx, { name, limit: most, onlyLimited });
+      return { is: "page", page, isLast: cursor === null };
     }
     case "cancel":
       return { is: "canceled", canceled: (await limits.cancelRateLimited(ctx, call.job.handle)).canceled };
@@ -108,6 +132,6 @@ function statusOf(status: RateLimitStatus): Reply {
   return { is: "status", status };
 }
 
-function placeOf({ key }: { key: string | undefined }) {
-  return key === undefined ? { name: NAME } : { name: NAME, key };
+function placeOf({ name, key }: Place) {
+  return key === undefined ? { name } : { name, key };
 }

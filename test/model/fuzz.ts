@@ -1,11 +1,13 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
-import { type Call, type Job, make, type Reply } from "./calls.js";
-import { type ExactLimit, sizeOf } from "./exact/config.js";
-import { type Exact, type Setting, UNTOUCHED } from "./oracle.js";
+import { type Call, type Job, make, type Place, type Reply, type Status } from "./calls.js";
+import { leftAt } from "./exact/bucket.js";
+import { type ExactLimit, lengthOf, sizeOf } from "./exact/config.js";
+import { type Exact, idOf, KEYS, type Setting, shownReset, UNTOUCHED } from "./oracle.js";
+import { exactly, floorOf, fraction, isLess, minus, over, plus, rational, times, ZERO } from "./rational.js";
 import { countOf, type Intent, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
-import type { Limits, Stage } from "./stage.js";
+import type { Limits, MutationCtx, Stage } from "./stage.js";
 
 export const T0 = Date.UTC(2026, 0, 1);
 /** Longer than any debt of a scenario takes to be paid. */
@@ -14,7 +16,7 @@ const QUIET_MS = 1e13;
 class Undone extends Error {}
 
 /** Returns the number of operations played. */
-export async function play(stage: Stage, { plans, shards, inOrder, random, steps }: Scenario): Promise<number> {
+export async function play(stage: Stage, { plans, other, shards, random, steps }: Scenario): Promise<number> {
   vi.spyOn(Math, "random").mockImplementation(randomFrom(random));
   const finished = new Set<string>();
   const jobs: Job[] = [];
@@ -22,44 +24,208 @@ export async function play(stage: Stage, { plans, shards, inOrder, random, steps
   let states: Exact[] = [UNTOUCHED];
   let now = T0;
   let retryAt = now;
-  let plan = 0;
+  let last: Limits | undefined;
   let played = 0;
   for (const [at, step] of steps.entries()) {
-    plan = inOrder
-      ? Math.min(plans.length - 1, Math.max(plan, at % 10 === 9 ? step.plan : 0))
-      : step.plan % plans.length;
-    const limit = plans[plan];
+    const limit = plans[step.plan % plans.length];
     if (!limit) throw new Error("no plan");
     now = moved(step.wait, limit, now, retryAt);
     vi.setSystemTime(now);
     const due = jobs[step.runs];
     if (due && due.handle.runAt <= now && stage.finishJob(due.handle.id)) finished.add(due.handle.id);
-    const calls = step.calls.flatMap((intent) => callsOf(intent, limit, jobs)).slice(0, 5);
-    const setting: Setting = { limit, now, isWhole, finished };
-    const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length]);
+    const plan = { limit, other };
+    const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs)).slice(0, 5);
+    const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
+    last = limits(0);
+    const limitOf = await phases(stage, limits(0), plan);
+    const setting: Setting = { limitOf, now, isWhole, finished };
     const before = await foresee(stage, limits(0), calls, now);
-    const replies = await stage.mutation((ctx) => Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now))));
+    const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
+    const replies = await attempt(stage, step.isUndone, (ctx) =>
+      Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now))),
+    );
     const answered = calls.map((call, i) => ({ call, reply: replies[i] ?? lost(call) }));
     const next = someOrder(states, answered, setting);
+    const problem = { at, plan: limit, other, shards, now, answered: answered.map(plain), exact: states.map(plain) };
     if (next.length === 0) {
-      const problem = { at, plan: limit, shards, now, answered: answered.map(plain), exact: states.map(plain) };
       expect.fail(`no serial order of the exact buckets gives these replies: ${JSON.stringify(problem, bigints)}`);
     }
-    states = next;
-    agree(before, answered, now);
-    await waitsSuffice(stage, limits(0), answered, now);
+    if (!step.isUndone) states = next;
+    if (held) {
+      const then = await heldBy(stage, limits(0), setting);
+      states = states.filter((exact) => isWithin(then, exact, setting));
+      if (states.length === 0) {
+        expect.fail(
+          `the rows hold more than the exact buckets: ${JSON.stringify({ ...problem, then: [...then] }, bigints)}`,
+        );
+      }
+      const effects = step.isUndone ? [] : answered;
+      const wrong = unbalanced(held, then, effects, setting);
+      if (wrong) expect.fail(`tokens were made or lost: ${wrong} ${JSON.stringify(problem, bigints)}`);
+      if (at % 4 === 0) await grows(stage, limits(0), limit, now);
+    }
+    agree(before, answered, setting);
+    if (!step.isUndone) await waitsSuffice(stage, limits(0), answered, setting);
     for (const { call, reply } of answered) {
-      if (reply.is === "scheduled" && call.act === "schedule") {
-        jobs.push({ handle: reply.job, key: call.key, count: call.count });
+      if (reply.is === "scheduled" && call.act === "schedule" && !step.isUndone) {
+        jobs.push({ handle: reply.job, name: call.name, key: call.key, count: call.count });
       }
       retryAt = momentIn(reply) ?? retryAt;
     }
     played += calls.length;
   }
-  const last = plans[plan];
-  if (!last) throw new Error("no plan");
-  await fillsUp(stage, stage.limits(last, shards.at(-1)), last, now + QUIET_MS);
+  const limit = plans[(steps.at(-1)?.plan ?? 0) % plans.length];
+  if (last && limit) await fillsUp(stage, last, limit, now + QUIET_MS);
   return played;
+}
+
+/** Runs a mutation, which may throw at its end: then nothing of it remains. */
+async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationCtx) => Promise<T>): Promise<T> {
+  let result: { value: T } | undefined;
+  const mutation = stage.mutation(async (ctx) => {
+    result = { value: await body(ctx) };
+    if (isUndone) throw new Undone("undone");
+    return result.value;
+  });
+  if (!isUndone) return await mutation;
+  await expect(mutation).rejects.toThrow("undone");
+  if (!result) throw new Error("the mutation did not run");
+  return result.value;
+}
+
+/** The limits as they apply to a bucket, with the starts that they choose where the config gives none. */
+async function phases(stage: Stage, limits: Limits, plan: Plan): Promise<(place: Place) => ExactLimit> {
+  const chosen = new Map<string, ExactLimit>();
+  for (const name of ["limit", "other"] as const) {
+    const limit = plan[name];
+    if (limit.kind !== "fixed window" || typeof limit.period !== "number" || limit.start !== undefined) continue;
+    for (const key of KEYS) {
+      const place = { name, key };
+      chosen.set(idOf(place), { ...limit, start: await startOf(stage, limits, place, limit.period) });
+    }
+  }
+  return (place) => chosen.get(idOf(place)) ?? plan[place.name];
+}
+
+const starts = new Map<string, number>();
+
+async function startOf(stage: Stage, limits: Limits, { name, key }: Place, period: number): Promise<number> {
+  const id = JSON.stringify([name, key, period]);
+  const known = starts.get(id);
+  if (known !== undefined) return known;
+  const bucket = key === undefined ? { name } : { name, key };
+  const { config } = await stage.mutation((ctx) => limits.getRateLimit(ctx, bucket));
+  const start = "start" in config ? config.start : undefined;
+  if (start === undefined || !(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
+  starts.set(id, start);
+  return start;
+}
+
+/** What every bucket that has rows holds, as lists show it. */
+async function heldBy(stage: Stage, limits: Limits, { limitOf }: Setting): Promise<Map<string, number>> {
+  const held = new Map<string, number>();
+  await stage.mutation(async (ctx) => {
+    for (const name of ["limit", "other"] as const) {
+      for (const key of KEYS) held.set(idOf({ name, key }), sizeOf(limitOf({ name, key })));
+      const { page } = await limits.listRateLimits(ctx, { name });
+      for (const { key, value } of page) held.set(idOf({ name, key }), value);
+    }
+  });
+  return held;
+}
+
+/** What the rounding of a quotient and a difference makes of numbers up to this one. */
+function rounding(number: number): number {
+  return Math.max(1, Math.abs(number)) * 2 ** -50;
+}
+
+function isWithin(held: ReadonlyMap<string, number>, { buckets }: Exact, { limitOf, now }: Setting): boolean {
+  return (["limit", "other"] as const).every((name) =>
+    KEYS.every((key) => {
+      const place = { name, key };
+      const value = held.get(idOf(place)) ?? NaN;
+      const left = leftAt(limitOf(place), buckets.get(idOf(place)), now);
+      return !isLess(plus(left, exactly(rounding(value))), exactly(value));
+    }),
+  );
+}
+
+/** What calls take is what the rows hold less afterwards, and nothing else changes: the bucket of which that is not true. */
+function unbalanced(
+  before: ReadonlyMap<string, number>,
+  then: ReadonlyMap<string, number>,
+  answered: readonly Answered[],
+  { limitOf }: Setting,
+): string | undefined {
+  for (const name of ["limit", "other"] as const) {
+    for (const key of KEYS) {
+      const place = { name, key };
+      const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, place));
+      const [had, has] = [before.get(idOf(place)) ?? NaN, then.get(idOf(place)) ?? NaN];
+      const size = sizeOf(limitOf(place));
+      if (effects.includes("reset")) {
+        if (effects.length === 1 && has !== size) return idOf(place);
+        continue;
+      }
+      const moves = effects.filter((effect) => effect !== "reset");
+      const taken = moves.filter((move) => move < 0).reduce((sum, move) => sum + move, 0);
+      const given = moves.filter((move) => move > 0).reduce((sum, move) => sum + move, 0);
+      const near = rounding(Math.max(Math.abs(had), Math.abs(has), given - taken));
+      const isExact = given === 0 || (moves.length === 1 && limitOf(place).kind !== "sliding window");
+      const most = Math.min(size, had + given) + taken;
+      const least = isExact ? most : had + taken;
+      if (!(has >= least - near && has <= Math.max(most, had + given + taken) + near && has <= size + near)) {
+        return `${idOf(place)} had ${had}, has ${has}, not ${least} to ${most}`;
+      }
+    }
+  }
+  return undefined;
+}
+
+function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[] {
+  if (call.act === "all") {
+    if (reply.is !== "statuses" || !reply.all.ok) return [];
+    return call.requests.filter((request) => idOf(request) === idOf(place)).map(({ count }) => -count);
+  }
+  if (call.act === "cancel") {
+    return idOf(call.job) === idOf(place) && reply.is === "canceled" && reply.canceled ? [call.job.count] : [];
+  }
+  if (!("key" in call) || idOf(call) !== idOf(place)) return [];
+  if (call.act === "reset") return ["reset"];
+  if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-call.count] : [];
+  if (call.act === "schedule") return reply.is === "scheduled" ? [-call.count] : [];
+  return call.act === "adjust" ? [-call.count] : [];
+}
+
+/** Each row of a token bucket fills at its part of the rate: 2^-level, where level is the last hexadecimal digit of `shard`. */
+async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
+  if (limit.kind !== "token bucket") return;
+  const later = now + Math.ceil(lengthOf(limit) / 8);
+  const { parts, unitsPerToken } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
+  const shards = parts.flatMap(({ shard, value, ts }) => (shard === undefined ? [] : [{ shard, value, ts }]));
+  const rate = over(rational(limit.rate), rational(limit.period));
+  let total = ZERO;
+  for (const { shard, value, ts } of shards) {
+    const part = fraction(1n, 2n ** BigInt(shard % 16));
+    const grown = plus(
+      over(exactly(value), exactly(unitsPerToken)),
+      times(times(rate, part), fraction(BigInt(Math.max(0, later - ts)), 1n)),
+    );
+    // Whole tokens: a row may be full with less than its part of the capacity.
+    if (isLess(fraction(floorOf(times(rational(limit.capacity), part)), 1n), grown)) return;
+    total = plus(total, grown);
+  }
+  if (shards.length === 0) return;
+  vi.setSystemTime(later);
+  const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
+  vi.setSystemTime(now);
+  const held = page[0]?.value ?? NaN;
+  const off = minus(exactly(held), total);
+  // The rows' values are quotients as well.
+  const near = exactly(rounding(held) * (shards.length + 1));
+  if (isLess(near, off) || isLess(off, minus(ZERO, near))) {
+    expect.fail(`the rows have grown to ${held}: ${JSON.stringify({ limit, later, shards })}`);
+  }
 }
 
 function lost({ act }: Call): Reply {
@@ -70,15 +236,16 @@ function lost({ act }: Call): Reply {
 async function fillsUp(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
   vi.setSystemTime(now);
   const size = sizeOf(limit);
+  if (size === 0) return;
   const undone = stage.mutation(async (ctx) => {
-    for (const key of [undefined, "alice", "bob"]) {
-      const take = { act: "take", key, count: size, reserve: false, throws: false } as const;
+    for (const key of KEYS) {
+      const take = { act: "take", name: "limit", key, count: size, reserve: false, throws: false } as const;
       const full = { status: { ok: true, remaining: Math.floor(size) } };
       expect(await make(limits, ctx, { ...take, act: "check", count: 0 }, now), "after a quiet time").toMatchObject(
         full,
       );
       expect(await make(limits, ctx, take, now), "all of a full bucket").toMatchObject({ status: { ok: true } });
-      const more = await make(limits, ctx, { ...take, count: 0.001 }, now);
+      const more = await make(limits, ctx, { ...take, count: Math.min(size, 0.001) }, now);
       expect(more, "more than all").toMatchObject({ status: { ok: false } });
     }
     throw new Undone("undone");
@@ -95,73 +262,107 @@ async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly
   }));
 }
 
-function agree(before: { check: Reply; get: Reply } | undefined, answered: readonly Answered[], now: number): void {
+/** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
+function mayBeFast(limit: ExactLimit, count: number): boolean {
+  return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
+}
+
+function agree(
+  before: { check: Reply; get: Reply } | undefined,
+  answered: readonly Answered[],
+  { limitOf, now, isWhole }: Setting,
+): void {
   const [first] = answered;
   if (!before || !first) return;
   const { call, reply } = first;
   const { check, get } = before;
   if (check.is !== "status" || get.is !== "snapshot") throw new Error(`no status: ${JSON.stringify(before)}`);
-  expect(get.status).toEqual(check.status);
-  if (reply.is !== "status" || call.act !== "take") return;
-  // A check reads everything: it knows of every token that a call can find.
-  if (reply.status.ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
-  if (call.reserve) {
-    const promise = ({ ok, retryAt = now }: typeof check.status) => ({ ok, retryAt: ok ? retryAt : undefined });
-    expect(promise(check.status), "the check before a reservation").toEqual(promise(reply.status));
+  if (call.act !== "take") return;
+  // A projection knows reservations without a bound on the wait.
+  if (typeof call.reserve === "boolean") {
+    const { ok, retryAt, remaining } = get.status;
+    const resetAt = shownReset(get.status, limitOf(call), check.status.resetAt);
+    expect({ ok, retryAt, remaining, resetAt }).toEqual({ retryAt: undefined, ...check.status });
   }
+  const ok = reply.is === "status" ? reply.status.ok : false;
+  const retryAt =
+    reply.is === "status" ? reply.status.retryAt : reply.is === "thrown denial" ? reply.retryAt : undefined;
+  // A check reads everything: it knows of every token that a call can find.
+  if (ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
+  const promise = (status: Status) => ({ ok: status.ok, retryAt: status.retryAt ?? now });
+  const isLazy = !isWhole && call.reserve === false && mayBeFast(limitOf(call), call.count);
+  if (!isLazy) expect(promise({ ok, retryAt }), "a call").toEqual(promise(check.status));
 }
 
-/** At `retryAt` the same call succeeds, whatever the rows that it draws. */
+/**
+ * At `retryAt` the same call succeeds, whatever the rows that it draws; and where all rows were read, a millisecond earlier it does
+ * not.
+ */
 async function waitsSuffice(
   stage: Stage,
   limits: Limits,
   [first, ...others]: readonly Answered[],
-  now: number,
+  { limitOf, now, isWhole }: Setting,
 ): Promise<void> {
   if (!first || others.length > 0 || first.call.act !== "take" || first.reply.is !== "status") return;
   const { call, reply } = first;
   const { ok, retryAt } = reply.status;
-  if (ok || retryAt === undefined) return;
+  if (ok || retryAt === undefined || retryAt > HORIZON * 10) return;
   vi.setSystemTime(retryAt);
   const again = stage.mutation(async (ctx) => {
-    expect(await make(limits, ctx, call, retryAt), "the same call at its retryAt").toMatchObject({
-      status: { ok: true },
-    });
+    const then = await make(limits, ctx, call, retryAt);
+    const text = () => JSON.stringify({ limit: limitOf(call), call, now, reply, then });
+    if (then.is !== "status" || !then.status.ok) expect.fail(`the same call at its retryAt: ${text()}`);
     throw new Undone("undone");
   });
   await expect(again).rejects.toThrow("undone");
+  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !mayBeFast(limitOf(call), call.count)) {
+    vi.setSystemTime(retryAt - 1);
+    const early = await stage.mutation((ctx) => make(limits, ctx, { ...call, act: "check" }, retryAt - 1));
+    expect(early, "the same call a millisecond before its retryAt").toMatchObject({ status: { ok: false } });
+  }
   vi.setSystemTime(now);
 }
 
-function callsOf(intent: Intent, limit: ExactLimit, jobs: readonly Job[]): Call[] {
+interface Plan {
+  readonly limit: ExactLimit;
+  readonly other: ExactLimit;
+}
+
+function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
   switch (intent.act) {
-    case "take": {
-      const { key, portion, reserve } = intent.of;
-      return [{ act: "take", key, count: countOf(limit, portion, reserve), reserve, throws: intent.throws }];
-    }
+    case "take":
     case "check":
     case "get": {
-      const { key, portion, reserve } = intent.of;
-      return [{ act: intent.act, key, count: countOf(limit, portion, reserve), reserve }];
+      const { place, portion, reserve } = intent.of;
+      const request = { ...place, count: countOf(plan[place.name], portion, reserve === true), reserve };
+      if (intent.act === "take") return [{ act: "take", throws: intent.throws, ...request }];
+      return [{ act: intent.act, ...request, reserve: intent.act === "get" ? reserve !== false : reserve }];
     }
-    case "all": {
-      // One bucket cannot be asked both to consume and to reserve in the same call.
-      const reserve = intent.of[0]?.reserve ?? false;
-      const requests = intent.of.map((each) => {
-        const count = countOf(limit, each.portion, reserve, intent.of.length);
-        return { key: each.key, count, reserve };
+    case "all":
+    case "checkAll": {
+      const requests = intent.of.map(({ place, portion }) => {
+        // One bucket cannot be asked both to consume and to reserve in the same call.
+        const reserve = intent.of.find((each) => idOf(each.place) === idOf(place))?.reserve ?? false;
+        const count = countOf(plan[place.name], portion, reserve === true, intent.of.length);
+        return { ...place, count, reserve };
       });
-      return [{ act: "all", requests }];
+      return [{ act: intent.act, requests }];
     }
     case "charge":
     case "refund": {
-      const count = countOf(limit, intent.portion, false);
+      const { place, portion } = intent;
+      const count = countOf(plan[place.name], portion, false);
       if (count === 0) return [];
-      return [{ act: "adjust", key: intent.key, count: intent.act === "charge" ? count : -count }];
+      return [{ act: "adjust", ...place, count: intent.act === "charge" ? count : -count }];
     }
     case "schedule": {
-      const count = countOf(limit, intent.portion, true);
-      return [{ act: "schedule", key: intent.key, count }];
+      const { place, portion, spread } = intent;
+      return [{ act: "schedule", ...place, count: countOf(plan[place.name], portion, true), spread }];
+    }
+    case "list": {
+      const { name, most, onlyLimited } = intent;
+      return [{ act: "list", name, most, onlyLimited }];
     }
     case "cancel": {
       const job = jobs.at(-1 - intent.which);
@@ -171,16 +372,19 @@ function callsOf(intent: Intent, limit: ExactLimit, jobs: readonly Job[]): Call[
     }
     case "reset":
     case "misuse":
-      return [{ act: intent.act, key: intent.key }];
+      return [{ act: intent.act, ...intent.place }];
     case "sweep":
       return [{ act: "sweep" }];
   }
 }
 
-function moved(wait: Wait, { period }: ExactLimit, now: number, retryAt: number): number {
+/** Debts of thousands of days would leave the dates that the calendar is tried on. */
+const HORIZON = Date.UTC(2126, 0, 1);
+
+function moved(wait: Wait, limit: ExactLimit, now: number, retryAt: number): number {
   if ("ms" in wait) return now + wait.ms;
-  if ("periods" in wait) return now + Math.ceil(wait.periods * period);
-  return Math.max(now, retryAt + wait.toRetry);
+  if ("periods" in wait) return now + Math.ceil(wait.periods * lengthOf(limit));
+  return retryAt > HORIZON ? now : Math.max(now, retryAt + wait.toRetry);
 }
 
 function momentIn(reply: Reply): number | undefined {
@@ -195,6 +399,7 @@ function momentIn(reply: Reply): number | undefined {
       return reply.runAt;
     case "statuses":
       return reply.all.retryAt;
+    case "page":
     case "canceled":
     case "done":
     case "error":

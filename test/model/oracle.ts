@@ -3,32 +3,32 @@
  * wrong. Where the law leaves a choice there are several states, and later replies tell which.
  *
  * On one row a reply must be the exact one, to the last digit. On several rows the exact buckets must be able to grant what was
- * granted, never later than promised; what was denied leaves them as they are.
+ * granted, never later than promised, and hold all that the rows hold; what was denied leaves them as they are.
  *
  * Readings, where the law leaves a choice:
  * - A refund to a full bucket, or one that finds nothing to take back, may be a write or none.
  * - A sweep may delete what has been full for a minute, and need not.
  * - A job that was scheduled by a clock behind the last write has its entry at that write; whoever cancels it knows only the
- *   clock's moment. Its tokens may come back, or be lost until they leave.
+ *   clock's moment, and so takes back older entries. On several rows, whose last writes differ, it may be the entry itself.
  * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
-import type { Call, Job, Reply, Request, Status } from "./calls.js";
-import { adjust, ask, cancel, isFull, momentsOf, type State, textOf } from "./exact/bucket.js";
-import type { Answer, ExactLimit } from "./exact/config.js";
-import { least, rational, toNumber } from "./rational.js";
+import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
+import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, type State, textOf } from "./exact/bucket.js";
+import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
+import { exactly, isLess, least, plus, rational, toNumber } from "./rational.js";
 
 /** All buckets, and the jobs whose reservations were given up. */
 export interface Exact {
   readonly buckets: ReadonlyMap<string, State>;
   readonly canceled: ReadonlySet<string>;
-  /** The moments of the jobs that were scheduled by a clock behind the last write. */
+  /** Of each bucket, the last write that a clock behind it has added to: on several rows what was taken is at that clock's moment. */
   readonly moved: ReadonlyMap<string, number>;
 }
 export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map() };
 
 export interface Setting {
-  readonly limit: ExactLimit;
+  readonly limitOf: (place: Place) => ExactLimit;
   readonly now: number;
   /** Whether every bucket is one row. */
   readonly isWhole: boolean;
@@ -36,9 +36,8 @@ export interface Setting {
   readonly finished: ReadonlySet<string>;
 }
 
-const KEYLESS = "(none)";
+export const KEYS = [undefined, "alice", "bob"] as const;
 const SETTLED_MS = 60_000;
-const EXACT_MOMENTS = 64;
 
 export function after(exact: Exact, call: Call, reply: Reply, setting: Setting): Exact[] {
   switch (call.act) {
@@ -50,132 +49,204 @@ export function after(exact: Exact, call: Call, reply: Reply, setting: Setting):
       return afterSchedule(exact, call, reply, setting);
     case "all":
       return reply.is === "statuses" ? afterAll(exact, call.requests, reply.all, setting) : [];
+    case "checkAll":
+      return reply.is === "statuses" && afterAll(exact, call.requests, reply.all, setting).length > 0 ? [exact] : [];
     case "adjust":
       return afterAdjust(exact, call, reply, setting);
     case "cancel":
       return afterCancel(exact, call.job, reply, setting);
     case "reset":
-      return reply.is === "done" ? [withBucket(exact, call.key, undefined)] : [];
+      return reply.is === "done" ? [withBucket(exact, call, undefined)] : [];
     case "misuse":
       return reply.is === "error" && reply.message.includes("count") ? [exact] : [];
+    case "list":
+      return isRightPage(exact, call, reply, setting) ? [exact] : [];
     case "sweep":
       return reply.is === "done" ? sweeps(exact, setting) : [];
   }
 }
 
 function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting: Setting): Exact[] {
-  const { limit, now } = setting;
-  const state = bucketOf(exact, call.key);
+  const { now } = setting;
+  const limit = setting.limitOf(call);
+  const state = bucketOf(exact, call);
   const outcome = ask(limit, state, now, call, reply.is === "status" ? reply.status.retryAt : undefined);
   if (reply.is === "thrown denial") {
     const isRight = call.act === "take" && call.throws && isRightDenial(reply.retryAt, outcome.answer, state, setting);
     return isRight ? [exact] : [];
   }
   if (reply.is !== "status" && reply.is !== "snapshot") return [];
-  if (reply.is === "snapshot" && !isSnapshot(reply, state, setting)) return [];
+  if (reply.is === "snapshot" && !isSnapshot(reply, limit, state, setting)) return [];
   if (call.act === "take" && call.throws && !reply.status.ok) return [];
-  if (!isRightStatus(reply.status, outcome.answer, state, setting)) return [];
-  return call.act === "take" && reply.status.ok ? [withBucket(exact, call.key, outcome.after)] : [exact];
+  const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
+  const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
+  if (!isRightStatus(shown, outcome.answer, state, setting)) return [];
+  return call.act === "take" && reply.status.ok ? [withBucket(exact, call, outcome.after, now)] : [exact];
 }
 
-function afterSchedule(exact: Exact, call: Call & { act: "adjust" | "schedule" }, reply: Reply, setting: Setting) {
-  const { limit, now } = setting;
-  const state = bucketOf(exact, call.key);
-  const runAt = reply.is === "scheduled" ? reply.runAt : undefined;
-  const { answer, after } = ask(limit, state, now, { count: call.count, reserve: true }, runAt);
-  if (reply.is === "refused") return isRightDenial(reply.retryAt, answer, state, setting) ? [exact] : [];
-  if (runAt === undefined || !answer.ok) return [];
+/** A snapshot knows the coming starts of a calendar's windows only from its last write on, and so may not know when the next one is. */
+export function shownReset({ resetAt }: Status, { period }: ExactLimit, known: number | undefined): number | undefined {
+  return typeof period === "string" ? (resetAt ?? known) : resetAt;
+}
+
+/** The scheduler refuses a start further away than five years of 366 days. */
+const SCHEDULER_MS = 5 * 366 * 86_400_000;
+
+function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Reply, setting: Setting) {
+  const { now } = setting;
+  const { count, spread } = call;
+  const state = bucketOf(exact, call);
+  const asked = { count, reserve: { within: SCHEDULER_MS - spread } };
+  if (reply.is !== "scheduled") {
+    const { answer } = ask(setting.limitOf(call), state, now, asked);
+    return reply.is === "refused" && isRightDenial(reply.retryAt, answer, state, setting) ? [exact] : [];
+  }
+  const { runAt, job } = reply;
+  const { dueAt = runAt } = job;
+  const { answer, after } = ask(setting.limitOf(call), state, now, asked, dueAt);
   const promised = answer.retryAt ?? now;
-  const isRight = isExactly(state, setting) ? runAt === promised : runAt >= promised;
-  if (!isRight || reply.is !== "scheduled") return [];
-  const written = withBucket(exact, call.key, after);
-  const isBehind = state !== undefined && runAt < state.ts;
-  return [isBehind ? { ...written, moved: new Map(exact.moved).set(reply.job.id, state.ts) } : written];
+  const isRight = isExactly(state, setting) ? dueAt === promised : dueAt >= promised;
+  const isSpread = job.runAt === runAt && runAt >= dueAt && (runAt === dueAt || runAt < dueAt + spread);
+  if (!answer.ok || !isRight || !isSpread) return [];
+  return [withBucket(exact, call, after, now)];
 }
 
-function afterAdjust(exact: Exact, call: Call & { act: "adjust" | "schedule" }, reply: Reply, setting: Setting) {
+function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply, setting: Setting) {
   if (reply.is !== "status") return [];
-  const { limit, now } = setting;
-  const state = bucketOf(exact, call.key);
+  const { now } = setting;
+  const limit = setting.limitOf(call);
+  const state = bucketOf(exact, call);
   const { answer, after } = adjust(limit, state, now, call.count);
   if (!reply.status.ok || !isRightStatus(reply.status, answer, state, setting)) return [];
-  const written = withBucket(exact, call.key, after);
-  return call.count < 0 && isFull(limit, state, Math.max(now, state?.ts ?? now)) ? [written, exact] : [written];
+  return afterGift(exact, call, after, setting);
 }
 
-function afterCancel(exact: Exact, { handle, key, count }: Job, reply: Reply, { limit, now, finished }: Setting) {
+/** A gift that finds nothing to take back may be a write or none. */
+function afterGift(exact: Exact, place: Place, after: State, setting: Setting): Exact[] {
+  const { now } = setting;
+  const limit = setting.limitOf(place);
+  const state = bucketOf(exact, place);
+  const [before, then] = [leftAt(limit, state, now), leftAt(limit, after, now)];
+  const isNothing = !isLess(before, then) && !isLess(then, before);
+  const written = withBucket(exact, place, after);
+  return isNothing ? [written, exact] : [written];
+}
+
+function afterCancel(exact: Exact, job: Job, reply: Reply, setting: Setting): Exact[] {
+  const { handle, count } = job;
+  const { now, finished } = setting;
   const isPending = !finished.has(handle.id) && !exact.canceled.has(handle.id);
   if (reply.is !== "canceled" || reply.canceled !== isPending) return [];
   if (!isPending) return [exact];
-  const canceled = new Set(exact.canceled).add(handle.id);
-  const state = bucketOf(exact, key);
-  const moment = exact.moved.get(handle.id);
-  const after = cancel(limit, state, now, count, moment ?? handle.runAt);
-  const written = { ...withBucket(exact, key, after), canceled };
-  const isNothing =
-    isFull(limit, state, Math.max(now, state?.ts ?? now)) ||
-    (state !== undefined &&
-      "entries" in state &&
-      (moment !== undefined || !state.entries.some(({ at }) => at === handle.runAt)));
-  return isNothing ? [written, { ...exact, canceled }] : [written];
+  const state = bucketOf(exact, job);
+  const { dueAt = handle.runAt } = handle;
+  const moment = isExactly(state, setting) ? dueAt : Math.max(dueAt, exact.moved.get(idOf(job)) ?? dueAt);
+  const after = cancel(setting.limitOf(job), state, now, count, moment);
+  return afterGift({ ...exact, canceled: new Set(exact.canceled).add(handle.id) }, job, after, setting);
 }
 
 /** Requests to one bucket add up. */
 function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllStatus, setting: Setting): Exact[] {
-  const { limit, now } = setting;
+  const { now, limitOf } = setting;
   let granted = exact;
-  const expected = requests.map(({ key }) => {
-    const state = bucketOf(exact, key);
-    const wanted = together(requests.filter((request) => request.key === key));
-    const { answer, after } = ask(limit, state, now, wanted, promiseTo(all, requests, key));
-    granted = withBucket(granted, key, after);
-    return { state, answer };
+  const expected = requests.map((place) => {
+    const state = bucketOf(exact, place);
+    const wanted = together(requests.filter((request) => idOf(request) === idOf(place)));
+    const { answer, after } = ask(limitOf(place), state, now, wanted, promiseTo(all, requests, place));
+    granted = withBucket(granted, place, after, now);
+    return { place, state, answer };
   });
   const isGranted = expected.every(({ answer }) => answer.ok);
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];
-  if (!expected.every(({ state }) => isExactly(state, setting))) return [exact];
-  const untouched = expected.map(({ state, answer }) => {
-    const { remaining, resetAt } = ask(limit, state, now, { count: 0, reserve: false }).answer;
+  const untouched = expected.map(({ place, state, answer }) => {
+    const { remaining, resetAt } = ask(limitOf(place), state, now, { count: 0, reserve: false }).answer;
     return { state, answer: answer.ok ? { ok: true, remaining, resetAt } : answer };
   });
-  return !isGranted && areRight(all, untouched, setting) ? [exact] : [];
+  return areRight(all, untouched, setting) ? [exact] : [];
 }
 
 /** Thousandths: their sum must not be off by a rounding. */
-function together(requests: readonly Request[]): { count: number; reserve: boolean } {
+function together(requests: readonly Request[]): { count: number; reserve: Request["reserve"] } {
   const thousandths = requests.reduce((total, { count }) => total + Math.round(count * 1000), 0);
-  return { count: thousandths / 1000, reserve: requests.some(({ reserve }) => reserve) };
+  return { count: thousandths / 1000, reserve: requests[0]?.reserve ?? false };
 }
 
 function areRight(
-  { statuses, retryAt }: RateLimitAllStatus,
+  { ok, statuses, retryAt }: RateLimitAllStatus,
   expected: readonly { state: State; answer: Answer }[],
   setting: Setting,
 ): boolean {
-  const latest = Math.max(
-    -Infinity,
-    ...statuses.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt])),
-  );
+  const waits = statuses.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
   const own = statuses.every((status, i) => {
     const right = expected[i];
     return right !== undefined && isRightStatus(status, right.answer, right.state, setting);
   });
-  return own && (retryAt ?? -Infinity) === latest && statuses.length === expected.length;
+  const isLatest = retryAt === (waits.length > 0 ? Math.max(...waits) : undefined);
+  return own && isLatest && statuses.length === expected.length && ok === statuses.every((status) => status.ok);
 }
 
-function promiseTo(all: RateLimitAllStatus, requests: readonly Request[], key: string | undefined) {
-  const own = all.statuses.filter((_status, i) => requests[i]?.key === key && requests[i]?.reserve);
+function promiseTo(all: RateLimitAllStatus, requests: readonly Request[], place: Place) {
+  const own = all.statuses.filter((_status, i) => {
+    const request = requests[i];
+    return request !== undefined && idOf(request) === idOf(place) && request.reserve !== false;
+  });
   return own.find(({ ok }) => ok)?.retryAt;
 }
 
+/** The first buckets of a limit that were written, in the order of their keys. */
+function isRightPage(exact: Exact, call: Call & { act: "list" }, reply: Reply, setting: Setting): boolean {
+  if (reply.is !== "page") return false;
+  const { name, most, onlyLimited } = call;
+  const { page, isLast } = reply;
+  const { now } = setting;
+  if (page.length > most || (page.length < most && !isLast)) return false;
+  const expected = KEYS.flatMap((key) => {
+    const place = { name, key };
+    const state = bucketOf(exact, place);
+    if (!state) return [];
+    const limit = setting.limitOf(place);
+    const { answer } = ask(limit, state, now, { count: Math.min(1, sizeOf(limit)), reserve: false });
+    return [{ key, state, answer, left: leftAt(limit, state, now) }];
+  });
+  const isAllExact = expected.every(({ state }) => isExactly(state, setting));
+  const shown = expected.filter(({ answer }) => !onlyLimited || !answer.ok).slice(0, most);
+  if (isAllExact) {
+    return (
+      page.length === shown.length &&
+      shown.every(({ key, state, answer, left }, i) => {
+        const entry = page[i];
+        const isRight = entry?.key === key && entry?.value === toNumber(left);
+        return isRight && isRightStatus(entry, answer, state, setting);
+      })
+    );
+  }
+  return page.every((entry) => {
+    const own = expected.find(({ key }) => key === entry.key);
+    return own !== undefined && isRightStatus(entry, own.answer, own.state, setting) && !isAbove(entry, own.left);
+  });
+}
+
+/** The rounding of a division: of rows that hold as much as the exact bucket. */
+const ROUNDING = 2 ** -52;
+
+function isAbove({ value }: Entry, left: ReturnType<typeof leftAt>): boolean {
+  return isLess(plus(left, exactly(Math.abs(value) * ROUNDING)), exactly(value));
+}
+
 /** Everything full for a minute may be gone, each bucket by itself. */
-function sweeps(exact: Exact, { limit, now, isWhole }: Setting): Exact[] {
+function sweeps(exact: Exact, { limitOf, now, isWhole }: Setting): Exact[] {
   let all = [exact];
-  for (const [key, state] of exact.buckets) {
-    const isSettled =
-      state !== undefined &&
-      (isWhole ? state.ts <= now - SETTLED_MS && isFull(limit, state, now - SETTLED_MS) : isFull(limit, state, now));
-    if (isSettled) all = [...all, ...all.map((each) => withBucket(each, key, undefined))];
+  for (const name of ["limit", "other"] as const) {
+    for (const key of KEYS) {
+      const place = { name, key };
+      const state = bucketOf(exact, place);
+      const isSettled =
+        state !== undefined &&
+        (isWhole
+          ? state.ts <= now - SETTLED_MS && isFull(limitOf(place), state, now - SETTLED_MS)
+          : isFull(limitOf(place), state, now));
+      if (isSettled) all = [...all, ...all.map((each) => withBucket(each, place, undefined))];
+    }
   }
   return all;
 }
@@ -185,7 +256,7 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
   if (isExactly(state, setting)) {
     return (
       status.ok === answer.ok &&
-      status.retryAt === answer.retryAt &&
+      isSameMoment(status.retryAt, answer.retryAt) &&
       status.remaining === answer.remaining &&
       status.resetAt === answer.resetAt
     );
@@ -196,28 +267,45 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
 }
 
 function isRightDenial(retryAt: number, answer: Answer, state: State, setting: Setting): boolean {
-  if (isExactly(state, setting)) return !answer.ok && retryAt === answer.retryAt;
-  return retryAt > setting.now && (answer.ok || answer.retryAt === undefined || retryAt >= answer.retryAt);
+  if (isExactly(state, setting)) return !answer.ok && isSameMoment(retryAt, answer.retryAt);
+  return (
+    retryAt > setting.now && (answer.ok || answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt))
+  );
 }
 
-function isSnapshot(reply: Reply & { is: "snapshot" }, state: State, setting: Setting): boolean {
-  const { limit } = setting;
-  if (limit.kind === "sliding window" || !isExactly(state, setting) || (state && "entries" in state)) return true;
+/** A reservation that would always have to wait for longer than it may is denied until the end of time. */
+const NEVER = LAST_MOMENT - 5 * 366 * 86_400_000;
+
+function isSameMoment(a: number | undefined, b: number | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a >= NEVER && b >= NEVER);
+}
+
+function isSnapshot(reply: Reply & { is: "snapshot" }, limit: ExactLimit, state: State, setting: Setting): boolean {
+  if (limit.kind === "sliding window" || !isExactly(state, setting)) return true;
   const capacity = rational(limit.capacity);
-  const value = state ? least(capacity, state.value) : capacity;
+  const level = levelOf(state);
+  const value = level ? least(capacity, level.value) : capacity;
   return Math.min(limit.capacity, reply.value) === toNumber(value) && reply.ts === (state?.ts ?? 0);
 }
 
 function isExactly(state: State, { isWhole }: Setting): boolean {
-  return isWhole && momentsOf(state) <= EXACT_MOMENTS;
+  return isWhole && !isJoined(state);
 }
 
-function bucketOf({ buckets }: Exact, key: string | undefined): State {
-  return buckets.get(key ?? KEYLESS);
+function bucketOf({ buckets }: Exact, place: Place): State {
+  return buckets.get(idOf(place));
 }
 
-function withBucket(exact: Exact, key: string | undefined, state: State): Exact {
-  return { ...exact, buckets: new Map(exact.buckets).set(key ?? KEYLESS, state) };
+/** @param now - of a call that takes, the clock's moment. */
+function withBucket(exact: Exact, place: Place, state: State, now = Infinity): Exact {
+  const id = idOf(place);
+  const written = { ...exact, buckets: new Map(exact.buckets).set(id, state) };
+  const isBehind = state !== undefined && now < state.ts;
+  return isBehind ? { ...written, moved: new Map(exact.moved).set(id, state.ts) } : written;
+}
+
+export function idOf({ name, key }: Place): string {
+  return key === undefined ? name : `${name}/${key}`;
 }
 
 export function textOfExact({ buckets, canceled }: Exact): string {

@@ -1,6 +1,7 @@
 /** Random scenarios for the fuzzer: limits that count exactly, clocks that stand still, jump and step back, calls at once. */
 import fc from "fast-check";
-import { type ExactLimit, sizeOf } from "./exact/config.js";
+import { exactConfig } from "../laws/arbitraries.js";
+import { type ExactLimit, lengthOf, type Reserve, sizeOf } from "./exact/config.js";
 import { over, rational } from "./rational.js";
 import type { Shards } from "./stage.js";
 
@@ -14,65 +15,76 @@ const periods = fc.constantFrom(1, 10, 100, SECOND, 10 * SECOND, 60 * SECOND, HO
 /** With room for the debts of a scenario: a limit without a bound still cuts off beyond 1,000 buckets. */
 const capacities = fc.constantFrom(undefined, 1, 2, 5, 10, 20.5, 64, 100, 1000);
 const reserves = fc.constantFrom(undefined, 0, 1, 5, 20, 100);
-const starts = fc.constantFrom(0, 1, 12_345, Date.UTC(2026, 0, 1));
+const starts = fc.constantFrom(0, 1, 12_345, Date.UTC(2026, 0, 1), undefined);
+const calendars = fc.oneof(
+  fc.record({ period: fc.constant("day" as const), anchor: fc.constantFrom(undefined, 0, 90, 1439) }),
+  fc.record({ period: fc.constant("week" as const), anchor: fc.constantFrom(undefined, 1, 4, 7) }),
+  fc.record({ period: fc.constant("month" as const), anchor: fc.constantFrom(undefined, 1, 15, 31) }),
+);
+const zones = fc.constantFrom(undefined, "UTC", "Etc/GMT+5", "Asia/Kolkata");
 
 function limitOf(kind: Kind): fc.Arbitrary<ExactLimit> {
-  const fields = fc.record({
-    rate: rates,
-    period: periods,
-    capacity: capacities,
-    maxReserved: reserves,
-    start: starts,
-  });
-  return fields.map(({ rate, period, capacity: given, maxReserved, start }) => {
-    const capacity = given ?? rate;
-    switch (kind) {
-      case "token bucket":
-        return { kind, rate, period, capacity, maxReserved };
-      case "fixed window":
-        return { kind, rate, period, capacity, maxReserved, start };
-      case "sliding window":
-        return { kind, rate, period, maxReserved };
-    }
-  });
+  const fields = fc.record({ rate: rates, period: periods, given: capacities, maxReserved: reserves });
+  const windows = fc.oneof(
+    { arbitrary: fc.record({ period: periods, start: starts }), weight: 3 },
+    { arbitrary: fc.tuple(calendars, zones).map(([calendar, timeZone]) => ({ ...calendar, timeZone })), weight: 1 },
+  );
+  switch (kind) {
+    case "token bucket":
+      return fields.map(({ given, ...each }) => ({ kind, ...each, capacity: given ?? each.rate }));
+    case "fixed window":
+      return fc
+        .tuple(fields, windows)
+        .map(([{ given, ...each }, window]) => ({ kind, ...each, capacity: given ?? each.rate, ...window }));
+    case "sliding window":
+      return fields.map(({ rate, period, maxReserved }) => ({ kind, rate, period, maxReserved }));
+  }
 }
 
-export const refillingKinds = ["token bucket", "fixed window"] as const;
+/** Any limit that counts in thousandths of a token: odd rates, fractions of a millisecond, nothing that can be saved up. */
+const anyLimit: fc.Arbitrary<ExactLimit> = exactConfig
+  .map((config) => ({ ...config, capacity: config.capacity ?? config.rate }) as ExactLimit)
+  .filter(countsDebts);
+
+/** The debt of a day of the rate fits in thousandths (2^50 units); without that, a limit counts in hundredths. */
+function countsDebts(limit: ExactLimit): boolean {
+  const perDay = (limit.rate / lengthOf(limit)) * 24 * HOUR;
+  return perDay * Number(denominatorOf(limit)) * 1_024_000 <= 2 ** 50;
+}
+
+export const allKinds = ["token bucket", "fixed window", "sliding window"] as const;
 
 /** Plans that a live limit may change between, in which the same tokens are whole units. */
 export function plansOf(kinds: readonly Kind[]): fc.Arbitrary<ExactLimit[]> {
-  const plan = fc.oneof(...kinds.map(limitOf));
-  return fc.array(plan, { minLength: 1, maxLength: 3 }).map(commensurable);
-}
-
-/** A plan, and others that only lower it: on several rows a raise may count from an older moment than the last write. */
-export function loweredPlansOf(kind: Kind): fc.Arbitrary<ExactLimit[]> {
+  const odd = anyLimit.filter(({ kind }) => kinds.includes(kind));
+  const own = fc.oneof(...kinds.map(limitOf));
+  const plan = kinds.every((kind) => kind === "sliding window")
+    ? own
+    : fc.oneof({ arbitrary: own, weight: 5 }, { arbitrary: odd, weight: 1 });
   return fc
-    .tuple(
-      limitOf(kind),
-      fc.array(fc.tuple(fc.constantFrom(1, 0.5), fc.constantFrom(1, 0.5), reserves), { maxLength: 2 }),
-    )
-    .map(([first, cuts]) => {
-      const plans = [first];
-      for (const [rateCut, capacityCut, maxReserved] of cuts) {
-        const last = plans.at(-1) ?? first;
-        const rate = last.rate * rateCut;
-        plans.push(
-          last.kind === "sliding window"
-            ? { ...last, rate, maxReserved }
-            : { ...last, rate, capacity: last.capacity * capacityCut, maxReserved },
-        );
-      }
-      return commensurable(plans);
-    });
+    .array(plan, { minLength: 1, maxLength: 3 })
+    .map(commensurable)
+    .filter(({ length }) => length > 0);
 }
 
+/** More than any scenario can owe where `maxReserved` does not say. */
+const UNLIMITED_DEBT = 100_000;
+
+/**
+ * The plans among which a bucket can change without rounding: what one counts in, the others can count too, and what one
+ * may owe, the others have room for (2^50 units).
+ */
 function commensurable(plans: readonly ExactLimit[]): ExactLimit[] {
   const chosen: ExactLimit[] = [];
   for (const plan of plans) {
     const family = [...chosen, plan];
     const fits = family.every((one) =>
-      family.every((other) => (1000n * denominatorOf(other)) % denominatorOf(one) === 0n),
+      family.every(
+        (other) =>
+          (1000n * denominatorOf(other)) % denominatorOf(one) === 0n &&
+          (family.length === 1 ||
+            (one.maxReserved ?? UNLIMITED_DEBT) * Number(denominatorOf(other)) * 1_024_000 <= 2 ** 50),
+      ),
     );
     if (fits) chosen.push(plan);
   }
@@ -80,7 +92,7 @@ function commensurable(plans: readonly ExactLimit[]): ExactLimit[] {
 }
 
 function denominatorOf({ kind, rate, period }: ExactLimit): bigint {
-  return over(rational(rate), rational(kind === "token bucket" ? period : 1)).denominator;
+  return over(rational(rate), rational(kind === "token bucket" ? (period as number) : 1)).denominator;
 }
 
 const portion: fc.Arbitrary<Portion> = fc.oneof(
@@ -97,26 +109,43 @@ export function countOf(limit: ExactLimit, portion: Portion, reserve: boolean, w
   const more = limit.kind === "sliding window" || !reserve ? 0 : Math.min(limit.maxReserved ?? size, size);
   const most = (size + more) / ways;
   const wanted = "tokens" in portion ? portion.tokens : portion.share * (size + more);
-  const count = Math.floor(Math.min(wanted, most) * 1000) / 1000;
-  // Whether no tokens at all may be reserved behind others is nobody's question.
-  return reserve && count === 0 ? Math.min(1, size / ways) : count;
+  return Math.floor(Math.min(wanted, most) * 1000) / 1000;
 }
 
 const key: fc.Arbitrary<string | undefined> = fc.constantFrom(undefined, "alice", "alice", "bob");
-const request = fc.record({ key, portion, reserve: fc.boolean() });
+const name = fc.constantFrom("limit" as const, "limit" as const, "limit" as const, "other" as const);
+const place = fc.record({ name, key });
+const reserve: fc.Arbitrary<Reserve> = fc.oneof(
+  { arbitrary: fc.boolean(), weight: 3 },
+  { arbitrary: fc.constantFrom(0, 1, 100, 5000, HOUR).map((within) => ({ within })), weight: 1 },
+);
+const spread = fc.constantFrom(0, 0, 0, 1, 100, 24 * HOUR);
+const request = fc.record({ place, portion, reserve });
 const call = fc.oneof(
   { arbitrary: fc.record({ act: fc.constant("take" as const), throws: fc.boolean(), of: request }), weight: 40 },
   { arbitrary: fc.record({ act: fc.constantFrom("check" as const, "get" as const), of: request }), weight: 10 },
   {
-    arbitrary: fc.record({ act: fc.constant("all" as const), of: fc.array(request, { minLength: 1, maxLength: 3 }) }),
+    arbitrary: fc.record({
+      act: fc.constantFrom("all" as const, "all" as const, "checkAll" as const),
+      of: fc.array(request, { minLength: 1, maxLength: 3 }),
+    }),
     weight: 10,
   },
-  { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), key, portion }), weight: 10 },
-  { arbitrary: fc.record({ act: fc.constant("schedule" as const), key, portion }), weight: 20 },
+  { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), place, portion }), weight: 10 },
+  { arbitrary: fc.record({ act: fc.constant("schedule" as const), place, portion, spread }), weight: 20 },
   { arbitrary: fc.record({ act: fc.constant("cancel" as const), which: fc.nat(5), twice: fc.boolean() }), weight: 15 },
   {
-    arbitrary: fc.record({ act: fc.constantFrom("reset" as const, "misuse" as const), key }),
+    arbitrary: fc.record({ act: fc.constantFrom("reset" as const, "misuse" as const), place }),
     weight: 2,
+  },
+  {
+    arbitrary: fc.record({
+      act: fc.constant("list" as const),
+      name,
+      most: fc.constantFrom(1, 2, 100),
+      onlyLimited: fc.boolean(),
+    }),
+    weight: 3,
   },
   { arbitrary: fc.record({ act: fc.constant("sweep" as const) }), weight: 2 },
 );
@@ -140,6 +169,8 @@ export interface Step {
   readonly shards: number;
   /** Which waiting job runs before the step, if any. */
   readonly runs: number;
+  /** Whether the mutation throws after its calls. */
+  readonly isUndone: boolean;
   readonly calls: readonly Intent[];
 }
 const step: fc.Arbitrary<Step> = fc.record({
@@ -147,6 +178,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   plan: fc.nat(2),
   shards: fc.nat(20),
   runs: fc.nat(8),
+  isUndone: fc.nat(19).map((number) => number === 19),
   calls: fc.oneof(
     fc.array(call, { minLength: 1, maxLength: 1 }),
     fc.array(call, { minLength: 2, maxLength: 5, size: "max" }),
@@ -155,10 +187,11 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 
 export interface Scenario {
+  /** What the limit named "limit" may be, changing at any step. */
   readonly plans: readonly ExactLimit[];
+  /** The limit named "other". */
+  readonly other: ExactLimit;
   readonly shards: readonly Shards[];
-  /** Whether plans may only follow each other in their order. */
-  readonly inOrder: boolean;
   readonly random: number;
   readonly steps: readonly Step[];
 }
@@ -166,10 +199,14 @@ export interface Scenario {
 const random = fc.nat();
 const steps = fc.array(step, { minLength: 1, maxLength: 40, size: "max" });
 
-/** Every bucket on one row, plans in any order. */
+function scenarioOf(kinds: readonly Kind[], shards: fc.Arbitrary<readonly Shards[]>): fc.Arbitrary<Scenario> {
+  const other = plansOf(kinds).map((plans) => plans[0]!);
+  return fc.record({ plans: plansOf(kinds), other, shards, random, steps });
+}
+
+/** Every bucket on one row. */
 export function oneRow(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  const fields = fc.record({ plans: plansOf(kinds), random, steps });
-  return fields.map((each) => ({ ...each, shards: [undefined, 1], inOrder: false }));
+  return scenarioOf(kinds, fc.constant([undefined, 1]));
 }
 
 const settings = fc.constantFrom<readonly Shards[]>(
@@ -181,10 +218,49 @@ const settings = fc.constantFrom<readonly Shards[]>(
   [7],
   [1, 16],
   [64],
+  [{ atLeast: 8 }, { atMost: 4 }, { atLeast: 16, atMost: 64 }],
 );
 
 /** Buckets on several rows, whose number may change at every call. */
-export function severalRows(kind: Kind): fc.Arbitrary<Scenario> {
-  const fields = fc.record({ plans: loweredPlansOf(kind), shards: settings, random, steps });
-  return fields.map((each) => ({ ...each, inOrder: true }));
+export function severalRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
+  return scenarioOf(kinds, settings);
+}
+
+const soon: fc.Arbitrary<Wait> = fc.oneof(
+  { arbitrary: fc.integer({ min: 1, max: 50 }).map((ms) => ({ ms })), weight: 9 },
+  { arbitrary: fc.constantFrom(-1, 0, 1).map((toRetry) => ({ toRetry })), weight: 1 },
+);
+
+/** Sliding windows with more moments than they tell apart. */
+export function manyMoments(): fc.Arbitrary<Scenario> {
+  const limit = fc.record({
+    kind: fc.constant("sliding window" as const),
+    rate: fc.constantFrom(100, 200),
+    period: fc.constantFrom(1500, 4000),
+    maxReserved: fc.constantFrom(undefined, 20),
+  });
+  const small = fc.record({
+    wait: soon,
+    step,
+    times: fc.integer({ min: 1, max: 3 }),
+    portion: fc.constantFrom(0.5, 1, 2),
+  });
+  const take = (tokens: number): Intent => ({
+    act: "take",
+    throws: false,
+    of: { place: { name: "limit", key: undefined }, portion: { tokens }, reserve: tokens === 2 },
+  });
+  const many = fc.array(small, { minLength: 80, maxLength: 120, size: "max" }).map((all) =>
+    all.map(({ wait, step: each, times, portion }, i): Step => {
+      const calls = i % 6 === 5 ? each.calls.slice(0, 1) : Array.from({ length: times }, () => take(portion));
+      return { ...each, wait, calls };
+    }),
+  );
+  return fc.record({
+    plans: limit.map((one) => [one]),
+    other: limit,
+    shards: fc.constantFrom([undefined], [4]),
+    random,
+    steps: many,
+  });
 }

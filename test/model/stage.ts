@@ -10,11 +10,11 @@ export type MutationCtx = Parameters<Limits["scheduleRateLimited"]>[0] &
   Parameters<Limits["sweepRateLimits"]>[0] &
   Parameters<Limits["cancelRateLimited"]>[0] &
   Parameters<Limits["checkRateLimit"]>[0];
-export type Shards = number | "auto" | undefined;
+export type Shards = number | "auto" | { atLeast?: number; atMost?: number } | undefined;
 
 export interface Stage {
-  /** The limit named "limit", on so many rows. */
-  readonly limits: (limit: ExactLimit, shards: Shards) => Limits;
+  /** The limits named "limit" and "other", which is the first unless it is given, on so many rows. */
+  readonly limits: (limit: ExactLimit, shards: Shards, other?: ExactLimit) => Limits;
   readonly mutation: <T>(body: (ctx: MutationCtx) => Promise<T>) => Promise<T>;
   /** The job runs, if it has not been cancelled; false where jobs never run. */
   readonly finishJob: (id: string) => boolean;
@@ -26,13 +26,14 @@ const defined = new Map<string, Limits>();
 function definedOnce(
   define: (limits: RateLimitDefinitions) => Limits,
   place: string,
-  limit: ExactLimit,
+  configs: readonly [ExactLimit, ExactLimit],
   shards: Shards,
 ): Limits {
-  const config = { ...limit, shards };
-  const present = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
-  const id = JSON.stringify([place, present]);
-  const limits = defined.get(id) ?? define({ limit: present as never });
+  const [limit, other] = configs.map((config) =>
+    Object.fromEntries(Object.entries({ ...config, shards }).filter(([, value]) => value !== undefined)),
+  );
+  const id = JSON.stringify([place, limit, other]);
+  const limits = defined.get(id) ?? define({ limit: limit as never, other: other as never });
   defined.set(id, limits);
   return limits;
 }
@@ -42,7 +43,7 @@ export function lightStage(place: PlaceName): Stage {
   const define = (limits: RateLimitDefinitions): Limits =>
     place === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component: fakeComponent as never });
   return {
-    limits: (limit, shards) => definedOnce(define, `light ${place}`, limit, shards),
+    limits: (limit, shards, other = limit) => definedOnce(define, `light ${place}`, [limit, other], shards),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),
     finishJob: (id) => {
       db.finishJob(id);
@@ -56,7 +57,8 @@ const nothing = internalMutationGeneric({ args: {}, handler: () => Promise.resol
 export function wholeStage(place: PlaceName): Stage {
   const t = openBackend({ "./jobs.ts": () => Promise.resolve({ run: nothing, sweep: nothing }) });
   return {
-    limits: (limit, shards) => definedOnce((limits) => defineIn(place, limits), `whole ${place}`, limit, shards),
+    limits: (limit, shards, other = limit) =>
+      definedOnce((limits) => defineIn(place, limits), `whole ${place}`, [limit, other], shards),
     mutation: (body) => t.mutation((ctx) => body(ctx as never)),
     finishJob: () => false,
   };

@@ -1,6 +1,6 @@
-/** An exact bucket of any kind. Between the kinds that refill a state means the same; a sliding window has one of its own. */
-import { isLess, rational, ZERO } from "../rational.js";
-import type { Ask, ExactLimit, Outcome } from "./config.js";
+/** An exact bucket of any kind, and what its state means to another kind. */
+import { isLess, minus, type Rational, rational } from "../rational.js";
+import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
 import * as refilling from "./refilling.js";
 import * as slidingWindow from "./slidingWindow.js";
 
@@ -10,43 +10,56 @@ export type State = refilling.Level | slidingWindow.Log;
 /** @param granted - for work that waits, the moment that it was promised, where that may be later than the first possible. */
 export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, granted?: number): Outcome<State> {
   return limit.kind === "sliding window"
-    ? slidingWindow.ask(limit, state as slidingWindow.Log, now, asked, granted)
-    : refilling.ask(limit, state as refilling.Level, now, asked);
+    ? slidingWindow.ask(limit, logOf(limit, state), now, asked, granted)
+    : refilling.ask(limit, levelOf(state), now, asked);
 }
 
 /** Charges without asking, or gives back when negative. */
 export function adjust(limit: ExactLimit, state: State, now: number, count: number): Outcome<State> {
   return limit.kind === "sliding window"
-    ? slidingWindow.adjust(limit, state as slidingWindow.Log, now, count)
-    : refilling.adjust(limit, state as refilling.Level, now, count);
+    ? slidingWindow.adjust(limit, logOf(limit, state), now, count)
+    : refilling.adjust(limit, levelOf(state), now, count);
 }
 
 /** The state after a reservation was given up that had been promised a moment. */
 export function cancel(limit: ExactLimit, state: State, now: number, count: number, promised: number): State {
   return limit.kind === "sliding window"
-    ? slidingWindow.cancel(limit, state as slidingWindow.Log, now, count, promised)
-    : refilling.adjust(limit, state as refilling.Level, now, -count).after;
+    ? slidingWindow.cancel(limit, logOf(limit, state), now, count, promised)
+    : refilling.adjust(limit, levelOf(state), now, -count).after;
+}
+
+/** What is left at `now`; below 0 while tokens are owed. */
+export function leftAt(limit: ExactLimit, state: State, now: number): Rational {
+  if (limit.kind !== "sliding window") return refilling.levelAt(limit, levelOf(state), now);
+  const log = logOf(limit, state);
+  return minus(rational(limit.rate), slidingWindow.takenAt(limit, log, Math.max(now, log?.ts ?? now)));
 }
 
 export function isFull(limit: ExactLimit, state: State, now: number): boolean {
-  if (limit.kind === "sliding window") {
-    const taken = slidingWindow.takenAt(limit, state as slidingWindow.Log, now);
-    return !isLess(ZERO, taken);
-  }
-  return !isLess(refilling.levelAt(limit, state as refilling.Level, now), rational(limit.capacity));
+  const size = limit.kind === "sliding window" ? limit.rate : limit.capacity;
+  return !isLess(leftAt(limit, state, now), rational(size));
 }
 
-/** The moments that a sliding window's log tells apart; none for other kinds. */
-export function momentsOf(state: State): number {
-  return state && "entries" in state ? state.entries.length : 0;
+/** Whether a log may have had more moments than it tells apart. */
+export function isJoined(state: State): boolean {
+  return state !== undefined && "entries" in state && state.isJoined;
+}
+
+/** What a state of any kind means to a kind that refills: what it held at its last write. */
+export function levelOf(state: State): refilling.Level {
+  return state && { value: state.value, ts: state.ts };
+}
+
+function logOf(limit: SlidingWindow, state: State): slidingWindow.Log {
+  return state && !("entries" in state) ? slidingWindow.fromLevel(limit, state) : state;
 }
 
 /** A text that is the same for equal states and no others. */
 export function textOf(state: State): string {
   if (!state) return "-";
-  const fraction = ({ numerator, denominator }: { numerator: bigint; denominator: bigint }) =>
-    `${numerator}/${denominator}`;
+  const fraction = ({ numerator, denominator }: Rational) => `${numerator}/${denominator}`;
+  const level = `${state.ts}:${fraction(state.value)}`;
   return "entries" in state
-    ? `${state.ts}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}`
-    : `${state.ts}:${fraction(state.value)}`;
+    ? `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}`
+    : level;
 }

@@ -1,33 +1,59 @@
 /** The limits that the exact buckets know: as the public API takes them, with every default filled in. */
 interface AnyLimit {
   readonly rate: number;
-  readonly period: number;
   /** Undefined for no bound. */
   readonly maxReserved?: number | undefined;
 }
 export interface TokenBucket extends AnyLimit {
   readonly kind: "token bucket";
+  readonly period: number;
   readonly capacity: number;
 }
 export interface FixedWindow extends AnyLimit {
   readonly kind: "fixed window";
+  readonly period: number | "day" | "week" | "month";
   readonly capacity: number;
-  readonly start: number;
+  /** Of a period in ms; undefined until the bucket is known, where the limit chooses it. */
+  readonly start?: number | undefined;
+  readonly timeZone?: Zone | undefined;
+  readonly anchor?: number | undefined;
 }
 export interface SlidingWindow extends AnyLimit {
   readonly kind: "sliding window";
+  readonly period: number;
 }
 export type RefillingLimit = TokenBucket | FixedWindow;
 export type ExactLimit = RefillingLimit | SlidingWindow;
+
+/** Zones whose clocks never change, in ms before UTC. */
+export const ZONES = { UTC: 0, "Etc/GMT+5": -5 * 3_600_000, "Asia/Kolkata": 5.5 * 3_600_000 } as const;
+type Zone = keyof typeof ZONES;
+
+/** The last millisecond that a JavaScript Date can name; a limit promises nothing later. */
+export const LAST_MOMENT = 8_640_000_000_000_000;
 
 /** The most that a limit can hold: what a count may not exceed. */
 export function sizeOf(limit: ExactLimit): number {
   return limit.kind === "sliding window" ? limit.rate : limit.capacity;
 }
 
+const DAY_MS = 86_400_000;
+
+/** About how long the limit takes to bring its rate. */
+export function lengthOf({ period }: ExactLimit): number {
+  return typeof period === "number" ? period : { day: 1, week: 7, month: 30.436875 }[period] * DAY_MS;
+}
+
+export type Reserve = boolean | { readonly within: number };
+
 export interface Ask {
   readonly count: number;
-  readonly reserve: boolean;
+  readonly reserve: Reserve;
+}
+
+/** The longest wait that is accepted. */
+export function longestWait(reserve: Reserve): number {
+  return typeof reserve === "object" ? reserve.within : Infinity;
 }
 
 /** A status as the public API words it. */

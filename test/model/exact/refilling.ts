@@ -6,7 +6,7 @@
  * last write never counts, so a clock that is behind it reads as the moment of the last write.
  */
 import { fraction, greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
-import type { Answer, Ask, Outcome, RefillingLimit } from "./config.js";
+import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
 import * as fixedWindow from "./fixedWindow.js";
 import * as tokenBucket from "./tokenBucket.js";
 
@@ -22,17 +22,55 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
 }
 
 /** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
-export function ask(limit: RefillingLimit, state: Level, now: number, { count, reserve }: Ask): Outcome<Level> {
-  const level = levelAt(limit, state, now);
-  const left = minus(level, rational(count));
-  const floor = !reserve ? ZERO : limit.maxReserved === undefined ? undefined : rational(-limit.maxReserved);
-  if (floor !== undefined && isLess(left, floor)) {
-    const retryAt = whenHolding(limit, state, now, plus(floor, rational(count)));
+export function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask): Outcome<Level> {
+  const { count, reserve } = asked;
+  const left = minus(levelAt(limit, state, now), rational(count));
+  if (startFor(limit, state, now, asked) === undefined) {
+    const retryAt = reserve ? firstStart(limit, state, now, asked) : whenHolding(limit, state, now, rational(count));
     return { answer: { ok: false, retryAt, ...outlook(limit, state, now) }, after: state };
   }
   // Taking nothing is no write.
   return allowed(limit, count === 0 ? state : written(state, now, left), now);
 }
+
+/** When the tokens are there of a call that is made at `now`; undefined when it is denied. Taking nothing owes nothing. */
+function startFor(limit: RefillingLimit, state: Level, now: number, { count, reserve }: Ask): number | undefined {
+  const left = minus(levelAt(limit, state, now), rational(count));
+  if (!isLess(left, ZERO)) return now;
+  const { maxReserved } = limit;
+  if (!reserve || (count > 0 && maxReserved !== undefined && isLess(left, rational(-maxReserved)))) return undefined;
+  const at = whenHolding(limit, written(state, now, left), now, ZERO);
+  return at - now > longestWait(reserve) ? undefined : at;
+}
+
+/** The first millisecond after `now` at which a reservation is granted; the last of all when it never is. */
+function firstStart(limit: RefillingLimit, state: Level, now: number, asked: Ask): number {
+  const { count, reserve } = asked;
+  const { maxReserved } = limit;
+  const needed = maxReserved === undefined || count === 0 ? undefined : minus(rational(count), rational(maxReserved));
+  const isOwable = needed === undefined || !isLess(levelAt(limit, state, now), needed);
+  const owable = isOwable ? now : whenHolding(limit, state, now, needed);
+  const from = Math.max(now + 1, owable);
+  const isStart = (moment: number) => startFor(limit, state, moment, asked) !== undefined;
+  // While the bucket is not full, the moment at which the tokens are there does not depend on when one asks.
+  const near = (moment: number) =>
+    (startFor(limit, state, moment, { count, reserve: true }) ?? LAST_MOMENT) - longestWait(reserve);
+  if (limit.kind === "token bucket") {
+    const first = Math.ceil(Math.max(from, near(from)));
+    return isStart(first) ? first : LAST_MOMENT;
+  }
+  const window = fixedWindow.windowAt(limit, Math.max(from, state?.ts ?? from));
+  for (let next = window, full = 0; full < MOST_WINDOWS; next++) {
+    const begins = Math.max(from, next === window ? from : fixedWindow.startOf(limit, next));
+    const first = Math.ceil(Math.max(begins, near(begins)));
+    if (first < fixedWindow.startOf(limit, next + 1n) && isStart(first)) return first;
+    if (!isLess(levelAt(limit, state, begins), rational(limit.capacity))) full++;
+  }
+  return LAST_MOMENT;
+}
+
+/** Full windows of the calendar differ in length only, and repeat within so many. */
+const MOST_WINDOWS = 50;
 
 /** Charged whatever is there, or given back up to the capacity when negative. */
 export function adjust(limit: RefillingLimit, state: Level, now: number, count: number): Outcome<Level> {

@@ -9,16 +9,28 @@
  * - A reservation that a plain call could replace starts now. One that has to wait starts at the first moment from the latest
  *   entry on at which the cap is kept.
  * - A refund takes away from the latest entries that have started, as far as they go; the rest of it is lost.
- * - A cancelled job's tokens are taken away from the entry of its own moment.
+ * - A cancelled job's tokens are taken away from the entry of its own moment, as far as it goes, and then from older ones.
+ * - Nothing can be reserved for a moment at which nothing is taken: a count of 0 waits until the debt of others has left.
  */
 import { floorOf, greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
-import type { Answer, Ask, Outcome, SlidingWindow } from "./config.js";
+import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type SlidingWindow } from "./config.js";
 
 interface Entry {
   readonly at: number;
   readonly count: Rational;
 }
-export type Log = { readonly entries: readonly Entry[]; readonly ts: number } | undefined;
+/** `value` is what was left at the last write; `isJoined` says that there were once too many moments to tell them apart. */
+export type Log =
+  | {
+      readonly entries: readonly Entry[];
+      readonly ts: number;
+      readonly value: Rational;
+      readonly isJoined: boolean;
+    }
+  | undefined;
+
+/** So many moments a log tells apart. */
+const EXACT_MOMENTS = 64;
 
 /**
  * @param granted - the moment at which the work starts, where it is known to be later than the first that is possible.
@@ -31,17 +43,43 @@ export function ask(
   granted?: number,
 ): Outcome<Log> {
   const now = Math.max(clock, log?.ts ?? clock);
-  const moment = reserve ? promisedMoment(limit, log, now, count) : fits(limit, log, now, count) ? now : undefined;
+  const asked = { count, reserve };
+  const moment = startFor(limit, log, clock, asked);
   if (moment === undefined) {
-    const retryAt = firstMoment(limit, log, now, (later) =>
-      reserve ? promisedMoment(limit, log, later, count) !== undefined : fits(limit, log, later, count),
-    );
+    const retryAt = firstStart(limit, log, clock, asked);
     return { answer: { ok: false, retryAt, ...outlook(limit, log, now) }, after: log };
   }
   const at = Math.max(moment, granted ?? moment);
   const after = count === 0 ? log : withEntry(limit, log, now, { at, count: rational(count) });
-  const wait = moment > now ? { retryAt: moment } : {};
+  const wait = !fits(limit, log, now, count) ? { retryAt: moment } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
+}
+
+/** When a call starts that is made at `clock`; undefined when it is denied. */
+function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserve }: Ask): number | undefined {
+  const now = Math.max(clock, log?.ts ?? clock);
+  if (fits(limit, log, now, count)) return now;
+  if (!reserve) return undefined;
+  const at =
+    count === 0
+      ? firstMoment(limit, log, now, (later) => fits(limit, log, later, 0))
+      : promisedMoment(limit, log, now, count);
+  return at === undefined || at - clock > longestWait(reserve) ? undefined : at;
+}
+
+/** The first millisecond after `clock` at which the same call is granted: answers change when entries start or leave. */
+function firstStart(limit: SlidingWindow, log: Log, clock: number, { count, reserve }: Ask): number {
+  const changes = (log?.entries ?? []).flatMap(({ at }) => [at, at + limit.period]).sort((a, b) => a - b);
+  const from = clock + 1;
+  const begins = [from, ...changes.filter((moment) => moment > from), Infinity];
+  for (const [i, begin] of begins.entries()) {
+    const at = startFor(limit, log, begin, { count, reserve: reserve !== false });
+    if (at === undefined) continue;
+    const first = Math.ceil(Math.max(begin, at - longestWait(reserve)));
+    if (first < (begins[i + 1] ?? Infinity) && startFor(limit, log, first, { count, reserve }) !== undefined)
+      return first;
+  }
+  throw new Error("the exact sliding window never lets this through");
 }
 
 export function adjust(limit: SlidingWindow, log: Log, clock: number, count: number): Outcome<Log> {
@@ -57,7 +95,7 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
 
 export function cancel(limit: SlidingWindow, log: Log, clock: number, count: number, promised: number): Log {
   const now = Math.max(clock, log?.ts ?? clock);
-  return takenAway(limit, log, now, rational(count), (entry) => entry.at === promised);
+  return takenAway(limit, log, now, rational(count), (entry) => entry.at <= promised);
 }
 
 export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
@@ -66,7 +104,6 @@ export function takenAt({ period }: SlidingWindow, log: Log, now: number): Ratio
 
 /** The first moment, in the order of promises, at which the cap is kept; undefined when too much is promised already. */
 function promisedMoment(limit: SlidingWindow, log: Log, now: number, count: number): number | undefined {
-  if (fits(limit, log, now, count)) return now;
   const latest = Math.max(now, ...(log?.entries.map(({ at }) => at) ?? []));
   const keepsCap = (moment: number) => fits(limit, log, moment, count);
   const moment = keepsCap(latest) ? latest : firstMoment(limit, log, latest, keepsCap);
@@ -87,16 +124,24 @@ function firstMoment(limit: SlidingWindow, log: Log, from: number, holds: (momen
   return first;
 }
 
-function withEntry({ period }: SlidingWindow, log: Log, now: number, added: Entry): Log {
-  const kept = log?.entries.filter(({ at }) => at > now - period) ?? [];
+function withEntry(limit: SlidingWindow, log: Log, now: number, added: Entry): Log {
+  const kept = log?.entries.filter(({ at }) => at > now - limit.period) ?? [];
   const same = kept.find(({ at }) => at === added.at);
   const entry = same ? { at: same.at, count: plus(same.count, added.count) } : added;
   const others = kept.filter(({ at }) => at !== added.at);
-  return { entries: [...others, entry].sort((a, b) => a.at - b.at), ts: now };
+  return written(limit, log, now, [...others, entry]);
+}
+
+function written({ rate }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
+  const isJoined =
+    entries.length > EXACT_MOMENTS ||
+    (log?.isJoined === true && entries.some(({ at }) => log.entries.some((entry) => entry.at === at)));
+  const sorted = [...entries].sort((a, b) => a.at - b.at);
+  return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined };
 }
 
 function takenAway(
-  { period }: SlidingWindow,
+  limit: SlidingWindow,
   log: Log,
   now: number,
   count: Rational,
@@ -105,13 +150,31 @@ function takenAway(
   let left = count;
   const entries: Entry[] = [];
   for (const entry of [...(log?.entries ?? [])].reverse()) {
-    if (entry.at <= now - period) continue;
+    if (entry.at <= now - limit.period) continue;
     const away = isMeant(entry) ? least(left, entry.count) : ZERO;
     left = minus(left, away);
     const rest = minus(entry.count, away);
     if (isLess(ZERO, rest)) entries.unshift({ at: entry.at, count: rest });
   }
-  return { entries, ts: now };
+  return written(limit, log, now, entries);
+}
+
+/**
+ * A state of another kind says what was missing at its last write: it counts as taken then, and a debt as promised for the
+ * following windows, all that is more than 31 of them can hold for the one after.
+ */
+export function fromLevel({ rate, period }: SlidingWindow, level: { value: Rational; ts: number }): Log {
+  const { ts } = level;
+  const size = rational(rate);
+  const value = least(size, level.value);
+  const entries: Entry[] = [];
+  let missing = minus(size, value);
+  for (let at = ts; isLess(ZERO, missing); at += period) {
+    const count = entries.length === 31 ? missing : least(missing, size);
+    entries.push({ at: Math.min(LAST_MOMENT, at), count });
+    missing = minus(missing, count);
+  }
+  return { entries, ts, value, isJoined: false };
 }
 
 /** `resetAt` is when all that was taken has left. */

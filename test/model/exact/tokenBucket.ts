@@ -1,6 +1,6 @@
 /** An exact token bucket's refill: `rate / period` tokens a millisecond, evenly. */
 import { ceilOf, fraction, over, type Rational, rational, times } from "../rational.js";
-import type { TokenBucket } from "./config.js";
+import { LAST_MOMENT, type TokenBucket } from "./config.js";
 
 /** The tokens that arrive after `from`, up to and including `to`. */
 export function gained({ rate, period }: TokenBucket, from: number, to: number): Rational {
@@ -9,5 +9,5 @@ export function gained({ rate, period }: TokenBucket, from: number, to: number):
 
 /** The first millisecond by which so many tokens have arrived after `from`. */
 export function whenGained({ rate, period }: TokenBucket, from: number, tokens: Rational): number {
-  return from + Number(ceilOf(over(times(tokens, rational(period)), rational(rate))));
+  return Math.min(LAST_MOMENT, from + Number(ceilOf(over(times(tokens, rational(period)), rational(rate)))));
 }
