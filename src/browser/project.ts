@@ -42,7 +42,8 @@ export function projectRateLimit(
   snapshot: RateLimitSnapshot,
   options: { now: number } & Demand,
 ): Omit<ProjectedStatus, "value"> & RateLimitStatus {
-  const { value: _value, ...status } = project(snapshot, options);
+  const status: Partial<ProjectedStatus> & RateLimitStatus = project(snapshot, options);
+  delete status.value;
   return status;
 }
 

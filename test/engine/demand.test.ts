@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { wholeTokens } from "../../src/engine/decide.js";
 import { type DemandArgs, parseAdjustment, parseDemand } from "../../src/engine/request.js";
-import { isFast } from "../../src/engine/sharding/pool.js";
+import { isFast } from "../../src/engine/sharding/policy.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 

@@ -1,17 +1,14 @@
 /** Snapshots: what is stored, and the answer at any moment from it. */
-import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
-import fc from "fast-check";
+import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { toShard, WHOLE } from "../../src/engine/sharding/interval.js";
-import { decideOnAll } from "../../src/engine/sharding/pool.js";
 import { fullShard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
-import { END_OF_TIME } from "../../src/engine/time.js";
-import { histories, limits, NOW, stateAfter } from "./arbitraries.js";
+import { NOW } from "./arbitraries.js";
 
 /** The limit as it applies to a key. */
 const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);

@@ -165,7 +165,7 @@ const inexactTokenBucket = fc.oneof(
   tokenBucketOf(
     fc.record({
       rate: fc.oneof(fc.constantFrom(1 / 3, Math.PI, 2 / 7), fc.double({ min: 0.01, max: 1e6, noNaN: true })),
-      // Not 1 ms, whose odd rates are rounded as those of windows are: see test/laws/openFaults.test.ts.
+      // Not 1 ms, whose odd rates are rounded as those of windows are: see test/laws/counterexamples.test.ts.
       period: fc.oneof(
         fractionalPeriods.filter((period) => period !== 1),
         fc.double({ min: 0.01, max: 1e6, noNaN: true }),

@@ -1,4 +1,4 @@
-/** Laws that the engine does not hold yet: each is an example of one fault. */
+/** Faults against the laws that were found once: each example stays. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";

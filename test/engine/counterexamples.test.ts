@@ -1,4 +1,4 @@
-/** Faults of src/engine that these tests have found: each fails until its cause is repaired, and then moves to its file's tests. */
+/** Faults of src/engine that tests have found once: each example stays. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { bundle } from "../../src/engine/bundle.js";
