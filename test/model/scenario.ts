@@ -92,7 +92,7 @@ function commensurable(plans: readonly ExactLimit[]): ExactLimit[] {
 }
 
 function denominatorOf({ kind, rate, period }: ExactLimit): bigint {
-  return over(rational(rate), rational(kind === "token bucket" ? (period as number) : 1)).denominator;
+  return over(rational(rate), rational(kind === "token bucket" ? period : 1)).denominator;
 }
 
 const portion: fc.Arbitrary<Portion> = fc.oneof(
@@ -200,7 +200,10 @@ const random = fc.nat();
 const steps = fc.array(step, { minLength: 1, maxLength: 40, size: "max" });
 
 function scenarioOf(kinds: readonly Kind[], shards: fc.Arbitrary<readonly Shards[]>): fc.Arbitrary<Scenario> {
-  const other = plansOf(kinds).map((plans) => plans[0]!);
+  const other = plansOf(kinds).map(([first]) => {
+    if (!first) throw new Error("no plan");
+    return first;
+  });
   return fc.record({ plans: plansOf(kinds), other, shards, random, steps });
 }
 
