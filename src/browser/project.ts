@@ -42,7 +42,7 @@ export function projectRateLimit(
   snapshot: RateLimitSnapshot,
   options: { now: number } & Demand,
 ): Omit<ProjectedStatus, "value"> & RateLimitStatus {
-  const status: Partial<ProjectedStatus> & RateLimitStatus = project(snapshot, options);
+  const status: Omit<ProjectedStatus, "value"> & RateLimitStatus & { value?: number } = project(snapshot, options);
   delete status.value;
   return status;
 }
