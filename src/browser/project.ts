@@ -41,8 +41,8 @@ const SNAP = 2 ** -51;
 export function projectRateLimit(
   snapshot: RateLimitSnapshot,
   options: { now: number } & Demand,
-): Omit<ProjectedStatus, "value"> & RateLimitStatus {
-  const status: Partial<ProjectedStatus> & RateLimitStatus = project(snapshot, options);
+): RateLimitStatus & { remaining: number } {
+  const status: RateLimitStatus & { remaining: number; value?: number } = project(snapshot, options);
   delete status.value;
   return status;
 }

@@ -13,7 +13,7 @@ import { consumeIn, openHttpBackend, pass, useClock } from "./backend.js";
 useClock();
 
 interface Scene {
-  config: RateLimitConfig;
+  config: Exclude<RateLimitConfig, { kind: "sliding window" }> & { period: number };
   count: number;
   /** Where in a second the client begins: clocks and windows do not begin together. */
   offsetMs: number;
