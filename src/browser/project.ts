@@ -52,16 +52,18 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot of getRateLimit.");
   }
-  const { now: moment, count = 1, reserve = false } = options;
+  const { now: moment, count: asked = 1, reserve = false } = options;
   const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
-  const now = Math.floor(moment);
+  // The types forbid anything but numbers, JavaScript does not.
+  const areNumbers = Number.isFinite(asked) && Number.isFinite(moment);
+  const [count, now] = areNumbers ? [asked, Math.floor(moment)] : [NaN, NaN];
   const { capacity: most = config.rate } = config;
   const exact = count * unitsPerToken;
   const units = Math.abs(count - most) <= most * 4 * SNAP ? capacity : Math.ceil(exact - exact * SNAP);
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
   if (!(count >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
-      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${count} (now: ${moment}).`,
+      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${String(asked)} (now: ${String(moment)}).`,
     );
   }
 
@@ -120,7 +122,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
     ...(ok && retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
-    ...(resetAt < END_OF_TIME && { resetAt }),
+    ...((resetAt < END_OF_TIME || !snapshot.starts) && { resetAt }),
   } as ProjectedStatus;
 
   /** When the bucket is full again; for fixed windows, the start of the next. */
