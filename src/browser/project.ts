@@ -12,7 +12,8 @@ export interface Demand {
 
 /**
  * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
- * tokens are owed. `resetAt` is absent where it lies beyond the windows of the calendar that the snapshot lists.
+ * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot lists, `resetAt` is absent and `retryAt` the
+ * last moment that a Date can name. The list begins after the last write: for a bucket without a row, in 1970.
  */
 export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
