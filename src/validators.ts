@@ -153,8 +153,6 @@ export const vFullBuckets = v.object({
   cursor: v.union(v.string(), v.null()),
 });
 
-export type FullBuckets = Infer<typeof vFullBuckets>;
-
 /** The validator of a {@link SweepResult}. */
 export const vSweepResult = v.object({ deleted: v.number(), isDone: v.boolean() });
 

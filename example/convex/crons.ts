@@ -1,4 +1,4 @@
-/** Once a day, when few people are about, the rows that are full again go: one sweep for each home. */
+/** Once a day, when few people are about, the rows that are full again go: one sweep of your tables, one of the component. */
 import { cronJobs } from "convex/server";
 import { internal } from "./_generated/api.js";
 

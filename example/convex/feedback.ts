@@ -1,5 +1,5 @@
 /**
- * Home A: this limit lives in the app's own `rateLimits` table (see schema.ts). No component is asked, a call costs no hop,
+ * This limit lives in the app's own `rateLimits` table (see schema.ts). No component is asked, a call costs no hop,
  * and only queries and mutations can make it. Everything else is the same.
  */
 import { DAY, defineRateLimits, type SweepResult, vRateLimitSnapshot, vSweepResult } from "convex-rate-limits";

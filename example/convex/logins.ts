@@ -1,6 +1,6 @@
 /**
- * Logins, of which only the failed ones are limited, for each account: whoever knows the password never notices, and whoever
- * guesses gets five tries at once and ten more an hour.
+ * Logins, of which only the failed ones are limited, for each account: a user who knows the password never notices,
+ * and an attacker gets five tries at once and ten more an hour.
  *
  * The key is the address that was typed, whether it has an account or not; otherwise the limit would tell which ones do. A
  * limit for each account lets a stranger lock its owner out for a while; an app adds one for each network address.

@@ -1,6 +1,6 @@
 /**
  * The backend of the playground page (example/src). Each page has a room of its own, or shares one with another page; a room is
- * the key of all its limits. It is a toy: whoever knows a room's name may do anything in it.
+ * the key of all its limits. It is a toy: anybody who knows a room's name may do anything in it.
  */
 import {
   defineRateLimits,
@@ -43,7 +43,7 @@ const ANSWER_MS = 1500;
 const { rateLimit, resetRateLimit, getRateLimit, exposeRateLimit, scheduleRateLimited, cancelRateLimited } =
   defineRateLimits(
     {
-      /** The limit under your hands; its room's config comes with each call. */
+      /** The limit that you change; its room's config comes with each call. */
       hands: { ...DEFAULT_CONFIG, keyed: true },
       /** One burst of five, then one every two seconds. */
       shared: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 5, keyed: true },
@@ -56,7 +56,7 @@ const { rateLimit, resetRateLimit, getRateLimit, exposeRateLimit, scheduleRateLi
   );
 
 /** The server's word on keys: a room's name, and nothing longer than the pages make. */
-const roomOf: ExposedKey<DataModel> = (_ctx, wish) => checkedRoom(wish);
+const roomOf: ExposedKey<DataModel> = (_ctx, key) => checkedRoom(key);
 
 function checkedRoom(room: string | undefined): string {
   if (room !== undefined && /^[\w-]{1,40}$/.test(room)) return room;
@@ -74,7 +74,7 @@ export const { getRateLimit: hot } = exposeRateLimit("hot", {
   config: (ctx: QueryCtx, room) => hotConfigOf(ctx, checkedRoom(room)),
 });
 
-// 1. The limit under your hands.
+// 1. The limit that you change.
 
 /** Takes `count` tokens, or reserves them, and keeps a record for the chart, of denials too. */
 export const send = mutation({

@@ -1,4 +1,4 @@
-/** Every limit of the app that lives in the component (home B), in one place. */
+/** Every limit of the app that lives in the component, in one place. */
 import { defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import { components } from "./_generated/api.js";
 

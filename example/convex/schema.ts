@@ -66,6 +66,6 @@ export default defineSchema({
 
   ...playgroundTables,
 
-  // Home A, for feedback.ts. The other modules' limits live in the component's own tables.
+  // For feedback.ts. The other modules' limits live in the component's own tables.
   ...rateLimitTables,
 });

@@ -1,4 +1,4 @@
-/** Sign-ups: so many an hour for the whole app, whoever they are. */
+/** Sign-ups: so many an hour for the whole app. */
 import { vRateLimitSnapshot } from "convex-rate-limits";
 import { ConvexError, v } from "convex/values";
 import { mutation, query } from "./_generated/server.js";

@@ -2,7 +2,7 @@
  * A geocoder that belongs to somebody else and counts our calls in windows of its own. Our windows are the same ones, and a
  * call that does not fit comes back when the next one opens.
  *
- * No order is promised here, unlike in llm.ts: whoever comes first when a window opens is served. A call is counted just
+ * No order is promised here, unlike in llm.ts: the first caller after a window opens is served. A call is counted just
  * before it leaves and may arrive in the window after; an app with a strict provider sets its rate a little lower.
  */
 import { v } from "convex/values";

@@ -45,7 +45,7 @@ function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: s
   return {
     localQueryResult: () => read?.(),
     onUpdate: (onChange) => {
-      // The result is read by whoever needs it; with a second listener the client does not throw by itself.
+      // `localQueryResult` reads the result; with a second listener the client does not throw by itself.
       const stop = client.onUpdate(query, args, onChange, onChange);
       read = () => stop.getCurrentValue();
       return () => {

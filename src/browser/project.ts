@@ -17,8 +17,8 @@ export interface Demand {
  */
 export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
-/** A part with the terms that apply to it. */
-type Part = Omit<RateLimitSnapshot, "value" | "ts"> & RateLimitSnapshot["parts"][number];
+/** A shard with the terms that apply to it. */
+type Shard = Omit<RateLimitSnapshot, "value" | "ts"> & RateLimitSnapshot["parts"][number];
 
 /** The last moment a JavaScript Date can name: a wait that would end later is cut off here. */
 const END_OF_TIME = 8.64e15;
@@ -68,7 +68,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
     );
   }
 
-  const parts = snapshot.parts.map((part): Part => ({ ...snapshot, ...part }));
+  const parts = snapshot.parts.map((part): Shard => ({ ...snapshot, ...part }));
   const total = (at: number) => sum(parts, (part) => held(part, at));
   const lastWrite = Math.max(...parts.map((part) => part.ts));
   /** What all parts remember, as one: where a clock ahead has written one of them, the time of the others moves with it. */
@@ -124,7 +124,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
     ...((resetAt < END_OF_TIME || !snapshot.starts) && { resetAt }),
-  } as ProjectedStatus;
+  };
 
   /** When the bucket is full again; for fixed windows, the start of the next. */
   function whenReset(): number {
@@ -138,7 +138,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   }
 }
 
-type Entries = NonNullable<Part["recent"]>;
+type Entries = NonNullable<Shard["recent"]>;
 
 /** The units that were taken or promised less than `lastsMs` before a moment. */
 function away(recent: Entries, lastsMs: number, moment: number): number {
@@ -147,7 +147,7 @@ function away(recent: Entries, lastsMs: number, moment: number): number {
 
 /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
 function arrived(
-  { refill, period = 0, start = 0, starts }: Omit<Part, "ts" | "value">,
+  { refill, period = 0, start = 0, starts }: Omit<Shard, "ts" | "value">,
   from: number,
   to: number,
 ): number {
@@ -157,7 +157,7 @@ function arrived(
 }
 
 /** What a part holds at a moment. Its clock never runs backwards: before `ts` it stands as it did then. */
-function held(part: Part, at: number): number {
+function held(part: Shard, at: number): number {
   const { capacity, value, ts, recent = [], lastsMs } = part;
   if (lastsMs) return capacity - away(recent, lastsMs, Math.max(ts, at));
   return Math.min(capacity, value + arrived(part, ts, at));

@@ -80,7 +80,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   ): Promise<RateLimitReturns> {
     const { checkRateLimit, rateLimit } = this.#functions;
     const asked = this.#request(name, options);
-    // What would have to wait is thrown, and whoever catches it must find nothing reserved.
+    // What would have to wait is thrown, and a caller that catches it must find nothing reserved.
     const status = await (options?.throws && asked.reserve ? checkRateLimit : rateLimit)(ctx, asked);
     return answer(name, status, options?.throws);
   }

@@ -8,7 +8,7 @@ import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME } from "./time.js";
 
 /** The answer, and the state that makes it true; undefined when nothing changes. */
-export interface Decision {
+interface Decision {
   readonly status: RateLimitStatus;
   readonly taken: State | undefined;
 }

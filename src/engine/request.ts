@@ -15,7 +15,7 @@ export interface Demand {
 }
 
 /** `true` for any wait, or the longest wait in ms. */
-export type Reserve = boolean | { within: number };
+type Reserve = boolean | { within: number };
 
 export interface DemandArgs {
   count?: number | undefined;
@@ -92,7 +92,7 @@ export interface Adjustment extends Bucket {
   readonly at: number | undefined;
 }
 
-export interface BucketArgs {
+interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;

@@ -29,7 +29,7 @@ export interface Grain {
 }
 
 /** What a limit must be able to count, in tokens. */
-export interface Quantities {
+interface Quantities {
   /** The largest quantity that counts exactly: capacity, rate, reserve. */
   readonly exact: number;
   /** The largest debt that fits. */

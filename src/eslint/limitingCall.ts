@@ -25,13 +25,13 @@ interface LimitsObject {
   readonly definitions: CallExpression | undefined;
 }
 
-export interface Resolver {
+export interface SourceReader {
   limitingCall(node: CallExpression): LimitingCall | undefined;
   /** What an expression is, behind constants and type assertions. */
   valueOf(expression: Node): Node;
 }
 
-export function createResolver(source: SourceCode): Resolver {
+export function createReader(source: SourceCode): SourceReader {
   const definitionOf = (identifier: Identifier): Scope.Definition | undefined => {
     let scope: Scope.Scope | null = source.getScope(identifier);
     for (; scope; scope = scope.upper) {

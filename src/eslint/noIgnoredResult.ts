@@ -1,7 +1,7 @@
 /** The rule: a decision that nobody reads limits nothing. */
 import type { Rule } from "eslint";
 import type { Node } from "estree";
-import { createResolver } from "./limitingCall.js";
+import { createReader } from "./limitingCall.js";
 import { throwsAlready } from "./throws.js";
 
 export const noIgnoredResult: Rule.RuleModule = {
@@ -14,11 +14,11 @@ export const noIgnoredResult: Rule.RuleModule = {
     schema: [],
   },
   create(context) {
-    const resolver = createResolver(context.sourceCode);
+    const reader = createReader(context.sourceCode);
     return {
       CallExpression(node) {
-        const call = isIgnored(node) ? resolver.limitingCall(node) : undefined;
-        if (!call || throwsAlready(call, resolver)) return;
+        const call = isIgnored(node) ? reader.limitingCall(node) : undefined;
+        if (!call || throwsAlready(call, reader)) return;
         context.report({ node, messageId: "ignored", data: { name: call.name } });
       },
     };

@@ -1,15 +1,15 @@
 /** Whether a denial is thrown, so that a result need not be read: by the call, by the limit, or by all definitions. */
 import type { Node, ObjectExpression } from "estree";
-import { keyOf, type LimitingCall, type Resolver } from "./limitingCall.js";
+import { keyOf, type LimitingCall, type SourceReader } from "./limitingCall.js";
 
-export function throwsAlready({ node, definitions }: LimitingCall, resolver: Resolver): boolean {
+export function throwsAlready({ node, definitions }: LimitingCall, reader: SourceReader): boolean {
   const objectAt = (expression: Node | undefined): ObjectExpression | undefined => {
-    const value = expression && resolver.valueOf(expression);
+    const value = expression && reader.valueOf(expression);
     return value?.type === "ObjectExpression" ? value : undefined;
   };
   const fieldOf = (object: ObjectExpression | undefined, name: string): Node | undefined => {
     const field = object?.properties.find((one) => one.type === "Property" && keyOf(one.key, one.computed) === name);
-    return field?.type === "Property" ? resolver.valueOf(field.value) : undefined;
+    return field?.type === "Property" ? reader.valueOf(field.value) : undefined;
   };
   const [, args, options] = node.arguments.map(objectAt);
   const limit = fieldOf(args, "name");

@@ -7,8 +7,8 @@ import type { Plan } from "./plan.js";
 import type { HttpStatus, LimitedBy } from "./quota.js";
 import { tell } from "./report.js";
 
-/** What the limits answered. */
-export interface Asked {
+/** The requests to the limits, and what these answered. */
+export interface LimitedRequests {
   readonly limited: readonly (LimitedBy & { readonly count: number })[];
   readonly requests: Extract<Plan, { kind: "ask" }>["request"][];
 }
@@ -19,7 +19,7 @@ export async function askLimits(
   plans: readonly Plan[],
   ctx: HttpCtx,
   request: Request,
-): Promise<Asked> {
+): Promise<LimitedRequests> {
   const asking = plans.flatMap((plan) => (plan.kind === "ask" ? [plan] : []));
   const requests = asking.map((plan) => plan.request);
   const { statuses } = await options.consume(ctx, requests);
@@ -40,7 +40,7 @@ export async function askLimits(
  */
 async function withRemaining(
   { consume, remaining = "read", report }: LimitHttpOptions,
-  requests: Asked["requests"],
+  requests: LimitedRequests["requests"],
   statuses: readonly HttpStatus[],
   ctx: HttpCtx,
   request: Request,
@@ -64,7 +64,11 @@ async function withRemaining(
 }
 
 /** Tells one caller from another: the first key that is one caller's own, else the address as the proxies tell it, else a random number. */
-export async function callerOf(requests: Asked["requests"], { meta }: HttpCtx, request: Request): Promise<string> {
+export async function callerOf(
+  requests: LimitedRequests["requests"],
+  { meta }: HttpCtx,
+  request: Request,
+): Promise<string> {
   const key = requests.map((each) => each.key).find(isOfCaller);
   const address = key ?? request.headers.get("X-Forwarded-For");
   if (address !== null) return address;

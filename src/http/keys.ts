@@ -110,7 +110,7 @@ export function byIdentity(): KeySource {
     try {
       return (await auth.getUserIdentity())?.tokenIdentifier;
     } catch {
-      // A token that cannot be read identifies nobody; whoever sent it must not be able to cause a 503 with it.
+      // A token that cannot be read identifies nobody; its sender must not be able to cause a 503 with it.
       return undefined;
     }
   });

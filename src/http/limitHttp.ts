@@ -1,6 +1,6 @@
 /** The wrapper: who is it, what does it cost, may it pass; and on every answer what is left. */
 import { badRequest, internalError, neverServed, notIdentified, unavailable, withFields } from "./answers.js";
-import { askLimits, type Asked, callerOf } from "./ask.js";
+import { askLimits, type LimitedRequests, callerOf } from "./ask.js";
 import { BadRequestError } from "./badRequest.js";
 import type { HttpCtx } from "./ctx.js";
 import { answerDenial, denialOf } from "./denial.js";
@@ -19,7 +19,7 @@ type Fields = Readonly<Record<string, string>>;
 
 /** The verdict: the request may pass, having taken what `asked` says, or here is the answer. */
 type Decision =
-  | { readonly kind: "pass"; readonly asked: Asked | undefined }
+  | { readonly kind: "pass"; readonly asked: LimitedRequests | undefined }
   | { readonly kind: "answer"; readonly response: Response; readonly fields: Fields };
 
 /**
@@ -97,7 +97,7 @@ export function limitHttp<Ctx extends HttpCtx>(
         return answered(neverServed(first.name, first.count, first.capacity));
       case "ask":
     }
-    let asked: Asked;
+    let asked: LimitedRequests;
     try {
       asked = await askLimits(options, plans, ctx, request);
     } catch (error) {
@@ -110,7 +110,7 @@ export function limitHttp<Ctx extends HttpCtx>(
     return asked.limited.every(({ status }) => status.ok) ? { kind: "pass", asked } : await deny(asked, ctx, request);
   }
 
-  async function deny({ limited, requests }: Asked, ctx: Ctx, request: Request): Promise<Decision> {
+  async function deny({ limited, requests }: LimitedRequests, ctx: Ctx, request: Request): Promise<Decision> {
     const caller = await callerOf(requests, ctx, request);
     const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter, caller });
     const denial = denialOf(request, limited, Number(fields["Retry-After"]));

@@ -1,5 +1,5 @@
 /** What was taken for a request that should not have counted goes back once the handler has answered. */
-import type { Asked } from "./ask.js";
+import type { LimitedRequests } from "./ask.js";
 import type { HttpCtx } from "./ctx.js";
 import type { LimitHttpOptions } from "./options.js";
 import { tell } from "./report.js";
@@ -8,7 +8,7 @@ import type { LimitedBy } from "./quota.js";
 /** The handler's response, and the limits as they stand then. @throws what the handler throws, after the refund. */
 export async function refundAfter(
   options: LimitHttpOptions,
-  asked: Asked,
+  asked: LimitedRequests,
   ctx: HttpCtx,
   request: Request,
   handle: () => Promise<Response>,
@@ -25,7 +25,7 @@ export async function refundAfter(
 
 async function refund(
   options: LimitHttpOptions,
-  { limited, requests }: Asked,
+  { limited, requests }: LimitedRequests,
   ctx: HttpCtx,
   request: Request,
   response: Response | undefined,

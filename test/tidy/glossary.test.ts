@@ -13,13 +13,18 @@ const PLAIN =
 /** What these are called is said by another word of the glossary, or by none. */
 const BANNED = ["home", "part", "node", "leaf", "probe", "dice", "wish"];
 
+/** The names of src/compat are the official component's, or come with them. */
+const OFFICIAL = /^src\/compat\//;
+
 interface Named {
   readonly where: string;
   readonly name: string;
   readonly isExported: boolean;
 }
 
-const types = files.filter((file) => /^src\/.*\.tsx?$/.test(file)).flatMap((file) => typesIn(file, read(file)));
+const types = files
+  .filter((file) => /^src\/.*\.tsx?$/.test(file) && !file.startsWith("src/compat/"))
+  .flatMap((file) => typesIn(file, read(file)));
 
 function typesIn(file: string, text: string): Named[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest);

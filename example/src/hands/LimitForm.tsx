@@ -128,7 +128,7 @@ export function LimitForm({
 function sentence({ kind, rate, period, capacity = rate, maxReserved = 0 }: RateLimitConfig): string {
   const arrival =
     kind === "token bucket"
-      ? `${rate} a ${unit(Number(period))}, evenly`
+      ? `${rate} a ${unit(period)}, evenly`
       : `${rate} at the start of each window of ${unit(Number(period))}`;
   return `Tokens arrive ${arrival}; at most ${capacity} are saved up, at most ${maxReserved} may be owed.`;
 }

@@ -39,7 +39,7 @@ export interface Limit {
 }
 
 /** What a config says whatever its kind, checked; for `Kind.parse`. */
-export interface Terms<Config = RateLimitConfig> {
+interface Terms<Config = RateLimitConfig> {
   readonly name: string;
   readonly config: Config;
 }
@@ -58,7 +58,7 @@ export interface Share {
 }
 
 /** How units arrive, ready for a client to reckon with. */
-export interface Arrivals {
+interface Arrivals {
   /** Units each ms, with `period` or `starts` at each start of a window. */
   readonly refill: number;
   readonly period?: number;
@@ -69,7 +69,7 @@ export interface Arrivals {
 }
 
 /** What HTTP tells clients of limits of a kind. `spent` and `count` are tokens. */
-export interface QuotaTerms<L> {
+interface QuotaTerms<L> {
   /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
   windowMs(limit: L, now: number): number;
   /** The first moment at which a request of `count` is served once `spent` of what remains is spent at `now`. */

@@ -3,7 +3,7 @@ import { type Field, plain } from "../fields.js";
 import { MAX_LEVEL, POINTS } from "./interval.js";
 
 /** `shards` of a config: at most so many rows, bounds on their number, or "auto". */
-export type Shards = number | "auto" | { atLeast?: number | undefined; atMost?: number | undefined };
+type Shards = number | "auto" | { atLeast?: number | undefined; atMost?: number | undefined };
 
 /** Depths of splitting: a bucket on level n has up to 2^n rows. */
 export interface Levels {

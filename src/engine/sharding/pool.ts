@@ -9,7 +9,7 @@ import { isFast, levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */
-export interface Outcome<S extends Shard = Shard> {
+interface Outcome<S extends Shard = Shard> {
   readonly status: RateLimitStatus;
   readonly before: readonly S[];
   readonly after: readonly Shard[];
