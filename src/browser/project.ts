@@ -124,7 +124,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
     ...((resetAt < END_OF_TIME || !snapshot.starts) && { resetAt }),
-  } as ProjectedStatus;
+  };
 
   /** When the bucket is full again; for fixed windows, the start of the next. */
   function whenReset(): number {

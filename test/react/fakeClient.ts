@@ -3,14 +3,13 @@ import { ConvexProvider, type ConvexReactClient } from "convex/react";
 import { makeFunctionReference } from "convex/server";
 import { createElement, type ReactNode } from "react";
 import type { RateLimitQuery, ServerTimeMutation } from "convex-rate-limits/react";
-import type { RateLimitSnapshot } from "convex-rate-limits";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRateLimit");
 export const getServerTime: ServerTimeMutation = makeFunctionReference("limits:getServerTime");
 
 export class FakeClient {
-  private readonly results = new Map<string, RateLimitSnapshot>();
+  private readonly results = new Map<string, StoredBucket>();
   private readonly queryListeners = new Set<() => void>();
   private readonly connectionListeners = new Set<() => void>();
   private connection = { isWebSocketConnected: true, connectionCount: 1 };
@@ -21,7 +20,7 @@ export class FakeClient {
   isForgetful = false;
   private failure: Error | undefined;
 
-  /** The query's result, for a key that was requested; to all that read it. */
+  /** The query's result, for a key that was requested: a state, or an answer as it is. To all that read it. */
   show(bucket: StoredBucket, key?: string): void {
     const value = "parts" in bucket ? bucket : snapshotBy(bucket);
     this.results.set(JSON.stringify(key === undefined ? {} : { key }), value);
