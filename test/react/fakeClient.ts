@@ -107,7 +107,7 @@ export class FakeClient {
     return () => this.connectionListeners.delete(listener);
   }
 
-  private result(id: string): RateLimitSnapshot | undefined {
+  private result(id: string): StoredBucket | undefined {
     if (this.failure) throw this.failure;
     return this.results.get(id);
   }
