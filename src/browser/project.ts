@@ -51,20 +51,20 @@ export function projectRateLimit(
 /** The same, with `value`. @throws as `projectRateLimit` does. */
 export function project(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
-    throw new Error("projectRateLimit needs a snapshot of getRateLimit.");
+    throw new Error("projectRateLimit needs what getRateLimit returns.");
   }
-  const { now: moment, count: asked = 1, reserve = false } = options;
+  const { now: moment, count = 1, reserve = false } = options;
   const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
   // The types forbid anything but numbers, JavaScript does not.
-  const areNumbers = Number.isFinite(asked) && Number.isFinite(moment);
-  const [count, now] = areNumbers ? [asked, Math.floor(moment)] : [NaN, NaN];
+  const [exact, now] = [count, moment].every(Number.isFinite)
+    ? [count * unitsPerToken, Math.floor(moment)]
+    : [NaN, NaN];
   const { capacity: most = config.rate } = config;
-  const exact = count * unitsPerToken;
   const units = Math.abs(count - most) <= most * 4 * SNAP ? capacity : Math.ceil(exact - exact * SNAP);
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
-  if (!(count >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
+  if (!(exact >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
-      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${String(asked)} (now: ${String(moment)}).`,
+      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${count} (now: ${moment}).`,
     );
   }
 

@@ -132,6 +132,6 @@ describe("projectRateLimit", () => {
   });
 
   it.each([undefined, null, 5, {}])("asks for a snapshot, not %s", (given) => {
-    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs a snapshot of getRateLimit");
+    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs what getRateLimit returns");
   });
 });

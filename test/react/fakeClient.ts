@@ -10,7 +10,7 @@ export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRat
 export const getServerTime: ServerTimeMutation = makeFunctionReference("limits:getServerTime");
 
 export class FakeClient {
-  private readonly results = new Map<string, RateLimitSnapshot>();
+  private readonly results = new Map<string, StoredBucket>();
   private readonly queryListeners = new Set<() => void>();
   private readonly connectionListeners = new Set<() => void>();
   private connection = { isWebSocketConnected: true, connectionCount: 1 };
@@ -108,7 +108,7 @@ export class FakeClient {
     return () => this.connectionListeners.delete(listener);
   }
 
-  private result(id: string): RateLimitSnapshot | undefined {
+  private result(id: string): StoredBucket | undefined {
     if (this.failure) throw this.failure;
     return this.results.get(id);
   }
