@@ -12,7 +12,8 @@ export interface Demand {
 
 /**
  * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
- * tokens are owed. `resetAt` is absent where it lies beyond the windows of the calendar that the snapshot lists.
+ * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot lists, `resetAt` is absent and `retryAt` the
+ * last moment that a Date can name. The list begins after the last write: for a bucket without a row, in 1970.
  */
 export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
@@ -41,8 +42,8 @@ const SNAP = 2 ** -51;
 export function projectRateLimit(
   snapshot: RateLimitSnapshot,
   options: { now: number } & Demand,
-): Omit<ProjectedStatus, "value"> & RateLimitStatus {
-  const status: Omit<ProjectedStatus, "value"> & RateLimitStatus & { value?: number } = project(snapshot, options);
+): RateLimitStatus & { remaining: number } {
+  const status: RateLimitStatus & { remaining: number; value?: number } = project(snapshot, options);
   delete status.value;
   return status;
 }
@@ -52,16 +53,18 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot of getRateLimit.");
   }
-  const { now: moment, count = 1, reserve = false } = options;
+  const { now: moment, count: asked = 1, reserve = false } = options;
   const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
-  const now = Math.floor(moment);
+  // The types forbid anything but numbers, JavaScript does not.
+  const areNumbers = Number.isFinite(asked) && Number.isFinite(moment);
+  const [count, now] = areNumbers ? [asked, Math.floor(moment)] : [NaN, NaN];
   const { capacity: most = config.rate } = config;
   const exact = count * unitsPerToken;
   const units = Math.abs(count - most) <= most * 4 * SNAP ? capacity : Math.ceil(exact - exact * SNAP);
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
   if (!(count >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
-      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${count} (now: ${moment}).`,
+      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${String(asked)} (now: ${String(moment)}).`,
     );
   }
 
@@ -120,7 +123,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
     ...(ok && retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
-    ...(resetAt < END_OF_TIME && { resetAt }),
+    ...((resetAt < END_OF_TIME || !snapshot.starts) && { resetAt }),
   };
 
   /** When the bucket is full again; for fixed windows, the start of the next. */

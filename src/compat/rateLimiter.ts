@@ -91,7 +91,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     name: (keyof Defined & string) | (string & {}),
     options?: { key?: string; config?: RateLimitConfig },
   ): Promise<void> {
-    await this.#functions.resetRateLimit(ctx, { ...request(name, { ...options }), config: ANY_CONFIG });
+    await this.#functions.resetRateLimit(ctx, { name, key: options?.key, config: ANY_CONFIG });
   }
 
   /** The bucket's state, whatever the clock says, with its config; `calculateRateLimit` projects it to any moment. */
@@ -116,7 +116,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   }
 
   async #read(ctx: QueryCtx, name: string, options: AnyArgs = {}): Promise<RateLimitSnapshot> {
-    return await this.#functions.getRateLimit(ctx, request(name, options));
+    return await this.#functions.getRateLimit(ctx, bucketOf(name, options));
   }
 
   #config(name: string, { config }: AnyArgs): RateLimitConfig | undefined {
@@ -148,8 +148,13 @@ interface AnyArgs {
   config?: RateLimitConfig | undefined;
 }
 
-function request(name: string, { key, count, reserve, config }: AnyArgs = {}) {
-  return { name, key, count, reserve, ...(config && { config: ownConfig(config) }) };
+function bucketOf(name: string, { key, config }: AnyArgs) {
+  return { name, key, ...(config && { config: ownConfig(config) }) };
+}
+
+function request(name: string, args: AnyArgs) {
+  const { count, reserve } = args;
+  return { ...bucketOf(name, args), count, reserve };
 }
 
 function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false): RateLimitReturns {

@@ -25,9 +25,9 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
   return answerOnAll(request, await loadAll(ctx, request), Date.now()).status;
 }
 
-/** The stored state, whatever the clock says. */
+/** The stored state. The clock is read only where a calendar says when windows start, to list the coming ones. */
 export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapshot> {
-  return snapshotOf(bucket.limit, await loadAll(ctx, bucket));
+  return snapshotOf(bucket.limit, await loadAll(ctx, bucket), Date.now);
 }
 
 /** What a bucket says to a demand. */

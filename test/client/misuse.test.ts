@@ -127,7 +127,10 @@ const badConfigs: BadConfig[] = [
   { config: { ...daily, anchor: 1440 }, problem: "anchor must be a whole number from 0 to 1439" },
   { config: { ...daily, period: "week", anchor: 0 }, problem: "anchor must be a whole number from 1 to 7" },
   { config: { ...daily, period: "month", anchor: 32 }, problem: "anchor must be a whole number from 1 to 31" },
-  { config: { ...fixed, rate: 0.3, capacity: 1e12 }, problem: "rate 0.3 cannot be counted beside a capacity of" },
+  {
+    config: { ...fixed, rate: 1 / 3, capacity: 1e12 },
+    problem: `rate ${1 / 3} cannot be counted beside a capacity of`,
+  },
   ...[undefined, null, 5, "leaky bucket", "toString", "__proto__", ["token bucket"], ["fixed window"]].map((kind) => ({
     config: { ...bucket, kind },
     problem: must("kind", KIND, kind === undefined ? "undefined" : JSON.stringify(kind)),

@@ -1,11 +1,10 @@
 import { projectRateLimit } from "convex-rate-limits";
 import { expect, it } from "vitest";
+import { snapshotBy } from "../support/snapshots.js";
 
 it("projectRateLimit without now says that it got undefined, not NaN", () => {
   const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
+  const snapshot = snapshotBy({ name: "send", value: 3, ts: 0, config });
   const project = projectRateLimit as (...args: unknown[]) => unknown;
-  const call = () => project({ name: "send", value: 3, ts: 0, config }, {});
-  expect(call).toThrow(
-    'Rate limit "send": now must be a number of milliseconds from -8.64e15 to 8.64e15, got undefined.',
-  );
+  expect(() => project(snapshot, {})).toThrow('Rate limit "send": count must be from 0 to 5, got 1 (now: undefined).');
 });

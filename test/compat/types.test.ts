@@ -11,11 +11,11 @@ it("a name that is not defined needs a config", async () => {
   await t.mutation(async (ctx) => {
     expect(await limiter.limit(ctx, "other", { config: bucket })).toEqual({ ok: true });
     // @ts-expect-error -- No config.
-    await expect(limiter.limit(ctx, "sned")).rejects.toThrow('Rate limit "sned": config must be given');
+    await expect(limiter.limit(ctx, "sned")).rejects.toThrow('Rate limit "sned": is not one of your limits ("send")');
     // @ts-expect-error -- No config.
-    await expect(limiter.check(ctx, "sned", { key: "ada" })).rejects.toThrow("config must be given");
+    await expect(limiter.check(ctx, "sned", { key: "ada" })).rejects.toThrow("without a definition give its config");
     // @ts-expect-error -- No config.
-    await expect(limiter.getValue(ctx, "sned")).rejects.toThrow("config must be given");
+    await expect(limiter.getValue(ctx, "sned")).rejects.toThrow("without a definition give its config");
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { parseList } from "structured-headers";
-import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
+import { DAY, HOUR, MINUTE, SECOND, type ExactRateLimitStatus, type RateLimitConfig } from "convex-rate-limits";
 import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 
@@ -8,11 +8,11 @@ const NOW = Date.UTC(2026, 0, 1);
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 100, period: MINUTE };
 
 /** `resetInMs` is when the bucket is full again, or the next window begins. */
-function allowed(remaining: number, resetInMs: number): RateLimitStatus {
+function allowed(remaining: number, resetInMs: number): ExactRateLimitStatus {
   return { ok: true, remaining, resetAt: NOW + resetInMs };
 }
 
-function denied(waitMs: number, resetInMs = waitMs): RateLimitStatus {
+function denied(waitMs: number, resetInMs = waitMs): ExactRateLimitStatus {
   return { ok: false, retryAt: NOW + waitMs, remaining: 0, resetAt: NOW + resetInMs };
 }
 
@@ -105,11 +105,18 @@ describe("the fields of draft 11", () => {
     ["50% off", "50%25 off"],
     ["größe", "gr%C3%B6%C3%9Fe"],
     ["line\r\nX-Evil: 1", "line%0D%0AX-Evil: 1"],
-    ["\ud800", "%EF%BF%BD"],
   ])("carry the name %j as the string %j", (name, sent) => {
     const headers = headersOf({ name, status: allowed(1, 0), config: perMinute });
     expect(Object.keys(read(headers["RateLimit"]))).toEqual([sent]);
     expect(Object.keys(read(headers["RateLimit-Policy"]))).toEqual([sent]);
+  });
+
+  it("are not written for a name that no limit can have", () => {
+    for (const name of ["\ud800", "", "n".repeat(129)]) {
+      expect(() => headersOf({ name, status: allowed(1, 0), config: perMinute })).toThrow(
+        "A rate limit's name must be a well-formed string of 1 to 128 characters",
+      );
+    }
   });
 });
 
@@ -176,7 +183,8 @@ describe("waits", () => {
   });
 
   it("span as many windows as the next request of this size takes", () => {
-    const config: RateLimitConfig = { kind: "fixed window", rate: 4, period: MINUTE, capacity: 10 };
+    // NOW is a whole minute: windows start 20 seconds later.
+    const config: RateLimitConfig = { kind: "fixed window", rate: 4, period: MINUTE, capacity: 10, start: 20 * SECOND };
     const of = (remaining: number, count: number) =>
       headersOf({ status: allowed(remaining, 20 * SECOND), config, count })["RateLimit"];
     expect(of(1, 5)).toBe('"api";r=1;t=20');
@@ -338,9 +346,11 @@ const anyStatus = fc
     retryIn: fc.integer({ min: 1, max: 8e15 }),
     resetIn: fc.integer({ min: 0, max: 8e15 }),
   })
-  .map(({ ok, remaining, retryIn, resetIn }): RateLimitStatus =>
+  .map(({ ok, remaining, retryIn, resetIn }): ExactRateLimitStatus =>
     ok ? allowed(remaining, resetIn) : { ...denied(retryIn, resetIn), remaining },
   );
+
+type PeriodicConfig = Exclude<RateLimitConfig, { kind: "sliding window" }> & { period: number };
 
 const anyConfig = fc
   .record({
@@ -348,26 +358,34 @@ const anyConfig = fc
     rate: fc.double({ min: 1e-9, max: 1e12, noNaN: true }),
     period: fc.integer({ min: 1, max: 1e15 }),
   })
-  .map((config): RateLimitConfig => config);
+  // A window of fewer tokens brings too few units for its rate, and its config is refused.
+  .map((config): PeriodicConfig =>
+    config.kind === "fixed window" ? { ...config, rate: Math.max(1e-5, config.rate) } : config,
+  );
 
 it("whatever the status, a parser reads whole numbers, and a denial's wait within a second and never too early", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary", minLength: 1 }), anyStatus, anyConfig, (name, status, config) => {
-      const headers = rateLimitHeaders({ name, status, config }, { now: NOW });
-      const [[sent, { r, t }]] = Object.entries(read(headers["RateLimit"])) as [[string, { r: number; t: number }]];
-      expect(decodeURIComponent(sent)).toBe(name);
-      expect(Number.isSafeInteger(r) && r >= 0 && r <= status.remaining).toBe(true);
-      expect(Number.isSafeInteger(t) && t >= 0).toBe(true);
-      expect(headers["Retry-After"]).toBe(status.ok ? undefined : String(t));
-      if (!status.ok) {
-        expect(r).toBe(status.remaining);
-        expect(NOW + t * 1000).toBeGreaterThanOrEqual(status.retryAt);
-        expect(NOW + (t - 1) * 1000).toBeLessThan(status.retryAt);
-      }
-      const { q, w } = read(headers["RateLimit-Policy"])[sent] as { q: number; w: number };
-      expect(q).toBe(Math.floor(config.rate));
-      expect(w).toBe(Math.max(1, Math.ceil(config.period / 1000)));
-    }),
+    fc.property(
+      fc.string({ unit: "binary", minLength: 1, maxLength: 64 }),
+      anyStatus,
+      anyConfig,
+      (name, status, config) => {
+        const headers = rateLimitHeaders({ name, status, config }, { now: NOW });
+        const [[sent, { r, t }]] = Object.entries(read(headers["RateLimit"])) as [[string, { r: number; t: number }]];
+        expect(decodeURIComponent(sent)).toBe(name);
+        expect(Number.isSafeInteger(r) && r >= 0 && r <= status.remaining).toBe(true);
+        expect(Number.isSafeInteger(t) && t >= 0).toBe(true);
+        expect(headers["Retry-After"]).toBe(status.ok ? undefined : String(t));
+        if (!status.ok) {
+          expect(r).toBe(status.remaining);
+          expect(NOW + t * 1000).toBeGreaterThanOrEqual(status.retryAt);
+          expect(NOW + (t - 1) * 1000).toBeLessThan(status.retryAt);
+        }
+        const { q, w } = read(headers["RateLimit-Policy"])[sent] as { q: number; w: number };
+        expect(q).toBe(Math.floor(config.rate));
+        expect(w).toBe(Math.max(1, Math.ceil(config.period / 1000)));
+      },
+    ),
   );
 });
 

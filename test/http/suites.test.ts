@@ -22,7 +22,7 @@ useClock();
 const pages = import.meta.glob<string>("../../docs/http.md", { query: "?raw", import: "default", eager: true });
 
 /** A window as the suites use it: so many requests a minute, from the first request on. */
-const window = (rate: number, period = MINUTE): RateLimitConfig => ({
+const window = (rate: number, period = MINUTE): Extract<RateLimitConfig, { kind: "fixed window" }> => ({
   kind: "fixed window",
   rate,
   period,

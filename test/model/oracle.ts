@@ -78,10 +78,16 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   if (reply.is !== "status" && reply.is !== "snapshot") return [];
   if (reply.is === "snapshot" && !isSnapshot(reply, limit, state, setting)) return [];
   if (call.act === "take" && call.throws && !reply.status.ok) return [];
+  if (reply.is === "snapshot" && isBeyondList(reply.status, limit)) return [exact];
   const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
   const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
   if (!isRightStatus(shown, outcome.answer, state, setting)) return [];
   return call.act === "take" && reply.status.ok ? [withBucket(exact, call, outcome.after, now)] : [exact];
+}
+
+/** A debt of more calendar windows than a snapshot lists is shown as one without an end. */
+export function isBeyondList({ retryAt }: Status, { period }: ExactLimit): boolean {
+  return typeof period === "string" && retryAt === 8.64e15;
 }
 
 /** A snapshot knows the coming starts of a calendar's windows only from its last write on, and so may not know when the next one is. */

@@ -56,7 +56,7 @@ describe.each(placeNames)("in the %s", (place) => {
     send,
     window: { kind: "fixed window", rate: 10, period: 1000, start: 0 },
     spaced: { ...send, capacity: 0 },
-    hot: { kind: "token bucket", rate: 16, period: 16_000, shards: { atLeast: 4, atMost: 4 } },
+    hot: { kind: "token bucket", rate: 64, period: 64_000, shards: { atLeast: 4, atMost: 4 } },
   });
   const { rateLimit, adjustRateLimit, getRateLimit } = limits;
   const sending = defineIn(place, { send });
@@ -131,28 +131,27 @@ describe.each(placeNames)("in the %s", (place) => {
   it("the rows of a split bucket go together, once all of them are full", async () => {
     const { t, start, finish } = openSwept(limits);
     const held = async () => (await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }))).value;
-    for (const [i, random] of [0, 0, 0.6, 0.9].entries()) {
-      vi.setSystemTime(NOW + i);
-      vi.spyOn(Math, "random").mockReturnValue(random);
-      await use(t, "hot", "a", 1);
-    }
+    // The first call leaves four rows, each full after a second. 4 tokens of one row come back in 16 s.
+    await use(t, "hot", "a", 1);
+    vi.setSystemTime(NOW + 10_000);
+    vi.spyOn(Math, "random").mockReturnValue(0.9);
+    await use(t, "hot", "a", 4);
     vi.restoreAllMocks();
     const rows = await rowsIn(place, t);
-    expect(rows.length).toBeGreaterThan(2);
-    // One row is full for a minute, the others are not.
-    const [first, ...others] = rows;
-    expect(first && others.length > 0).toBe(true);
-    vi.setSystemTime(NOW + SETTLED);
-    const value = await held();
-    await start();
-    await finish();
-    expect(await rowsIn(place, t)).toEqual(rows);
-    expect(await held()).toBe(value);
-    vi.setSystemTime(NOW + 3 + 16_000 + SETTLED);
+    expect(rows.map(({ ts }) => ts).sort()).toEqual([NOW, NOW, NOW, NOW + 10_000]);
+    for (const settled of [NOW + 1000, NOW + 25_999]) {
+      vi.setSystemTime(settled + SETTLED);
+      await start();
+      await finish();
+      expect(await rowsIn(place, t)).toEqual(rows);
+      // As of the last write: 60, and the quarter of a token that came back in each row.
+      expect(await held()).toBe(60);
+    }
+    vi.setSystemTime(NOW + 26_000 + SETTLED);
     await start();
     await finish();
     expect(await rowsIn(place, t)).toEqual([]);
-    expect(await held()).toBe(16);
+    expect(await held()).toBe(64);
   });
 
   it("a row must be full under every config that its limit is called with", async () => {

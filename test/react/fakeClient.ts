@@ -23,7 +23,8 @@ export class FakeClient {
 
   /** The query's result, for a key that was requested; to all that read it. */
   show(bucket: StoredBucket, key?: string): void {
-    this.results.set(JSON.stringify(key === undefined ? {} : { key }), snapshotBy(bucket));
+    const value = "parts" in bucket ? bucket : snapshotBy(bucket);
+    this.results.set(JSON.stringify(key === undefined ? {} : { key }), value);
     for (const listener of this.queryListeners) listener();
   }
 

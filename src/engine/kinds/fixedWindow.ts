@@ -29,8 +29,10 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
   month: (365.2425 / 12) * DAY_MS,
 };
 
-/** The windows of a calendar that a snapshot lists: two months of days. */
+/** The windows of a calendar that a snapshot lists, after those that fill the bucket: two months of days. */
 const LISTED_WINDOWS = 64;
+/** A debt of more windows than this is shown as without an end. */
+const MOST_LISTED = 1000;
 
 /** Windows of `period` ms, one of which starts at `start`. */
 function periodic(period: number, start: number): Calendar {
@@ -106,11 +108,16 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       ? config
       : ({ ...config, start: windows.startOf(0) } as FixedWindowConfig);
   },
-  arrivals({ refill, windows, config }, ts) {
+  arrivals({ refill, windows, config }, ts, missing, now) {
     const { period } = config as FixedWindowConfig;
     if (typeof period === "number") return { refill, period, start: windows.startOf(0) };
-    const next = windows.windowAt(ts) + 1;
-    return { refill, starts: Array.from({ length: LISTED_WINDOWS }, (_, i) => windows.startOf(next + i)) };
+    // Those that fill the bucket, and the next ones: windows between them bring nothing to a full one.
+    const filling = Math.min(MOST_LISTED, Math.ceil(Math.max(0, missing) / refill));
+    const listed = [
+      ...Array.from({ length: filling }, (_, i) => windows.windowAt(ts) + 1 + i),
+      ...Array.from({ length: LISTED_WINDOWS }, (_, i) => windows.windowAt(Math.max(ts, now())) + 1 + i),
+    ];
+    return { refill, starts: [...new Set(listed)].sort((one, other) => one - other).map(windows.startOf) };
   },
   entries: () => undefined,
   shareOf(limit, share) {

@@ -74,7 +74,13 @@ describe("a fixed window", () => {
     expect(resetOf({ period: "week", anchor: 7 }, "2026-07-01T00:00Z")).toBe("2026-07-05T00:00:00.000Z");
     expect(resetOf({ period: "month", anchor: 31 }, "2026-02-01T00:00Z")).toBe("2026-02-28T00:00:00.000Z");
     const month = parseLimit("send", { ...base, period: "month" });
-    expect(month.kind.shownConfig(month)).toEqual({ ...base, period: "month", capacity: 5 });
+    expect(month.kind.shownConfig(month)).toEqual({
+      ...base,
+      period: "month",
+      capacity: 5,
+      timeZone: "UTC",
+      anchor: 1,
+    });
     expect(month.kind.unitsPerMs(month)).toBe((5 * month.unitsPerToken) / ((365.2425 / 12) * DAY));
   });
 });

@@ -46,7 +46,7 @@ describe("the units of a limit", () => {
     for (const rate of [1 / 3, Math.PI, 6.703_897_318_907_71, 1e-9, 12_345.678_901_234]) {
       const { refill, unitsPerToken } = countIn("send", {
         rate,
-        per: 1,
+        per: "window",
         stepsPerDay: 24,
         capacity: rate,
         maxReserved: undefined,
@@ -57,11 +57,23 @@ describe("the units of a limit", () => {
     }
   });
 
+  it("are coarser, with less room for debts, where a window would bring too few of them", () => {
+    const half = parseLimit("send", { kind: "fixed window", rate: 0.5, period: 1000, capacity: 1e12 });
+    // Thousands of tokens are cut into so many units that debts of a thousand full buckets do not fit.
+    expect(half.kind.arrivals(half, 0).refill).toBe(half.unitsPerToken / 2);
+    expect(MAX_UNITS / half.unitsPerToken).toBeGreaterThanOrEqual(1e12);
+    expect(MAX_UNITS / half.unitsPerToken).toBeLessThan(1000 * 1e12);
+    const third = parseLimit("send", { kind: "fixed window", rate: 1 / 3, period: 1 });
+    const { refill } = third.kind.arrivals(third, 0);
+    expect(refill / third.unitsPerToken).toBeLessThanOrEqual(1 / 3);
+    expect(refill / third.unitsPerToken).toBeGreaterThanOrEqual((1 / 3) * (1 - 1e-9));
+    expect(MAX_UNITS / third.unitsPerToken).toBeGreaterThanOrEqual(1000 / 3);
+    expect(MAX_UNITS / third.unitsPerToken).toBeLessThan(DAY / 3);
+  });
+
   it.each<RateLimitConfig>([
     { kind: "fixed window", rate: 1 / 3, period: 1000, capacity: 1e9 },
-    { kind: "fixed window", rate: 0.5, period: 1000, capacity: 1e12 },
     { kind: "fixed window", rate: 1e-10, period: 1000 },
-    { kind: "fixed window", rate: 1 / 3, period: 1 },
     { kind: "sliding window", rate: 1e-10, period: 1000 },
   ])("are refused where a window's rate would lose more: %j", (config) => {
     expect(() => parseLimit("send", config)).toThrow(

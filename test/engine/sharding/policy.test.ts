@@ -3,7 +3,15 @@ import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { areIdle, type Fate, fateOf, isJustWritten } from "../../../src/engine/sharding/policy.js";
+import {
+  areIdle,
+  fastUnits,
+  type Fate,
+  fateOf,
+  isFast,
+  isJustWritten,
+  levelsFor,
+} from "../../../src/engine/sharding/policy.js";
 import { type Shard, shardAt } from "../../../src/engine/sharding/shard.js";
 
 const NOW = 1_000_000;
@@ -21,13 +29,25 @@ interface Case {
   /** Tokens left after the call, of a whole bucket's 1,024. */
   left?: number;
   count?: number;
-  key?: string;
+  reserve?: boolean;
+  /** null for a limit without keys. */
+  key?: string | null;
   /** The random numbers, one after another. */
   random?: number[];
 }
 
 /** The fate of a row, and how many random numbers it has taken. */
-function ask({ limit: whole = limit, level = 0, gapMs, left, count = 1, key = "alice", random = [0] }: Case) {
+function ask(given: Case) {
+  const {
+    limit: whole = limit,
+    level = 0,
+    gapMs,
+    left,
+    count = 1,
+    reserve = false,
+    key = "alice",
+    random = [0],
+  } = given;
   const { unitsPerToken } = whole;
   const interval = { start: 0, level };
   const full = shardAt(whole, interval, { value: 0, ts: 0 }).limit.capacity;
@@ -35,15 +55,13 @@ function ask({ limit: whole = limit, level = 0, gapMs, left, count = 1, key = "a
   const before = shardAt(whole, interval, { value: full, ts: NOW - gapMs });
   const after = shardAt(whole, interval, { value, ts: Math.max(NOW, NOW - gapMs) });
   let used = 0;
-  const fate = fateOf(whole, before, after, {
-    units: count * unitsPerToken,
-    now: NOW,
-    key,
-    random: () => random[used++] ?? NaN,
-  });
+  const demand = { units: count * unitsPerToken, reserve };
+  const call = { now: NOW, key: key ?? undefined, random: () => random[used++] ?? NaN };
+  const fate = fateOf(whole, before, after, demand, call);
   return { fate, used };
 }
 const fateIn = (given: Case) => ask(given).fate;
+const splitTo = (level: number): Fate => ({ kind: "split", level });
 
 /** The largest random number, in thousandths, at which the row still splits. */
 function chance(given: Case): number {
@@ -88,16 +106,28 @@ describe("a hot row", () => {
     expect(fateIn({ limit: upTo(1), gapMs: 1 })).toEqual(STAY);
   });
 
-  it("does not split when it has less than four such counts left, unless that is half of what it holds", () => {
-    expect(fateIn({ gapMs: 1, left: 40, count: 10 })).toEqual({ kind: "split" });
-    expect(fateIn({ gapMs: 1, left: 39, count: 10 })).toEqual(STAY);
-    expect(fateIn({ gapMs: 1, left: 512, count: 250 })).toEqual({ kind: "split" });
-    expect(fateIn({ gapMs: 1, left: 511, count: 250 })).toEqual(STAY);
+  it("splits by one level, whatever it holds", () => {
+    expect([0, 1, 4].map((level) => fateIn({ level, gapMs: 1 }))).toEqual([1, 2, 5].map(splitTo));
   });
 
-  it("does not split when its halves could not hold two such counts", () => {
-    expect(fateIn({ gapMs: 1, count: 256 })).toEqual({ kind: "split" });
-    expect(fateIn({ gapMs: 1, count: 257 })).toEqual(STAY);
+  it("does not split when a half would hold less than four such counts", () => {
+    expect(fateIn({ gapMs: 1, left: 80, count: 10 })).toEqual(splitTo(1));
+    expect(ask({ gapMs: 1, left: 79, count: 10 })).toEqual({ fate: STAY, used: 0 });
+    expect(fateIn({ gapMs: 1, left: 800, count: 100 })).toEqual(splitTo(1));
+    expect(ask({ gapMs: 1, left: 799, count: 100 })).toEqual({ fate: STAY, used: 0 });
+  });
+
+  it("that is left with less than the count splits where the refill brings the count within 50 ms", () => {
+    // 1,024 tokens a second are 51.2 in 50 ms.
+    expect(fateIn({ gapMs: 1, left: 50, count: 51 })).toEqual(splitTo(1));
+    expect(fateIn({ gapMs: 1, left: 51, count: 51 })).toEqual(STAY);
+    expect(fateIn({ gapMs: 1, left: 51, count: 52 })).toEqual(STAY);
+    expect(fateIn({ level: 4, gapMs: 1, left: 0 })).toEqual(splitTo(5));
+    expect(fateIn({ level: 6, gapMs: 1, left: 0 })).toEqual(STAY);
+  });
+
+  it("splits for a reservation as for a call", () => {
+    expect(fateIn({ gapMs: 1, reserve: true })).toEqual(splitTo(1));
   });
 
   it("does not split while tokens are promised", () => {
@@ -110,62 +140,102 @@ describe("a hot row", () => {
     const fate = (at: number) => {
       const before = shardAt(sliding, { start: 0, level: 0 }, { ...state(NOW - 1), ts: NOW - 1 });
       const after = { ...before, state: state(at) };
-      return fateOf(sliding, before, after, {
-        units: sliding.unitsPerToken,
-        now: NOW,
-        key: undefined,
-        random: () => 0,
-      });
+      const demand = { units: sliding.unitsPerToken, reserve: false };
+      return fateOf(sliding, before, after, demand, { now: NOW, key: undefined, random: () => 0 });
     };
-    expect([fate(NOW), fate(NOW + 1)]).toEqual([{ kind: "split" }, STAY]);
+    expect([fate(NOW), fate(NOW + 1)]).toEqual([splitTo(1), STAY]);
   });
 });
 
 describe("a cold row", () => {
-  it("folds after 700 ms, if its neighbours are idle; sooner it stays", () => {
-    expect(fateIn({ level: 1, gapMs: 699, random: [1, 0] })).toEqual(STAY);
-    expect(fateIn({ level: 1, gapMs: 700, random: [1, 0] })).toEqual({ kind: "fold", level: 0, mustBeIdle: true });
+  const fold = (level: number): Fate => ({ kind: "fold", level, mustBeIdle: true });
+
+  it("folds after 1,400 ms, if its neighbours are idle; sooner it stays", () => {
+    expect(fateIn({ level: 1, gapMs: 1399, random: [1] })).toEqual(STAY);
+    expect(fateIn({ level: 1, gapMs: 1400, random: [1] })).toEqual(fold(0));
   });
 
   it("folds the further up the longer it was idle, at most to the whole", () => {
-    const levelAfter = (gapMs: number) => fateIn({ level: 6, gapMs, random: [0] });
-    expect([700, 1399, 1400, 2800, 5600, 1e9].map(levelAfter)).toEqual(
-      [5, 5, 4, 3, 2, 0].map((level) => ({ kind: "fold", level, mustBeIdle: true })),
-    );
+    const levelAfter = (gapMs: number) => fateIn({ level: 6, gapMs });
+    expect([1400, 2799, 2800, 5599, 5600, 11_200, 1e9].map(levelAfter)).toEqual([5, 5, 4, 4, 3, 2, 0].map(fold));
   });
 
-  it("always folds while there are few rows, and one time in four while there are many", () => {
-    expect(fateIn({ level: 2, gapMs: 700, random: [1, 0.999] }).kind).toBe("fold");
-    expect(fateIn({ level: 3, gapMs: 700, random: [1, 0.249] }).kind).toBe("fold");
-    expect(fateIn({ level: 3, gapMs: 700, random: [1, 0.25] })).toEqual(STAY);
+  it("takes one random number where it could split instead, none where it could not", () => {
+    for (const level of [1, 2, 3, 5]) expect(ask({ level, gapMs: 1400, random: [1] })).toMatchObject({ used: 1 });
+    expect(ask({ level: 6, gapMs: 1400 })).toEqual({ fate: fold(5), used: 0 });
+    expect(ask({ level: 3, gapMs: 1400, left: 3 })).toEqual({ fate: fold(2), used: 0 });
   });
 
-  it("of a limit without keys that chooses its rows itself stays split into 16", () => {
-    const auto = upTo("auto");
-    const floorOf = (key: string | undefined, whole = auto) => {
-      const { limit: share } = shardAt(whole, { start: 0, level: 5 }, { value: 0, ts: 0 });
-      const shard = shardAt(whole, { start: 0, level: 5 }, { value: share.capacity, ts: NOW - 1e9 });
-      return fateOf(whole, shard, shard, { units: 1, now: NOW, key, random: () => 0.2 });
-    };
-    expect(floorOf(undefined)).toEqual({ kind: "fold", level: 4, mustBeIdle: true });
-    expect(floorOf("alice")).toEqual({ kind: "fold", level: 0, mustBeIdle: true });
-    expect(floorOf(undefined, limit)).toEqual({ kind: "fold", level: 0, mustBeIdle: true });
+  it("never folds the whole", () => {
+    expect(fateIn({ gapMs: 1e9, random: [1] })).toEqual(STAY);
   });
 
-  it("of a limit without keys keeps what such a limit can have, where that is less", () => {
+  it("folds after a reservation, too", () => {
+    expect(fateIn({ level: 6, gapMs: 1400, reserve: true })).toEqual(fold(5));
+  });
+});
+
+describe("a limit without keys that chooses its rows itself", () => {
+  const auto = upTo("auto");
+  const fate = (given: Partial<Case>) => fateIn({ limit: auto, key: null, gapMs: 1, random: [1], ...given });
+
+  it("splits a row into 64 of the whole at its next write, whatever the random number", () => {
+    expect([0, 1, 5].map((level) => fate({ level }))).toEqual([6, 6, 6].map(splitTo));
+    expect(ask({ limit: auto, key: null, gapMs: 1399 })).toEqual({ fate: splitTo(6), used: 0 });
+    expect(fate({ level: 6 })).toEqual(STAY);
+    expect(fate({ level: 6, random: [0] })).toEqual(splitTo(7));
+  });
+
+  it("splits a row no further than so that each part holds four such counts", () => {
+    expect([256, 255, 8, 7].map((left) => fate({ left }))).toEqual([splitTo(6), splitTo(5), splitTo(1), STAY]);
+  });
+
+  it("does not split at once a row that is cold, nor for a reservation, nor in the same millisecond", () => {
+    expect(fate({ gapMs: 1400 })).toEqual(STAY);
+    expect(fate({ reserve: true })).toEqual(STAY);
+    expect(fate({ gapMs: 0 })).toEqual(STAY);
+  });
+
+  it("stays split into 64 when it cools down", () => {
+    expect(fate({ level: 8, gapMs: 1e9 })).toEqual({ kind: "fold", level: 6, mustBeIdle: true });
+    expect(fate({ level: 6, gapMs: 1e9 })).toEqual(STAY);
+  });
+
+  it("keeps what such a limit can have, where that is less", () => {
     const small = upTo("auto", { rate: 8, capacity: 8 });
     expect(small.levels.most).toBe(2);
-    const shard = shardAt(small, { start: 0, level: 2 }, { value: 0, ts: NOW - 1e9 });
-    expect(fateOf(small, shard, shard, { units: 1, now: NOW, key: undefined, random: () => 0 })).toEqual(STAY);
+    expect(fate({ limit: small, level: 2, gapMs: 1e9, random: [0] })).toEqual(STAY);
+  });
+
+  it("is the only one: buckets with a key and limits with a number of rows start as one row, and become one again", () => {
+    for (const other of [{ key: "alice" }, { limit }]) {
+      expect(fate(other)).toEqual(STAY);
+      expect(fate({ level: 5, gapMs: 1e9, ...other })).toEqual({ kind: "fold", level: 0, mustBeIdle: true });
+    }
   });
 });
 
 describe("bounds on the number of rows", () => {
   const bounded = upTo({ atLeast: 4, atMost: 16 });
 
-  it("split a row that is not split so far at its next write, hot or not", () => {
-    expect(fateIn({ limit: bounded, level: 1, gapMs: 1e9, random: [1] })).toEqual({ kind: "split" });
-    expect(fateIn({ limit: bounded, level: 1, gapMs: 1e9, left: 0, random: [1] })).toEqual(STAY);
+  it("split a row down to the least at its next write, hot or not", () => {
+    for (const gapMs of [-1, 1, 1e9]) {
+      for (const level of [0, 1]) {
+        expect(ask({ limit: bounded, level, gapMs, random: [1] })).toEqual({ fate: splitTo(2), used: 0 });
+      }
+    }
+    expect(fateIn({ limit: bounded, gapMs: 1, reserve: true, random: [1] })).toEqual(splitTo(2));
+    expect(fateIn({ limit: bounded, level: 2, gapMs: 1, random: [1] })).toEqual(STAY);
+  });
+
+  it("split a row only as far as each part holds four such counts", () => {
+    expect([16, 15, 8, 7, 1].map((left) => fateIn({ limit: bounded, gapMs: 1e9, left, random: [1] }))).toEqual([
+      splitTo(2),
+      splitTo(1),
+      splitTo(1),
+      STAY,
+      STAY,
+    ]);
   });
 
   it("keep a cold row from being folded further", () => {
@@ -187,9 +257,9 @@ describe("neighbours", () => {
   const writtenAgo = (...gaps: number[]): Shard[] =>
     gaps.map((gapMs) => shardAt(limit, { start: 0, level: 1 }, { value: 0, ts: NOW - gapMs }));
 
-  it("are idle when none was written for 350 ms", () => {
-    expect(areIdle(writtenAgo(350, 1000), NOW)).toBe(true);
-    expect(areIdle(writtenAgo(349, 1000), NOW)).toBe(false);
+  it("are idle when none was written for 700 ms", () => {
+    expect(areIdle(writtenAgo(700, 1000), NOW)).toBe(true);
+    expect(areIdle(writtenAgo(699, 1000), NOW)).toBe(false);
     expect(areIdle([], NOW)).toBe(true);
   });
 
@@ -197,5 +267,19 @@ describe("neighbours", () => {
     expect(isJustWritten(writtenAgo(5, 0), NOW)).toBe(true);
     expect(isJustWritten(writtenAgo(5, -7), NOW)).toBe(true);
     expect(isJustWritten(writtenAgo(5, 1), NOW)).toBe(false);
+  });
+});
+
+describe("units", () => {
+  it("may be split down so many levels that each part holds four times the demand", () => {
+    expect([4, 7, 8, 1024].map((held) => levelsFor(held, 1))).toEqual([0, 0, 1, 8]);
+    expect([3, 0].map((held) => levelsFor(held, 1) < 0)).toEqual([true, true]);
+    expect(levelsFor(1024, 100)).toBe(1);
+  });
+
+  it("are fast when the refill brings them within 50 ms", () => {
+    const { unitsPerToken } = limit;
+    expect(fastUnits(limit) / unitsPerToken).toBeCloseTo(51.2, 9);
+    expect([51, 52].map((count) => isFast(limit, count * unitsPerToken))).toEqual([true, false]);
   });
 });

@@ -9,9 +9,15 @@ export type State = refilling.Level | slidingWindow.Log;
 
 /** @param granted - for work that waits, the moment that it was promised, where that may be later than the first possible. */
 export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, granted?: number): Outcome<State> {
-  return limit.kind === "sliding window"
-    ? slidingWindow.ask(limit, logOf(limit, state), now, asked, granted)
-    : refilling.ask(limit, levelOf(state), now, asked);
+  // Where nothing is written, the state stays that of the kind that wrote it.
+  if (limit.kind === "sliding window") {
+    const log = logOf(limit, state);
+    const outcome = slidingWindow.ask(limit, log, now, asked, granted);
+    return outcome.after === log ? { ...outcome, after: state } : outcome;
+  }
+  const level = levelOf(state);
+  const outcome = refilling.ask(limit, level, now, asked);
+  return outcome.after === level ? { ...outcome, after: state } : outcome;
 }
 
 /** Charges without asking, or gives back when negative. */
