@@ -22,7 +22,7 @@ export class FakeClient {
   private failure: Error | undefined;
 
   /** The query's result, for a key that was requested; to all that read it. */
-  show(bucket: StoredBucket, key?: string): void {
+  show(bucket: StoredBucket | RateLimitSnapshot, key?: string): void {
     const value = "parts" in bucket ? bucket : snapshotBy(bucket);
     this.results.set(JSON.stringify(key === undefined ? {} : { key }), value);
     for (const listener of this.queryListeners) listener();
