@@ -27,7 +27,12 @@ export {
   resetRateLimit,
   scheduleRateLimited,
 } from "./client/freeFunctions.js";
-export type { InComponent, InTables } from "./client/places.js";
+export type {
+  InComponent,
+  InTables,
+  MutationCtxWithRateLimitTables,
+  QueryCtxWithRateLimitTables,
+} from "./client/places.js";
 export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
 export { projectRateLimit } from "./browser/project.js";

@@ -25,9 +25,9 @@ import type { SweepContinuation } from "./args.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
 /** Put `...rateLimitTables` into the schema: its queries and mutations have such a ctx. */
-interface QueryCtxWithRateLimitTables extends Reader {}
+export interface QueryCtxWithRateLimitTables extends Reader {}
 /** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
-interface MutationCtxWithRateLimitTables extends Writer {}
+export interface MutationCtxWithRateLimitTables extends Writer {}
 /* eslint-enable @typescript-eslint/no-empty-object-type */
 
 /** The contexts of limits in your tables: a database that has the `rateLimits` table. */
