@@ -5,7 +5,7 @@ import { limits } from "./limits";
 
 const FORBIDDEN = /\b(weapon|passport)s?\b/i;
 
-/** Whoever has nothing left is told so first; a prompt that is refused costs nothing; only the image itself does. */
+/** A user who has nothing left is told so first; a prompt that is refused costs nothing; only the image itself does. */
 export const draw = mutation({
   args: { user: v.id("users"), prompt: v.string() },
   returns: v.union(v.literal("drawn"), v.literal("refused"), v.literal("no image left today")),
