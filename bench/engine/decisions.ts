@@ -61,7 +61,7 @@ function racersOf(kind: (typeof KINDS)[number]): Racer[] {
       name: "ours projectRateLimit",
       run: (count) => {
         const state = { value: 5 * limit.unitsPerToken, ts: NOW };
-        const snapshot = snapshotOf(limit, [{ interval: WHOLE, limit, state }], () => NOW);
+        const snapshot = snapshotOf(limit, [{ interval: WHOLE, limit, state }]);
         let admitted = 0;
         for (let i = 0; i < count; i++) if (projectRateLimit(snapshot, { now: NOW + i * STEP_MS }).ok) admitted++;
         return admitted;

@@ -51,7 +51,7 @@ export function projectRateLimit(
 /** The same, with `value`. @throws as `projectRateLimit` does. */
 export function project(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
-    throw new Error("projectRateLimit needs what getRateLimit returns.");
+    throw new Error("projectRateLimit needs a snapshot.");
   }
   const { now: moment, count = 1, reserve = false } = options;
   const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
@@ -64,7 +64,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
   if (!(exact >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
-      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${count} (now: ${moment}).`,
+      `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${String(count)} at ${String(moment)}.`,
     );
   }
 

@@ -1,4 +1,4 @@
-/** The state of a limit, to be shown: it holds at any moment, so that a live query that returns it stays correct. */
+/** The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct. */
 import type { RateLimitSnapshot } from "../validators.js";
 import type { Limit } from "./kinds/kind.js";
 import { toShard, WHOLE } from "./sharding/interval.js";
@@ -6,7 +6,7 @@ import { fastUnits } from "./sharding/policy.js";
 import { fold, type Shard, shareOf } from "./sharding/shard.js";
 
 /** The snapshot of all shards of a bucket: as of the latest moment at which one of them was written. */
-export function snapshotOf(limit: Limit, shards: readonly Shard[], now: () => number): RateLimitSnapshot {
+export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   const { name, kind, unitsPerToken, capacity, maxReserved } = limit;
   const ts = Math.max(...shards.map(({ state }) => state.ts));
   const [only] = shards;
@@ -15,7 +15,6 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], now: () => nu
     limit,
     Math.min(...shards.map(({ state }) => state.ts)),
     capacity - value,
-    now,
   );
   return {
     name,
@@ -41,7 +40,7 @@ function partOf({ interval, limit, state }: Shard): RateLimitSnapshot["parts"][n
     value,
     ts,
     ...(recent && { recent: [...recent] }),
-    ...(shard !== undefined && { shard, capacity, refill: kind.arrivals(limit, ts, 0, epoch).refill }),
+    ...(shard !== undefined && { shard, capacity, refill: kind.arrivals(limit, ts, 0).refill }),
   };
 }
 
@@ -49,11 +48,6 @@ function partOf({ interval, limit, state }: Shard): RateLimitSnapshot["parts"][n
 function spansOf(limit: Limit): { capacity: number; refill: number }[] {
   return Array.from({ length: limit.levels.most + 1 }, (_, i) => {
     const share = shareOf(limit, { start: 0, level: limit.levels.most - i });
-    return { capacity: share.capacity, refill: share.kind.arrivals(share, 0, 0, epoch).refill };
+    return { capacity: share.capacity, refill: share.kind.arrivals(share, 0, 0).refill };
   });
-}
-
-/** Where only the refill is wanted. */
-function epoch(): number {
-  return 0;
 }

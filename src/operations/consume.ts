@@ -25,9 +25,9 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
   return answerOnAll(request, await loadAll(ctx, request), Date.now()).status;
 }
 
-/** The stored state. The clock is read only where a calendar says when windows start, to list the coming ones. */
+/** The stored state, whatever the clock says. */
 export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapshot> {
-  return snapshotOf(bucket.limit, await loadAll(ctx, bucket), Date.now);
+  return snapshotOf(bucket.limit, await loadAll(ctx, bucket));
 }
 
 /** What a bucket says to a demand. */

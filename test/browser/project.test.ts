@@ -97,7 +97,7 @@ describe("projectRateLimit", () => {
       fc.property(config, history, question, (config, history, { now, count, reserve }) => {
         const { limit, shards } = shardsAfter(config, history);
         if (shards.length > 1) several++;
-        const snapshot = snapshotOf(limit, shards, () => NOW);
+        const snapshot = snapshotOf(limit, shards);
         let demand;
         try {
           demand = parseDemand(limit, { count, reserve });
@@ -123,7 +123,7 @@ describe("projectRateLimit", () => {
       limit.capacity,
     );
     const shards = [{ ...fullShard(limit), state: taken }];
-    const snapshot = snapshotOf(limit, shards, () => NOW);
+    const snapshot = snapshotOf(limit, shards);
     for (const ahead of [0, 3_600_000, 86_400_000]) {
       const demand = parseDemand(limit, {});
       const status = projectRateLimit(snapshot, { now: NOW + ahead });
@@ -132,6 +132,6 @@ describe("projectRateLimit", () => {
   });
 
   it.each([undefined, null, 5, {}])("asks for a snapshot, not %s", (given) => {
-    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs what getRateLimit returns");
+    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs a snapshot");
   });
 });

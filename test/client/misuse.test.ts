@@ -786,7 +786,7 @@ describe("projectRateLimit refuses", () => {
   });
 
   it.each([undefined, null, 5, "send", {}])("%s in place of a snapshot", (given) => {
-    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs what getRateLimit returns");
+    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs a snapshot");
   });
 });
 

@@ -25,7 +25,7 @@ const terms = ({ unitsPerToken, capacity, maxReserved }: Limit) => ({
 
 describe("a snapshot", () => {
   it("of a bucket without a row is full since the epoch", () => {
-    expect(snapshotOf(limit, [fullShard(limit)], () => NOW)).toEqual({
+    expect(snapshotOf(limit, [fullShard(limit)])).toEqual({
       name: "send",
       value: 10,
       ts: 0,
@@ -41,7 +41,7 @@ describe("a snapshot", () => {
     if (!left || !right) throw new Error("two halves");
     const later = { ...right, state: { value: tokens(1), ts: NOW + 200 } };
     const half = { capacity: tokens(5), refill: tokens(0.005) };
-    expect(snapshotOf(limit, [left, later], () => NOW)).toEqual({
+    expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
       // 2 + 1 of the left half by then, and 1 of the right half.
       value: 4,
@@ -62,7 +62,7 @@ describe("a snapshot", () => {
 
   it("says what the key has chosen, and what a sliding window remembers", () => {
     const window = at(parseLimit("send", { kind: "fixed window", rate: 1, period: 64 }), "alice");
-    expect(snapshotOf(window, [fullShard(window)], () => NOW).config).toEqual({
+    expect(snapshotOf(window, [fullShard(window)]).config).toEqual({
       kind: "fixed window",
       rate: 1,
       capacity: 1,
@@ -72,7 +72,7 @@ describe("a snapshot", () => {
     const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     const { taken } = decide(sliding, fullState(sliding), NOW, parseDemand(sliding, { count: 3 }));
     if (!taken) throw new Error("3 of 10 are taken");
-    expect(snapshotOf(sliding, [shardAt(sliding, WHOLE, taken)], () => NOW)).toEqual({
+    expect(snapshotOf(sliding, [shardAt(sliding, WHOLE, taken)])).toEqual({
       name: "slide",
       value: 7,
       ts: NOW,

@@ -15,5 +15,5 @@ export interface StoredBucket {
 
 export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
   const limit = parseLimit(state.name, state.config);
-  return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, state, undefined) }], () => state.ts);
+  return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, state, undefined) }]);
 }

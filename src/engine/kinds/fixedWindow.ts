@@ -108,16 +108,12 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       ? config
       : ({ ...config, start: windows.startOf(0) } as FixedWindowConfig);
   },
-  arrivals({ refill, windows, config }, ts, missing, now) {
+  arrivals({ refill, windows, config }, ts, missing) {
     const { period } = config as FixedWindowConfig;
     if (typeof period === "number") return { refill, period, start: windows.startOf(0) };
-    // Those that fill the bucket, and the next ones: windows between them bring nothing to a full one.
-    const filling = Math.min(MOST_LISTED, Math.ceil(Math.max(0, missing) / refill));
-    const listed = [
-      ...Array.from({ length: filling }, (_, i) => windows.windowAt(ts) + 1 + i),
-      ...Array.from({ length: LISTED_WINDOWS }, (_, i) => windows.windowAt(Math.max(ts, now())) + 1 + i),
-    ];
-    return { refill, starts: [...new Set(listed)].sort((one, other) => one - other).map(windows.startOf) };
+    const next = windows.windowAt(ts) + 1;
+    const length = Math.min(MOST_LISTED, LISTED_WINDOWS + Math.ceil(Math.max(0, missing) / refill));
+    return { refill, starts: Array.from({ length }, (_, i) => windows.startOf(next + i)) };
   },
   entries: () => undefined,
   shareOf(limit, share) {

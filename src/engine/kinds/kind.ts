@@ -95,11 +95,8 @@ export interface Kind<L extends Limit = Limit> {
   forKey(limit: L, key: string | undefined): L;
   /** The config of a snapshot: with what forKey has chosen. */
   shownConfig(limit: L): RateLimitConfig;
-  /**
-   * How units arrive, for clients: by ms, by windows (those from `ts` on that bring `missing` units, and those from `now` on), or as
-   * they come back. `now` is asked only where the calendar says when windows start.
-   */
-  arrivals(limit: L, ts: number, missing: number, now: () => number): Arrivals;
+  /** How units arrive, for clients: by ms, by windows from `ts` on (more than bring `missing` units), or as they come back. */
+  arrivals(limit: L, ts: number, missing: number): Arrivals;
   /** What a state remembers, for clients. */
   entries(limit: L, state: State): readonly Entry[] | undefined;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
