@@ -49,8 +49,9 @@ function accrued({ windows, refill }: FixedWindowLimit, from: number, to: number
 
 /** The first millisecond, from `from` on, by which `units` have arrived. */
 function whenAccrued({ windows, refill }: FixedWindowLimit, from: number, units: number): number {
+  if (units <= 0) return from;
   const count = Math.ceil(units / refill);
-  return count <= 0 ? from : windows.startOf(windows.windowAt(from) + count);
+  return Number.isFinite(count) ? windows.startOf(windows.windowAt(from) + count) : END_OF_TIME;
 }
 
 const wholeMs = numberField({ above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" });
