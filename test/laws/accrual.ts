@@ -54,8 +54,9 @@ export interface Held {
   recent?: { at: number; count: number }[] | undefined;
 }
 
-export function heldIn({ value, ts, parts, unitsPerToken }: RateLimitSnapshot): Held {
-  const entries = parts.flatMap(({ recent }) => recent ?? []);
+/** As of the last write: what had left the window by then, in rows that were not written since, is gone whatever comes. */
+export function heldIn({ value, ts, parts, unitsPerToken, lastsMs = Infinity }: RateLimitSnapshot): Held {
+  const entries = parts.flatMap(({ recent }) => recent ?? []).filter(({ at }) => at > ts - lastsMs);
   const recent = entries.map(({ at, units }) => ({ at, count: units / unitsPerToken }));
   return { value, ts, ...(parts.some((part) => part.recent) && { recent }) };
 }
