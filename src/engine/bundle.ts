@@ -25,8 +25,8 @@ export function bundle(requests: readonly Request[]): Bundle {
     else byBucket.set(idOf(request), [request]);
   }
   const summed = [...byBucket.values()].map(sum).sort((a, b) => pace(a) - pace(b));
-  const places = new Map(summed.map((request, place) => [idOf(request), place]));
-  return { requests, summed, partOf: requests.map((request) => places.get(idOf(request)) ?? 0) };
+  const ids = summed.map(idOf);
+  return { requests, summed, partOf: requests.map((request) => ids.indexOf(idOf(request))) };
 }
 
 function idOf({ limit, key }: Bucket): string {

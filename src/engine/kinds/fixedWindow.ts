@@ -50,8 +50,9 @@ function accrued({ windows, refill }: FixedWindowLimit, from: number, to: number
 /** The first millisecond, from `from` on, by which `units` have arrived. */
 function whenAccrued({ windows, refill }: FixedWindowLimit, from: number, units: number): number {
   if (units <= 0) return from;
-  const count = Math.ceil(units / refill);
-  return Number.isFinite(count) ? windows.startOf(windows.windowAt(from) + count) : END_OF_TIME;
+  // A share without refill never fills: so many windows end after the end of time.
+  const count = Math.min(1e15, Math.ceil(units / refill));
+  return windows.startOf(windows.windowAt(from) + count);
 }
 
 const wholeMs = numberField({ above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" });

@@ -1,0 +1,35 @@
+/** What each kind tells HTTP: the window, and when more comes. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import { expect, it } from "vitest";
+import { parseLimit } from "../../../src/engine/limit.js";
+
+const NOW = 1_700_000_000_000;
+
+function quotaOf(config: RateLimitConfig, left: { remaining: number; resetAt: number }, spent: number) {
+  const limit = parseLimit("send", config);
+  const { quota } = limit.kind;
+  return [
+    quota.windowMs(limit, NOW),
+    quota.renewedAt(limit, left, spent, 1, NOW) - NOW,
+    quota.restoredInMs(limit, spent),
+  ];
+}
+
+it("of a token bucket: the whole capacity's time, and the next token after what is spent", () => {
+  const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
+  expect(quotaOf(config, { remaining: 5, resetAt: NOW + 1500 }, 5)).toEqual([2000, 100, 500]);
+  expect(quotaOf(config, { remaining: 0, resetAt: NOW + 2000 }, 0)).toEqual([2000, 100, 0]);
+  expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: NOW }, 0)[0]).toBe(1000);
+});
+
+it("of a sliding window: the period, since what is spent now comes back after it", () => {
+  const config: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
+  expect(quotaOf(config, { remaining: 4, resetAt: NOW + 700 }, 4)).toEqual([1000, 1000, 1000]);
+});
+
+it("of a fixed window: as many windows as fill the capacity, and the next that brings enough", () => {
+  const config: RateLimitConfig = { kind: "fixed window", rate: 0.5, period: 1000, start: 0, capacity: 2 };
+  const next = Math.ceil((NOW + 1) / 1000) * 1000;
+  expect(quotaOf(config, { remaining: 0, resetAt: next }, 0)).toEqual([4000, next + 1000 - NOW, 0]);
+  expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: next }, 0)[0]).toBe(1000);
+});
