@@ -32,4 +32,6 @@ it("of a fixed window: as many windows as fill the capacity, and the next that b
   const next = Math.ceil((NOW + 1) / 1000) * 1000;
   expect(quotaOf(config, { remaining: 0, resetAt: next }, 0)).toEqual([4000, next + 1000 - NOW, 0]);
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: next }, 0)[0]).toBe(1000);
+  const plenty = { ...config, rate: 10, capacity: 10 };
+  expect(quotaOf(plenty, { remaining: 0, resetAt: next }, 0)).toEqual([1000, next - NOW, 0]);
 });
