@@ -7,7 +7,9 @@ import * as adjusting from "../src/operations/adjust.js";
 import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
+import * as overriding from "../src/operations/override.js";
 import * as resetting from "../src/operations/reset.js";
+import { vRateLimitSnapshot } from "../src/snapshots.js";
 import {
   adjustArgs,
   allArgs,
@@ -15,9 +17,9 @@ import {
   configuredArgs,
   demandArgs,
   listArgs,
+  overrideArgs,
   vRateLimitAllStatus,
   vRateLimitPage,
-  vRateLimitSnapshot,
   vRateLimitStatus,
 } from "../src/validators.js";
 import { mutation, query } from "./_generated/server.js";
@@ -64,9 +66,21 @@ export const reset = mutation({
   handler: (ctx, args) => resetting.reset(ctx, args),
 });
 
+export const override = mutation({
+  args: overrideArgs,
+  returns: v.null(),
+  handler: (ctx, { name, key, ...override }) => overriding.setOverride(ctx, { name, key }, override),
+});
+
+export const clearOverride = mutation({
+  args: bucketArgs,
+  returns: v.null(),
+  handler: (ctx, args) => overriding.clearOverride(ctx, args),
+});
+
 export const list = query({
   args: listArgs,
   returns: vRateLimitPage,
-  handler: (ctx, { name, config, ...options }) =>
-    listing.list(ctx, listing.parseList(parseLimit(name, config), options)),
+  handler: (ctx, { name, config, overrides, ...options }) =>
+    listing.list(ctx, listing.parseList(parseLimit(name, config), options, overrides)),
 });

@@ -62,6 +62,29 @@ interface CommonConfig {
   shards?: number | "auto" | { atLeast?: number; atMost?: number };
 }
 
+/** The validator of a {@link RateLimitOverride}. */
+export const vRateLimitOverride = v.object({
+  config: v.optional(vRateLimitConfig),
+  block: v.optional(v.literal(true)),
+  unlimited: v.optional(v.literal(true)),
+  until: v.optional(v.number()),
+  note: v.optional(v.string()),
+});
+
+/** What holds at one key in place of the limit's config: exactly one of `config`, `block` and `unlimited`. */
+export interface RateLimitOverride {
+  /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
+  config?: RateLimitConfig;
+  /** Nothing is let through: every call is denied, with the reason `"blocked"`. */
+  block?: true;
+  /** Everything is let through, and counted still: more than there is becomes a debt. */
+  unlimited?: true;
+  /** When the override ends by itself, in whole milliseconds since the epoch; without it, when it is cleared. */
+  until?: number;
+  /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
+  note?: string;
+}
+
 interface SavingConfig extends CommonConfig {
   /** The most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served. */
   capacity?: number;

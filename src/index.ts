@@ -4,6 +4,9 @@ export type {
   BucketArgs,
   DemandArgs,
   ListArgs,
+  OverridableIn,
+  OverriddenArgs,
+  OverrideArgs,
   RateLimitArgs,
   RateLimitDefinition,
   RateLimitDefinitions,
@@ -40,22 +43,23 @@ export { type RateLimitsDataModel, rateLimitTables } from "./storage/tables.js";
 export {
   type FixedWindowConfig,
   type RateLimitConfig,
+  type RateLimitOverride,
   type SlidingWindowConfig,
   type TokenBucketConfig,
   vRateLimitConfig,
+  vRateLimitOverride,
 } from "./configs.js";
+export { type RateLimitSnapshot, vRateLimitSnapshot } from "./snapshots.js";
 export {
   type ExactRateLimitStatus,
   type RateLimitAllStatus,
   type RateLimitedJob,
   type RateLimitPage,
-  type RateLimitSnapshot,
   type RateLimitStatus,
   type SweepResult,
   vRateLimitAllStatus,
   vRateLimitedJob,
   vRateLimitPage,
-  vRateLimitSnapshot,
   vRateLimitStatus,
   vSweepResult,
 } from "./validators.js";

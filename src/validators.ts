@@ -1,13 +1,13 @@
 /** The wire form of everything that crosses into the component or out of it. The public types are inferred from it. */
 import { type Infer, type ObjectType, v } from "convex/values";
-import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
+import { vRateLimitConfig, vRateLimitOverride } from "./configs.js";
 
 const outlook = { remaining: v.optional(v.number()), resetAt: v.optional(v.number()) };
 
 /** The validator of a {@link RateLimitStatus}. */
 export const vRateLimitStatus = v.union(
   v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook }),
-  v.object({ ok: v.literal(false), retryAt: v.number(), ...outlook }),
+  v.object({ ok: v.literal(false), retryAt: v.number(), reason: v.optional(v.literal("blocked")), ...outlook }),
 );
 
 interface Outlook {
@@ -33,6 +33,8 @@ interface Denied extends Outlook {
    * read, a moment that suffices.
    */
   retryAt: number;
+  /** Why, where it is not that the tokens are used up: an override blocks the key. */
+  reason?: "blocked";
 }
 
 /** What a limit answers. All times are whole milliseconds since the epoch. */
@@ -57,51 +59,11 @@ export const vRateLimitAllStatus = v.union(
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
 
-/** How units arrive in a bucket, or in one row of it. */
-const terms = { capacity: v.number(), refill: v.number() };
-
-/** The validator of a {@link RateLimitSnapshot}. */
-export const vRateLimitSnapshot = v.object({
-  name: v.string(),
-  config: vRateLimitConfig,
-  value: v.number(),
-  ts: v.number(),
-  unitsPerToken: v.number(),
-  maxReserved: v.number(),
-  ...terms,
-  period: v.optional(v.number()),
-  start: v.optional(v.number()),
-  starts: v.optional(v.array(v.number())),
-  lastsMs: v.optional(v.number()),
-  parts: v.array(
-    v.object({
-      shard: v.optional(v.number()),
-      value: v.number(),
-      ts: v.number(),
-      recent: v.optional(v.array(v.object({ at: v.number(), units: v.number() }))),
-      capacity: v.optional(v.number()),
-      refill: v.optional(v.number()),
-    }),
-  ),
-  few: v.optional(v.object({ units: v.number(), spans: v.array(v.object(terms)) })),
-});
-
-/**
- * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
- * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
- * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
- *
- * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
- * - `period` and `start`: fixed windows by period. `starts`: the coming starts of calendar windows.
- * - `lastsMs`: of a sliding window, how long a taken unit stays away.
- * - `parts`: the rows of the bucket; what one of them does not say holds for all.
- * - `few`: a fast limit may deny on what two of several rows say, up to so many units; the spans that a call may then come upon.
- */
-export type RateLimitSnapshot = Omit<Infer<typeof vRateLimitSnapshot>, "config"> & { config: RateLimitConfig };
-
 /** Which bucket: the arguments that every registered function of the component takes. */
 export const bucketArgs = { name: v.string(), key: v.optional(v.string()) };
-export const configuredArgs = { ...bucketArgs, config: vRateLimitConfig };
+/** `overrides`: whether the limit asks for an override at the key. */
+export const configuredArgs = { ...bucketArgs, config: vRateLimitConfig, overrides: v.optional(v.boolean()) };
+export const overrideArgs = { ...bucketArgs, ...vRateLimitOverride.fields };
 export const demandArgs = {
   ...configuredArgs,
   count: v.optional(v.number()),
@@ -117,7 +79,9 @@ const vRateLimitEntry = v.object({
   value: v.number(),
   ok: v.boolean(),
   retryAt: v.optional(v.number()),
+  reason: v.optional(v.literal("blocked")),
   error: v.optional(v.string()),
+  override: v.optional(vRateLimitOverride),
   ...outlook,
 });
 
@@ -129,6 +93,7 @@ export const vRateLimitPage = v.object({ page: v.array(vRateLimitEntry), cursor:
  *
  * - `value`: tokens held now, negative while tokens are owed to reservations.
  * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
+ * - `override`: what holds at the key in place of the limit's config, while it does.
  * - `error`: of a bucket whose rows are damaged, what is wrong; its calls throw until it is reset.
  * - `cursor`: where the next page starts; null after the last.
  */
@@ -137,9 +102,11 @@ export type RateLimitPage = Infer<typeof vRateLimitPage>;
 export const listArgs = {
   name: v.string(),
   config: vRateLimitConfig,
+  overrides: v.optional(v.boolean()),
   cursor: v.optional(v.string()),
   limit: v.optional(v.number()),
   onlyLimited: v.optional(v.boolean()),
+  onlyOverridden: v.optional(v.boolean()),
 };
 
 /** A limit to sweep: a row goes when it is full under every one of the configs. */

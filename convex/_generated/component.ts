@@ -62,9 +62,16 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           count: number;
           key?: string;
           name: string;
+          overrides?: boolean;
         },
         | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
-        | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
+        | {
+            ok: false;
+            reason?: "blocked";
+            remaining?: number;
+            resetAt?: number;
+            retryAt: number;
+          },
         Name
       >;
       check: FunctionReference<
@@ -104,10 +111,17 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           count?: number;
           key?: string;
           name: string;
+          overrides?: boolean;
           reserve?: boolean | { within: number };
         },
         | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
-        | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
+        | {
+            ok: false;
+            reason?: "blocked";
+            remaining?: number;
+            resetAt?: number;
+            retryAt: number;
+          },
         Name
       >;
       checkAll: FunctionReference<
@@ -148,6 +162,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             count?: number;
             key?: string;
             name: string;
+            overrides?: boolean;
             reserve?: boolean | { within: number };
           }>;
         },
@@ -163,6 +178,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  reason?: "blocked";
                   remaining?: number;
                   resetAt?: number;
                   retryAt: number;
@@ -181,12 +197,20 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  reason?: "blocked";
                   remaining?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
             >;
           },
+        Name
+      >;
+      clearOverride: FunctionReference<
+        "mutation",
+        "internal",
+        { key?: string; name: string },
+        null,
         Name
       >;
       consume: FunctionReference<
@@ -226,10 +250,17 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           count?: number;
           key?: string;
           name: string;
+          overrides?: boolean;
           reserve?: boolean | { within: number };
         },
         | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
-        | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
+        | {
+            ok: false;
+            reason?: "blocked";
+            remaining?: number;
+            resetAt?: number;
+            retryAt: number;
+          },
         Name
       >;
       consumeAll: FunctionReference<
@@ -270,6 +301,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             count?: number;
             key?: string;
             name: string;
+            overrides?: boolean;
             reserve?: boolean | { within: number };
           }>;
         },
@@ -285,6 +317,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  reason?: "blocked";
                   remaining?: number;
                   resetAt?: number;
                   retryAt: number;
@@ -303,6 +336,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  reason?: "blocked";
                   remaining?: number;
                   resetAt?: number;
                   retryAt: number;
@@ -347,6 +381,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               };
           key?: string;
           name: string;
+          overrides?: boolean;
         },
         {
           capacity: number;
@@ -387,6 +422,66 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           lastsMs?: number;
           maxReserved: number;
           name: string;
+          override?: {
+            block?: true;
+            snapshot?: {
+              capacity: number;
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              few?: {
+                spans: Array<{ capacity: number; refill: number }>;
+                units: number;
+              };
+              lastsMs?: number;
+              maxReserved: number;
+              name: string;
+              parts: Array<{
+                capacity?: number;
+                recent?: Array<{ at: number; units: number }>;
+                refill?: number;
+                shard?: number;
+                ts: number;
+                value: number;
+              }>;
+              period?: number;
+              refill: number;
+              start?: number;
+              starts?: Array<number>;
+              ts: number;
+              unitsPerToken: number;
+              value: number;
+            };
+            unlimited?: true;
+            until?: number;
+          };
           parts: Array<{
             capacity?: number;
             recent?: Array<{ at: number; units: number }>;
@@ -443,6 +538,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           limit?: number;
           name: string;
           onlyLimited?: boolean;
+          onlyOverridden?: boolean;
+          overrides?: boolean;
         },
         {
           cursor: string | null;
@@ -450,12 +547,93 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             error?: string;
             key?: string;
             ok: boolean;
+            override?: {
+              block?: true;
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              note?: string;
+              unlimited?: true;
+              until?: number;
+            };
+            reason?: "blocked";
             remaining?: number;
             resetAt?: number;
             retryAt?: number;
             value: number;
           }>;
         },
+        Name
+      >;
+      override: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          block?: true;
+          config?:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          key?: string;
+          name: string;
+          note?: string;
+          unlimited?: true;
+          until?: number;
+        },
+        null,
         Name
       >;
       reset: FunctionReference<

@@ -1,7 +1,8 @@
 /** A limit as time passes: a store without a framework, which changes only when the answer does. */
 import type { FunctionReference } from "convex/server";
-import type { RateLimitSnapshot } from "../validators.js";
-import { type Demand, type ProjectedStatus, project } from "./project.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
+import type { Demand, ProjectedStatus } from "./bucket.js";
+import { overrideAt, project } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -108,15 +109,15 @@ export function watchSource(
   const wait = (snapshot: RateLimitSnapshot | undefined) => {
     const untouched = answer(snapshot, { count: 0 });
     if (!snapshot || !untouched) return;
-    const { rate, period, capacity = rate } = snapshot.config;
-    // A full bucket stays as it is.
-    if (status?.ok && untouched.value >= capacity) return;
     const now = clock.now();
+    const override = overrideAt(snapshot, now);
+    const { rate, period, capacity = rate } = (override?.snapshot ?? snapshot).config;
+    const until = override?.until ?? Infinity;
+    // A full bucket stays as it is.
+    const isFull = status?.ok && untouched.value >= capacity;
     const { resetAt = 0 } = untouched;
-    const moments = [
-      status?.retryAt ?? 0,
-      typeof period === "number" && period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt,
-    ];
+    const resets = typeof period === "number" && period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt;
+    const moments = [until, ...(isFull ? [] : [status?.retryAt ?? 0, resets])];
     const nextAt = Math.min(...moments.filter((moment) => moment > now));
     if (nextAt < Infinity) stopWaiting = clock.wakeAt(nextAt, update);
   };

@@ -3,10 +3,15 @@ import type { FunctionReference } from "convex/server";
 import type { RateLimitConfig } from "../configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
-/** A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. */
+/** A limit as `defineRateLimits` takes it: a config, whether it has one bucket per key, and whether it may be overridden. */
 export type RateLimitDefinition = RateLimitConfig & {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
+  /**
+   * Whether `overrideRateLimit` may change the limit at run time, key by key; default false. A call then also reads whether it did: of a
+   * limit without `shards` in the same range, of one with them in a read more.
+   */
+  overrides?: boolean;
 };
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
 
@@ -109,7 +114,53 @@ export type ListArgs<Name> = {
   limit?: number | undefined;
   /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
   onlyLimited?: boolean | undefined;
+  /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
+  onlyOverridden?: boolean | undefined;
 };
+
+/** The names of the limits that are defined with `overrides: true`. */
+export type OverridableIn<Limits> = {
+  [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
+    ? true extends Given
+      ? Name
+      : never
+    : never;
+}[keyof Limits & string];
+
+/** What holds in place of the limit's config: exactly one of these. */
+type OverrideWay =
+  | {
+      /** Another config; the rows of a bucket stay what the limit's own `shards` says. */
+      config: RateLimitConfig;
+      block?: undefined;
+      unlimited?: undefined;
+    }
+  | {
+      /** Nothing is let through: denials say `reason: "blocked"`, and `until` as their `retryAt`. */
+      block: true;
+      config?: undefined;
+      unlimited?: undefined;
+    }
+  | {
+      /** Everything is let through, and counted still: more than there is becomes a debt. */
+      unlimited: true;
+      config?: undefined;
+      block?: undefined;
+    };
+
+/** The bucket of an override. */
+export type OverriddenArgs<Limits, Name> = Name extends keyof Limits
+  ? { name: Name } & Omit<DefinedArgs<Limits[Name]>, "config">
+  : never;
+
+/** What `overrideRateLimit` takes. */
+export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
+  OverrideWay & {
+    /** When it ends by itself: a moment to come, in whole milliseconds since the epoch; without it, when it is cleared. */
+    until?: number | undefined;
+    /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
+    note?: string | undefined;
+  };
 
 export interface SweepOptions {
   /**

@@ -14,6 +14,7 @@ type KnownFields<Limits> = {
 };
 type FieldOf<Definition> =
   | "keyed"
+  | "overrides"
   | (Definition extends { kind: infer Kind }
       ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
       : never);

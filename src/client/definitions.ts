@@ -12,6 +12,8 @@ export interface Definitions {
   readonly limits: ReadonlyMap<string, Limit>;
   /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
   readonly lookUp: (args: AnyBucketArgs, call: string, fields?: Fields) => Bucket;
+  /** Those that may be overridden. */
+  readonly overridable: ReadonlySet<string>;
 }
 
 /** @throws when a definition is invalid, naming the limit and the field. */
@@ -23,11 +25,15 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
   }
   const limits = new Map<string, Limit>();
   const keyedness = new Map<string, boolean | undefined>();
+  const overridable = new Set<string>();
   for (const [name, definition] of Object.entries(definitions)) {
     const object: unknown = definition;
     if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-    const { keyed, ...config } = definition;
-    if (keyed !== undefined && typeof keyed !== "boolean") throw fieldError(name, "keyed", "true or false", keyed);
+    const { keyed, overrides, ...config } = definition;
+    for (const [field, value] of Object.entries({ keyed, overrides })) {
+      if (value !== undefined && typeof value !== "boolean") throw fieldError(name, field, "true or false", value);
+    }
+    if (overrides) overridable.add(name);
     limits.set(name, parseLimit(name, config));
     keyedness.set(name, keyed);
   }
@@ -36,9 +42,9 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     checkArgs(args, call);
     checkFields(args.name, call, args, { ...BUCKET_FIELDS, ...fields });
     checkKeyed(args, keyedness.get(args.name));
-    return find(limits, args);
+    return find(limits, args, overridable.has(args.name));
   };
-  return { limits, lookUp };
+  return { limits, lookUp, overridable };
 }
 
 const NO_FIELDS: Fields = {};
@@ -66,10 +72,10 @@ function checkKeyed({ name, key }: AnyBucketArgs, keyed: boolean | undefined): v
   }
 }
 
-function find(limits: ReadonlyMap<string, Limit>, { name, key, config }: AnyBucketArgs): Bucket {
-  if (config !== undefined) return parseBucket({ name, key, config });
+function find(limits: ReadonlyMap<string, Limit>, { name, key, config }: AnyBucketArgs, overrides: boolean): Bucket {
+  if (config !== undefined) return parseBucket({ name, key, config, overrides });
   const limit = limits.get(name);
-  if (limit) return bucketAt(limit, key);
+  if (limit) return bucketAt(limit, key, overrides);
   const known = [...limits.keys()].map(show).join(", ");
   throw misuseError(
     name,

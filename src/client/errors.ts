@@ -3,7 +3,8 @@ import { ConvexError } from "convex/values";
 
 /**
  * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
- * from the denial on. `key` is there only with `errorKeys: true`: the error reaches the client.
+ * from the denial on. `key` is there only with `errorKeys: true`: the error reaches the client. `reason` is there where the denial is
+ * not one of tokens that are used up: an override blocks the key.
  */
 export type RateLimitErrorData = {
   kind: "RateLimited";
@@ -11,14 +12,22 @@ export type RateLimitErrorData = {
   key?: string;
   retryAt: number;
   retryAfter: number;
+  reason?: "blocked";
 };
 
 export function denialError(
   { name, key }: { name: string; key: string | undefined },
-  retryAt: number,
+  { retryAt, reason }: { retryAt: number; reason?: "blocked" },
 ): ConvexError<RateLimitErrorData> {
   const retryAfter = Math.max(0, retryAt - Date.now());
-  return new ConvexError({ kind: "RateLimited", name, ...(key === undefined ? {} : { key }), retryAt, retryAfter });
+  return new ConvexError({
+    kind: "RateLimited",
+    name,
+    ...(key === undefined ? {} : { key }),
+    retryAt,
+    retryAfter,
+    ...(reason && { reason }),
+  });
 }
 
 /**

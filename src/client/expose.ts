@@ -12,7 +12,7 @@ import { checkFields, type Fields } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { RateLimitConfig } from "../configs.js";
-import { type RateLimitSnapshot, vRateLimitSnapshot } from "../validators.js";
+import { type RateLimitSnapshot, vRateLimitSnapshot } from "../snapshots.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
 type Decided<DataModel extends GenericDataModel, Input, Value> = (

@@ -3,9 +3,11 @@ import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/serv
 import { bundle } from "../engine/bundle.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
+import { parseOverride } from "../engine/override.js";
 import { adjustmentOf, type Request, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
+import type { RateLimitOverride } from "../configs.js";
 import { checkDatabase } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../validators.js";
@@ -19,11 +21,11 @@ import { cancelPending, checkJob, checkScheduler, reserveFor, SCHEDULE_FIELDS, s
 
 export function functionsIn<Contexts extends InTables | InComponent>(
   place: Place<Contexts>,
-  { limits, lookUp }: Definitions,
+  { limits, lookUp, overridable }: Definitions,
   { errorKeys = false }: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
   const throwDenial = ({ limit, key }: Request, status: RateLimitStatus) => {
-    if (!status.ok) throw denialError({ name: limit.name, key: errorKeys ? key : undefined }, status.retryAt);
+    if (!status.ok) throw denialError({ name: limit.name, key: errorKeys ? key : undefined }, status);
   };
   /** Of several denials the one that takes longest is thrown: it is the one to wait for. */
   const throwLongest = (requests: readonly Request[], all: RateLimitAllStatus) => {
@@ -42,6 +44,11 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     }
     checkFields(call, "the options", options, THROWS_FIELDS);
     return bundle(Array.from(list, (args) => requestTo(lookUp(args, call, DEMAND_FIELDS), args)));
+  };
+  const lookUpOverridable = (args: AnyBucketArgs, call: string) => {
+    const { limit, key, isOverridable } = lookUp(args, call);
+    if (isOverridable) return { name: limit.name, key };
+    throw misuseError(limit.name, `${call} needs a limit that is defined with overrides: true.`);
   };
   return {
     rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
@@ -116,8 +123,16 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       const { name, ...options } = args;
       const limit = limits.get(name);
       if (!limit) throw misuseError(name, "is not defined, so its keys cannot be listed.");
-      return await place.list(ctx, parseList(limit, options));
+      return await place.list(ctx, parseList(limit, options, overridable.has(name)));
     },
+    overrideRateLimit: async (ctx, args: AnyBucketArgs & RateLimitOverride) => {
+      checkArgs(args, "overrideRateLimit");
+      const { name, key, ...override } = args;
+      const bucket = lookUpOverridable({ name, ...(key !== undefined && { key }) }, "overrideRateLimit");
+      return await place.override(ctx, bucket, parseOverride(name, override));
+    },
+    clearRateLimitOverride: async (ctx, args: AnyBucketArgs) =>
+      await place.clearOverride(ctx, lookUpOverridable(args, "clearRateLimitOverride")),
     sweepRateLimits: async (ctx, options) => {
       checkScheduler(ctx, "sweepRateLimits");
       checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);

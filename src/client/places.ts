@@ -8,19 +8,15 @@ import { adjust } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
 import { list, type ListRequest } from "../operations/list.js";
+import { clearOverride, setOverride } from "../operations/override.js";
 import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import { type BucketId, checkDatabase, type Reader, type Writer } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
-import type {
-  RateLimitAllStatus,
-  RateLimitPage,
-  RateLimitSnapshot,
-  RateLimitStatus,
-  SweepArgs,
-  SweepResult,
-} from "../validators.js";
+import type { RateLimitOverride } from "../configs.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
@@ -56,6 +52,8 @@ export interface Place<Contexts extends InTables | InComponent> {
   adjust(ctx: Contexts["mutation"], adjustment: Adjustment): Promise<RateLimitStatus>;
   get(ctx: Contexts["query"], bucket: Bucket): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
+  override(ctx: Contexts["mutation"], bucket: BucketId, override: RateLimitOverride): Promise<null>;
+  clearOverride(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   list(ctx: Contexts["query"], request: ListRequest): Promise<RateLimitPage>;
   sweep(
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
@@ -83,6 +81,8 @@ export const inTables: Place<InTables> = {
   adjust: taking(adjust),
   get: taking(get),
   reset: taking(reset),
+  override: (ctx, bucket, override) => taking((own: Writer) => setOverride(own, bucket, override))(ctx, undefined),
+  clearOverride: taking(clearOverride),
   list: taking(list),
   sweep: async (ctx, targets, { cursor, next }) => {
     // The types forbid anything else, JavaScript does not.
@@ -108,9 +108,13 @@ export function inComponent({ public: api, sweep }: ComponentApi): Place<InCompo
       await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
     get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
     reset: async (ctx, { name, key }) => await mutation(ctx)(api.reset, { name, ...withKey(key) }),
-    list: async (ctx, { limit, from, most, onlyLimited }) => {
+    override: async (ctx, { name, key }, override) =>
+      await mutation(ctx)(api.override, { name, ...withKey(key), ...override }),
+    clearOverride: async (ctx, { name, key }) => await mutation(ctx)(api.clearOverride, { name, ...withKey(key) }),
+    list: async (ctx, { limit, from, most, onlyLimited, onlyOverridden, isOverridable }) => {
       const { name, config } = limit;
-      return await query(ctx)(api.list, { name, config, cursor: writeCursor(from), limit: most, onlyLimited });
+      const options = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };
+      return await query(ctx)(api.list, { name, config, overrides: isOverridable, ...options });
     },
     sweep: async (ctx, targets) => await mutation(ctx)(sweep.sweep, { targets }),
   };
@@ -131,16 +135,16 @@ function checkCaller(ctx: unknown, method: string, whose: string): void {
   throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
 }
 
-function requestArgs({ limit, key, asked: { count, reserve } }: Request) {
+function requestArgs({ limit, key, isOverridable, asked: { count, reserve } }: Request) {
   return {
-    ...bucketArgs({ limit, key }),
+    ...bucketArgs({ limit, key, isOverridable }),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
   };
 }
 
-function bucketArgs({ limit: { name, config }, key }: Bucket) {
-  return { name, ...withKey(key), config };
+function bucketArgs({ limit: { name, config }, key, isOverridable }: Bucket) {
+  return { name, ...withKey(key), config, ...(isOverridable && { overrides: true }) };
 }
 
 /** An absent key stays absent: undefined is no value on the wire. */

@@ -6,6 +6,9 @@ import type {
   DemandList,
   ListArgs,
   NameIn,
+  OverridableIn,
+  OverriddenArgs,
+  OverrideArgs,
   RateLimitArgs,
   ScheduleArgs,
   StatusOf,
@@ -15,12 +18,12 @@ import type {
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
 import type {
   ExactRateLimitStatus,
   RateLimitAllStatus,
   RateLimitedJob,
   RateLimitPage,
-  RateLimitSnapshot,
   SweepResult,
 } from "../validators.js";
 
@@ -106,6 +109,22 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent> {
    * that runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
+
+  /**
+   * Changes a limit at run time for one key (or for the bucket without one): another config, blocked, or unlimited; until a moment, or
+   * until it is cleared. Takes the place of an override that is there. What was taken stays taken. Only of a limit that is defined
+   * with `overrides: true`.
+   */
+  overrideRateLimit: <Name extends OverridableIn<Limits>>(
+    ctx: Contexts["mutation"],
+    args: OverrideArgs<Limits, Name>,
+  ) => Promise<null>;
+
+  /** The limit's own config holds again. Nothing happens where there is no override. */
+  clearRateLimitOverride: <Name extends OverridableIn<Limits>>(
+    ctx: Contexts["mutation"],
+    args: OverriddenArgs<Limits, Name>,
+  ) => Promise<null>;
 
   /**
    * A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. It reads the

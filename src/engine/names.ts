@@ -31,6 +31,6 @@ function described(value: unknown): string {
 }
 
 /** No unpaired surrogate: the database refuses one. (String.prototype.isWellFormed is younger than Node 20's types.) */
-function isWellFormed(text: string): boolean {
+export function isWellFormed(text: string): boolean {
   return !/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
 }

@@ -24,21 +24,31 @@ export interface DemandArgs {
 
 /**
  * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
- * `reserve` is neither a boolean nor a bound on the wait.
+ * `reserve` is neither a boolean nor a bound on the wait. What an override may serve is known only when the bucket has been read.
  */
-export function parseDemand(limit: Limit, { count = 1, reserve = false }: DemandArgs): Demand {
+export function parseDemand(limit: Limit, { count = 1, reserve = false }: DemandArgs, isOverridable = false): Demand {
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
     throw fieldError(limit.name, "count", "a finite number of at least 0", count);
   }
   const withinMs = parseReserve(limit.name, reserve);
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
-  const most = limit.kind.most(limit, demand.reserve);
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  if (demand.units <= most) return demand;
-  const bound = demand.reserve ? "with a reservation it can hold" : "it can hold";
-  throw misuseError(
+  if (demand.units <= limit.kind.most(limit, demand.reserve)) return demand;
+  if (isOverridable && count <= MAX_TOKENS) return demand;
+  throw neverServedError(limit, demand, count);
+}
+
+/** Whether some wait is long enough: of an overridable bucket this is known late. */
+export function isServable({ limit, demand }: Request): boolean {
+  return demand.units <= limit.kind.most(limit, demand.reserve);
+}
+
+export function neverServedError(limit: Limit, { reserve }: Demand, count = 1): Error {
+  const bound = reserve ? "with a reservation it can hold" : "it can hold";
+  const most = limit.kind.most(limit, reserve) / limit.unitsPerToken;
+  return misuseError(
     limit.name,
-    `count ${count} can never be served: ${bound} at most ${most / limit.unitsPerToken} (capacity and maxReserved say how much).`,
+    `count ${count} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
   );
 }
 
@@ -74,6 +84,8 @@ export function parseAdjustment(limit: Limit, count: number): number {
 export interface Bucket {
   readonly limit: Limit;
   readonly key: string | undefined;
+  /** Whether calls ask for an override of its limit. */
+  readonly isOverridable?: boolean;
 }
 
 /** What is asked of one bucket. */
@@ -96,19 +108,20 @@ interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
+  overrides?: boolean | undefined;
 }
 
-export function parseBucket({ name, key, config }: BucketArgs): Bucket {
-  return bucketAt(parseLimit(name, config), key);
+export function parseBucket({ name, key, config, overrides }: BucketArgs): Bucket {
+  return bucketAt(parseLimit(name, config), key, overrides);
 }
 
-export function bucketAt(limit: Limit, key: string | undefined): Bucket {
+export function bucketAt(limit: Limit, key: string | undefined, isOverridable = false): Bucket {
   checkKey(limit.name, key);
-  return { limit: limit.kind.forKey(limit, key), key };
+  return { limit: limit.kind.forKey(limit, key), key, isOverridable };
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
-  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked) };
+  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
 }
 
 export function parseRequest(args: BucketArgs & DemandArgs): Request {

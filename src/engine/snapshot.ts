@@ -1,5 +1,5 @@
 /** The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct. */
-import type { RateLimitSnapshot } from "../validators.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
 import type { Limit } from "./kinds/kind.js";
 import { toShard, WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";

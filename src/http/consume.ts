@@ -4,7 +4,8 @@ import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { type Infer, v } from "convex/values";
 import { defineRateLimits } from "../client/defineRateLimits.js";
 import { type RateLimitConfig, vRateLimitConfig } from "../configs.js";
-import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitStatus } from "../validators.js";
 import type { HttpCtx } from "./ctx.js";
 
 /** The validator of a {@link LimitRequest}, for the arguments of functions of your own. */

@@ -114,9 +114,10 @@ export function secondsUntil(moment: number, now: number): number {
   return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((moment - now) / 1000)));
 }
 
-/** A definition of `defineRateLimits` is a config with one more field, which says nothing here: the key is always chosen. */
+/** A definition of `defineRateLimits` is a config with more fields, which say nothing here: the key is always chosen. */
 export function withoutKeyed(definition: RateLimitDefinition): RateLimitConfig {
   const config = { ...definition };
   delete config.keyed;
+  delete config.overrides;
   return config;
 }

@@ -1,23 +1,38 @@
 /** Settling after the fact: charging what was really used, giving back what was not. */
 import { outlook } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
-import type { Adjustment } from "../engine/request.js";
+import { type Adjustment, adjustmentOf } from "../engine/request.js";
 import { outlookOf } from "../engine/sharding/pool.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.js";
-import type { Writer } from "../storage/rows.js";
-import { loadAll, save, type StoredShard } from "../storage/shards.js";
+import type { Row, Writer } from "../storage/rows.js";
+import { loadAll, save, shardsOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
 import { answerOnAll, type Call } from "./answer.js";
+import { findOverride } from "./override.js";
 import { loadAtRandom, settle } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateLimitStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
+  if (!adjustment.isOverridable) return await adjustRows(ctx, adjustment, call);
+  const { override, rows } = await findOverride(ctx, adjustment, call.now);
+  // Blocked or unlimited, what was really used is counted by the limit's own config.
+  if (override?.does !== "configure") return await adjustRows(ctx, adjustment, call, rows);
+  return await adjustRows(ctx, adjustmentOf({ ...adjustment, limit: override.limit }, adjustment), call, rows);
+}
+
+/** @param rows - those of the bucket, where they have been read. */
+async function adjustRows(
+  ctx: Writer,
+  adjustment: Adjustment,
+  call: Call,
+  rows?: readonly Row[],
+): Promise<RateLimitStatus> {
   const { units } = adjustment;
   const alone = await adjustOneRow(ctx, adjustment, call);
   if (alone) return alone;
-  const shards = await loadAll(ctx, adjustment);
+  const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
   if (units <= 0) return await giveBack(ctx, adjustment, shards, call.now);
   if (heldByAll(shards, call.now) < units) return await charge(ctx, adjustment, shards, call.now);
   const demand = { units, reserve: false, withinMs: Infinity };

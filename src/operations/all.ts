@@ -1,11 +1,9 @@
 /** Several limits at once, all or nothing: nothing is written unless every one of them lets its part go. */
 import type { Bundle } from "../engine/bundle.js";
-import type { Request } from "../engine/request.js";
 import type { Reader, Writer } from "../storage/rows.js";
-import { loadAll } from "../storage/shards.js";
 import type { RateLimitAllStatus } from "../validators.js";
-import { type Answer, answerOnAll, type Call } from "./answer.js";
-import { answer } from "./consume.js";
+import type { Answer, Call } from "./answer.js";
+import { answer, answerInFull } from "./consume.js";
 
 /** Takes what all the requests ask for, or nothing. */
 export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {
@@ -21,8 +19,7 @@ export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimit
 /** The same decision on all rows, taking nothing. */
 export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAllStatus> {
   const now = Date.now();
-  const ask = async (request: Request) => answerOnAll(request, await loadAll(ctx, request), now);
-  return combine(bundle, await Promise.all(bundle.summed.map(ask)));
+  return combine(bundle, await Promise.all(bundle.summed.map((request) => answerInFull(ctx, request, now))));
 }
 
 /** One status from those of all the buckets; where one denies, the others stay as they are. */

@@ -7,10 +7,14 @@ import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/state.js";
+import { END_OF_TIME } from "../engine/time.js";
 import { idOf, insertRow, patchRow, type Reader, readRows, type Row, type Writer } from "../storage/rows.js";
 import { loadAll, shardsOf } from "../storage/shards.js";
-import type { RateLimitSnapshot, RateLimitStatus } from "../validators.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitStatus } from "../validators.js";
 import { type Answer, answerOnAll, type Call } from "./answer.js";
+import { answerUnder } from "./overridden.js";
+import { findOverride, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
@@ -22,22 +26,59 @@ export async function consume(ctx: Writer, request: Request): Promise<RateLimitS
 
 /** The same decision on all rows, taking nothing. */
 export async function check(ctx: Reader, request: Request): Promise<RateLimitStatus> {
-  return answerOnAll(request, await loadAll(ctx, request), Date.now()).status;
+  return (await answerInFull(ctx, request, Date.now())).status;
+}
+
+/** What a bucket says to a demand, with all its rows read. */
+export async function answerInFull(ctx: Reader, request: Request, now: number): Promise<Answer> {
+  return await answerOnRows(request, await readRows(ctx, idOf(request)), now);
+}
+
+/** What all rows of a bucket, with its override, say to a demand. */
+export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
+  const ask = (own: Request) => answerOnAll(own, shardsOf(own, rows), now);
+  if (!request.isOverridable) return ask(request);
+  return await answerUnder(overrideAmong(request, rows, now), request, now, {
+    ask,
+    load: (own) => shardsOf(own, rows),
+  });
 }
 
 /** The stored state, whatever the clock says. */
 export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapshot> {
-  return snapshotOf(bucket.limit, await loadAll(ctx, bucket));
+  const rows = await readRows(ctx, idOf(bucket));
+  const snapshot = snapshotOf(bucket.limit, shardsOf(bucket, rows));
+  const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
+  if (!override) return snapshot;
+  const { until } = override;
+  return {
+    ...snapshot,
+    override: {
+      ...(until < END_OF_TIME && { until }),
+      ...(override.does === "configure"
+        ? { snapshot: snapshotOf(override.limit, shardsOf({ ...bucket, limit: override.limit }, rows)) }
+        : { [override.does === "block" ? "block" : "unlimited"]: true as const }),
+    },
+  };
 }
 
-/** What a bucket says to a demand. */
-export async function answer(ctx: Reader, request: Request, call: Call): Promise<Answer> {
+/** What a bucket says to a demand. @param known - its rows, where they have been read. */
+export async function answer(ctx: Reader, request: Request, call: Call, known?: readonly Row[]): Promise<Answer> {
+  if (request.isOverridable) return await answerOverridable(ctx, request, call);
   if (request.limit.levels.most > 0) return await answerSplit(ctx, request, call);
-  const rows = await readRows(ctx, idOf(request));
+  const rows = known ?? (await readRows(ctx, idOf(request)));
   const [row] = rows;
   return rows.length > 1 || row?.shard !== undefined
     ? answerOnAll(request, shardsOf(request, rows), call.now)
     : answerOnRow(request, row, call.now);
+}
+
+async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
+  const { override, rows } = await findOverride(ctx, request, call.now);
+  return await answerUnder(override, request, call.now, {
+    ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
+    load: (own) => (rows ? shardsOf(own, rows) : loadAll(ctx, own)),
+  });
 }
 
 /** The answer of a bucket that is one row, or none. */

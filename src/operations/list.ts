@@ -1,7 +1,8 @@
 /** Listing: pages of a limit's keys with what they hold now. */
 import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { decideOnAll } from "../engine/sharding/pool.js";
+import { misuseError } from "../engine/misuse.js";
+import { bucketAt, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import {
   type BucketRows,
@@ -12,9 +13,11 @@ import {
   readCursor,
   writeCursor,
 } from "../storage/batches.js";
-import type { Reader } from "../storage/rows.js";
+import { holdsTokens, type Reader } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../validators.js";
+import { answerOnRows } from "./consume.js";
+import { overrideAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
 export interface ListRequest {
@@ -22,41 +25,52 @@ export interface ListRequest {
   readonly from: Cursor;
   readonly most: number;
   readonly onlyLimited: boolean;
+  readonly onlyOverridden: boolean;
+  readonly isOverridable: boolean;
 }
 
 interface ListOptions {
   cursor?: string | undefined;
   limit?: number | undefined;
   onlyLimited?: boolean | undefined;
+  onlyOverridden?: boolean | undefined;
 }
 
 const FIELDS: Fields = {
   cursor: { permitted: "one that the page before returned", holds: (value) => typeof value === "string" },
   limit: numberField({ atLeast: 1, atMost: 1000, isWhole: true }),
   onlyLimited: booleanField,
+  onlyOverridden: booleanField,
 };
 
-/** @throws when `limit` is no whole number from 1 to 1,000, or the cursor is not of this limit. */
-export function parseList(limit: Limit, options: ListOptions): ListRequest {
+/**
+ * @throws when `limit` is no whole number from 1 to 1,000, the cursor is not of this limit, or the limit has no overrides to list.
+ */
+export function parseList(limit: Limit, options: ListOptions, isOverridable = false): ListRequest {
   const { name } = limit;
   checkFields(name, "listRateLimits", options, FIELDS);
-  const { cursor, limit: most = 100, onlyLimited = false } = options;
+  const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
+  if (onlyOverridden && !isOverridable) {
+    throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
+  }
   const from = cursor === undefined ? { name } : readCursor(name, cursor);
   if (from.name !== name) throw cursorError(name, cursor);
-  return { limit, from, most, onlyLimited };
+  return { limit, from, most, onlyLimited, onlyOverridden, isOverridable };
 }
 
 /** A page of the keys of a limit, in their order. */
-export async function list(ctx: Reader, { limit, from, most, onlyLimited }: ListRequest): Promise<RateLimitPage> {
+export async function list(ctx: Reader, request: ListRequest): Promise<RateLimitPage> {
   const now = Date.now();
+  const { limit, from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = from;
   for (let batches = 0, bytes = 0; next && mayGoOn(batches, bytes); batches++) {
     const batch = await readBatch(ctx, next);
     for (const bucket of batch.buckets) {
       const { key } = bucket;
-      const entry = describe(limit, bucket, now);
-      if (!onlyLimited || !entry.ok) page.push(key === undefined ? entry : { key, ...entry });
+      const entry = await describe(request, bucket, now);
+      const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
+      if (isWanted) page.push(key === undefined ? entry : { key, ...entry });
       if (page.length === most) return { page, cursor: writeCursor({ name: limit.name, after: { key } }) };
     }
     bytes += batch.bytes;
@@ -65,15 +79,22 @@ export async function list(ctx: Reader, { limit, from, most, onlyLimited }: List
   return { page, cursor: next && writeCursor(next) };
 }
 
+type Entry = Omit<RateLimitPage["page"][number], "key">;
+
 /** What a bucket holds, and what it would answer to one more token; of a damaged one, what is wrong with it. */
-function describe(limit: Limit, { key, rows }: BucketRows, now: number): Omit<RateLimitPage["page"][number], "key"> {
+async function describe(list: ListRequest, { key, rows }: BucketRows, now: number): Promise<Entry> {
+  const override = list.isOverridable ? rows.find((row) => !holdsTokens(row))?.override : undefined;
+  const isOverridden = override !== undefined && (override.until ?? Infinity) > now;
+  const shown = isOverridden ? { override } : {};
   try {
-    const own = limit.kind.forKey(limit, key);
+    const bucket = bucketAt(list.limit, key, list.isOverridable);
+    const inForce = isOverridden ? overrideAmong(bucket, rows, now) : undefined;
+    const own = inForce?.does === "configure" ? inForce.limit : bucket.limit;
     const shards = shardsOf({ limit: own, key }, rows);
-    const demand = { units: Math.min(own.unitsPerToken, own.capacity), reserve: false, withinMs: Infinity };
-    const { status } = decideOnAll(own, shards, now, demand);
-    return { value: heldByAll(shards, now) / own.unitsPerToken, ...status };
+    const count = Math.min(1, own.capacity / own.unitsPerToken);
+    const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
+    return { value: heldByAll(shards, now) / own.unitsPerToken, ...status, ...shown };
   } catch (error) {
-    return { value: 0, ok: false, error: error instanceof Error ? error.message : String(error) };
+    return { value: 0, ok: false, error: error instanceof Error ? error.message : String(error), ...shown };
   }
 }

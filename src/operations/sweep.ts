@@ -1,17 +1,27 @@
-/** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows. */
+/** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and overrides that have ended. */
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
+import { overrideOf } from "../engine/override.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
-import { type BucketId, deleteRow, type Reader, readRows, type Writer } from "../storage/rows.js";
+import {
+  type BucketId,
+  deleteRow,
+  holdsTokens,
+  type Reader,
+  readRows,
+  type Row,
+  type Writer,
+} from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
 import type { RateLimitConfig } from "../configs.js";
 import type { SweepArgs } from "../validators.js";
 
 /**
  * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so
- * all of them agree that it is full, and none of them is about to write it.
+ * all of them agree that it is full, and none of them is about to write it. So long after its end they agree that an override has
+ * ended, too.
  */
 const SETTLED_MS = 60_000;
 
@@ -36,7 +46,7 @@ export function sweepTargets(
   return [...targets].map(([name, all]) => ({ name, configs: all }));
 }
 
-/** The buckets of one batch (of one limit) that are full, and the cursor of the next batch; null after the last. */
+/** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
 export async function findFull(
   ctx: Reader,
   { targets, cursor }: { targets: Targets; cursor?: string | undefined },
@@ -48,18 +58,20 @@ export async function findFull(
   if (name === undefined) return { buckets: [], cursor: null };
   const limits = limitsOf(targets, name);
   const batch = await readBatch(ctx, from?.name === name ? from : { name });
-  const buckets = batch.buckets.filter((bucket) => isFull(limits, bucket, now)).map((full) => ({ name, ...full }));
+  const buckets = batch.buckets
+    .map(({ key, rows }) => ({ name, key, rows: rowsToDelete(limits, { key, rows }, now) }))
+    .filter(({ rows }) => rows.length > 0);
   if (batch.next) return { buckets, cursor: writeCursor(batch.next) };
   return { buckets, cursor: following === undefined ? null : writeCursor({ name: following }) };
 }
 
-/** Deletes the rows of those buckets that are still full; says how many rows. */
+/** Deletes the rows of these buckets that still may go; says how many. */
 export async function deleteFull(ctx: Writer, targets: Targets, buckets: readonly BucketId[]): Promise<number> {
   const now = Date.now();
   let deleted = 0;
   for (const { name, key } of buckets) {
-    const rows = await readRows(ctx, { name, key });
-    if (!isFull(limitsOf(targets, name), { key, rows }, now)) continue;
+    const all = await readRows(ctx, { name, key });
+    const rows = rowsToDelete(limitsOf(targets, name), { key, rows: all }, now);
     for (const row of rows) await deleteRow(ctx, row);
     deleted += rows.length;
   }
@@ -83,18 +95,36 @@ function limitsOf(targets: Targets, name: string): Limit[] {
     .flatMap(({ configs }) => configs.map((config) => parseLimit(name, config)));
 }
 
+/** Overrides that are in force stay, and their configs count among those that a bucket must be full under. */
+function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: number): Row[] {
+  const [row] = rows.filter((each) => !holdsTokens(each));
+  const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
+  const bucket = rows.filter(holdsTokens);
+  const isGoing = bucket.length > 0 && isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row, now);
+  return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
+}
+
 /**
  * Whether a bucket is full under every config that its limit is called with, at least one. One that makes no sense is not: its rows
  * stay, and go on denying.
  */
-function isFull(limits: readonly Limit[], { key, rows }: BucketRows, now: number): boolean {
+function isFull(
+  limits: readonly Limit[],
+  { key, rows }: BucketRows,
+  { override: stored }: Partial<Row> = {},
+  now: number,
+): boolean {
   const settled = now - SETTLED_MS;
   const isFullUnder = (limit: Limit) =>
     shardsOf({ limit: limit.kind.forKey(limit, key), key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
   try {
-    return limits.length > 0 && limits.every(isFullUnder);
+    const overridden = limits.flatMap((limit) => {
+      const override = stored && overrideOf({ limit, key }, stored);
+      return override?.does === "configure" ? [override.limit] : [];
+    });
+    return limits.length > 0 && [...limits, ...overridden].every(isFullUnder);
   } catch {
     return false;
   }

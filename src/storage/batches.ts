@@ -50,8 +50,8 @@ export async function readBatch(ctx: Reader, { name, after }: Cursor): Promise<B
   return { buckets, bytes, next: null };
 }
 
-function sizeOf({ name, key = "", recent = [] }: Row): number {
-  return ROW_BYTES + BYTES_PER_UNIT * (name.length + key.length) + ENTRY_BYTES * recent.length;
+function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
+  return ROW_BYTES + BYTES_PER_UNIT * (name.length + key.length + note.length) + ENTRY_BYTES * recent.length;
 }
 
 /** Whether a walk that has read so much may read another batch in the same transaction. */

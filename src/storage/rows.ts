@@ -12,7 +12,9 @@ import type {
 } from "convex/server";
 import { show } from "../engine/misuse.js";
 import type { Bucket } from "../engine/request.js";
+import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/state.js";
+import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitedJob } from "../validators.js";
 import type { RateLimitsDataModel } from "./tables.js";
 
@@ -62,7 +64,7 @@ export function checkDatabase(ctx: unknown): void {
   );
 }
 
-/** All rows of a bucket, in one range. */
+/** All rows of a bucket, in one range; with the one that overrides its limit. */
 export async function readRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
   return await db
     .query("rateLimits")
@@ -124,6 +126,30 @@ function written({ value, ts, shard, config, recent }: Content) {
     ...(config && { config }),
     ...(recent && { recent: recent.map(({ at, count }) => ({ at, count })) }),
   };
+}
+
+/** The row that overrides a bucket's limit; the transaction depends on this one only. */
+export async function readOverrideRow({ db }: Reader, { name, key }: BucketId): Promise<Row | null> {
+  return await db
+    .query("rateLimits")
+    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD))
+    .first();
+}
+
+/** Puts an override in the place of the one that is there, if any. */
+export async function writeOverride(ctx: Writer, id: BucketId, override: RateLimitOverride, ts: number): Promise<void> {
+  const { name, key } = id;
+  const row = await readOverrideRow(ctx, id);
+  if (row) await ctx.db.patch("rateLimits", row._id, { ts, override });
+  else {
+    const place = { name, ...(key === undefined ? {} : { key }), shard: OVERRIDE_SHARD };
+    await ctx.db.insert("rateLimits", { ...place, value: 0, ts, override });
+  }
+}
+
+/** Whether a row is one of those that hold a bucket, and not the one that overrides its limit. */
+export function holdsTokens({ override }: Row): boolean {
+  return override === undefined;
 }
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {

@@ -20,6 +20,7 @@ import type { RateLimitConfig } from "../configs.js";
 import {
   type Content,
   deleteRow,
+  holdsTokens,
   idOf,
   insertRow,
   patchRow,
@@ -41,7 +42,7 @@ export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promis
   const row = await readLast(ctx, idOf(bucket), lastShardAt(point));
   if (!row) {
     // A bucket without rows is full; one whose first row is missing is not.
-    if ((await readRows(ctx, idOf(bucket))).length > 0) throw gapError(bucket);
+    if ((await readRows(ctx, idOf(bucket))).some(holdsTokens)) throw gapError(bucket);
     return { ...fullShard(bucket.limit), rows: [] };
   }
   const shard = fromRow(bucket, row);
@@ -61,8 +62,9 @@ export async function loadAll(ctx: Reader, bucket: Bucket): Promise<StoredShard[
 }
 
 /** All rows of a bucket → its shards. */
-export function shardsOf(bucket: Bucket, rows: readonly Row[]): StoredShard[] {
+export function shardsOf(bucket: Bucket, all: readonly Row[]): StoredShard[] {
   const { limit } = bucket;
+  const rows = all.filter(holdsTokens);
   if (rows.length === 0) return [{ ...fullShard(limit), rows }];
   if (rows.every((row) => wasSplitUnder(row, limit))) return tiling(bucket, WHOLE, rows);
   return [{ ...foldForeign(bucket, rows), rows }];

@@ -1,12 +1,13 @@
 /** The table behind every limit, for the app's schema (in your tables) and for the component's own. */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
-import { vRateLimitConfig } from "../configs.js";
+import { vRateLimitConfig, vRateLimitOverride } from "../configs.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
  *
- * A row is one bucket, or one shard of one. No row means a full bucket. Only the functions of this package write here.
+ * A row is one bucket, one shard of one, or what overrides its limit. No row means a full bucket. Only the functions of this package
+ * write here.
  *
  * @example
  * ```ts
@@ -35,6 +36,8 @@ export const rateLimitTables = {
     config: v.optional(vRateLimitConfig),
     /** Of a sliding window, what was taken and when: tokens, and milliseconds since the epoch. */
     recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+    /** What holds in place of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */
+    override: v.optional(vRateLimitOverride),
   }).index("by_name_key_shard", ["name", "key", "shard"]),
 };
 

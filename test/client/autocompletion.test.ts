@@ -43,7 +43,7 @@ describe("an editor offers", () => {
   });
 
   it("the fields of each kind, a start only for windows", () => {
-    const all = ["capacity", "keyed", "maxReserved", "period", "rate", "shards"];
+    const all = ["capacity", "keyed", "maxReserved", "overrides", "period", "rate", "shards"];
     expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"]);
     expect(offered("bucket")).toEqual(all);
     expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));

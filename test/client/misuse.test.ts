@@ -413,7 +413,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     ["getRateLimit", ["name", "key", "config"]],
     ["resetRateLimit", ["name", "key", "config"]],
     ["scheduleRateLimited", ["name", "key", "config", "count", "spread"]],
-    ["listRateLimits", ["cursor", "limit", "onlyLimited"]],
+    ["listRateLimits", ["cursor", "limit", "onlyLimited", "onlyOverridden"]],
   ] as const)("a field that %s does not have", async (call, known) => {
     const all = ["name", "key", "config", "count", "reserve", "throws", "spread", "cursor", "limit", "onlyLimited"];
     const others = all.filter((field) => field !== "name" && !known.some((name) => name === field));

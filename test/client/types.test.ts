@@ -589,6 +589,7 @@ describe("the answers narrow", () => {
         key?: string;
         retryAt: number;
         retryAfter: number;
+        reason?: "blocked";
       }>();
       expectTypeOf(error).toExtend<Error>();
       expect.unreachable();

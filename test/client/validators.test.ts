@@ -4,12 +4,19 @@ import type {
   FixedWindowConfig,
   RateLimitAllStatus,
   RateLimitConfig,
+  RateLimitOverride,
   RateLimitSnapshot,
   RateLimitStatus,
   SlidingWindowConfig,
   TokenBucketConfig,
 } from "convex-rate-limits";
-import { vRateLimitAllStatus, vRateLimitConfig, vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits";
+import {
+  vRateLimitAllStatus,
+  vRateLimitConfig,
+  vRateLimitOverride,
+  vRateLimitSnapshot,
+  vRateLimitStatus,
+} from "convex-rate-limits";
 import { describe, expect, expectTypeOf, it } from "vitest";
 
 /** The same fields, whether they were written in one interface or several. */
@@ -26,6 +33,13 @@ describe("the validator infers the type of", () => {
     expectTypeOf<Fields<Omit<SlidingWindowConfig, "capacity">>>().toEqualTypeOf<InferredConfig<"sliding window">>();
     expectTypeOf<RateLimitConfig["kind"]>().toEqualTypeOf<Infer<typeof vRateLimitConfig>["kind"]>();
     expect(vRateLimitConfig.members).toHaveLength(3);
+  });
+
+  it("an override", () => {
+    type Inferred = Infer<typeof vRateLimitOverride>;
+    expectTypeOf<Fields<Omit<RateLimitOverride, "config">>>().toEqualTypeOf<Fields<Omit<Inferred, "config">>>();
+    expectTypeOf<Inferred>().toExtend<RateLimitOverride>();
+    expect(Object.keys(vRateLimitOverride.fields)).toEqual(["config", "block", "unlimited", "until", "note"]);
   });
 
   it("each status", () => {
@@ -45,10 +59,13 @@ describe("the validator infers the type of", () => {
   });
 
   it("a snapshot", () => {
-    expectTypeOf<Omit<RateLimitSnapshot, "config">>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, "config">>();
+    type Own = "config" | "override";
+    expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, Own>>();
     expectTypeOf<Infer<typeof vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
     expect(Object.keys(vRateLimitSnapshot.fields)).toEqual(
-      "name config value ts unitsPerToken maxReserved capacity refill period start starts lastsMs parts few".split(" "),
+      "name config value ts unitsPerToken maxReserved capacity refill period start starts lastsMs parts few override".split(
+        " ",
+      ),
     );
   });
 });

@@ -65,7 +65,7 @@ const wrongCtxs: readonly [string, unknown][] = [
 
 /** The functions of limits, called with the ctx of a mutation. */
 function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
-  const limits = defineIn(place, { open: config });
+  const limits = defineIn(place, { open: { ...config, overrides: true } });
   const call = (name: keyof typeof limits, args: unknown[], more: Partial<Call> = {}): Call => ({
     name,
     fn: limits[name] as Fn,
@@ -80,6 +80,8 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
     call("checkRateLimitAll", [[bucket], {}], { optional: [2] }),
     call("adjustRateLimit", [{ ...bucket, count: 1 }]),
     call("resetRateLimit", [bucket]),
+    call("overrideRateLimit", [{ ...bucket, block: true }]),
+    call("clearRateLimitOverride", [bucket]),
     call("getRateLimit", [bucket]),
     call("listRateLimits", [bucket]),
     call("sweepRateLimits", [{ next: send }]),

@@ -13,6 +13,7 @@ import { convexTest } from "convex-test";
 import {
   type InComponent,
   type RateLimitConfig,
+  type RateLimitOverride,
   defineRateLimits,
   type RateLimitDefinitions,
   type RateLimits,
@@ -47,6 +48,8 @@ export interface StoredRow {
   value: number;
   ts: number;
   recent?: { at: number; count: number }[];
+  /** Of the row that overrides the limit. */
+  override?: RateLimitOverride;
   /** Of a shard: what its share was cut from. */
   config?: RateLimitConfig;
 }

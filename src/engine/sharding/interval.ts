@@ -19,6 +19,9 @@ export const WHOLE: Interval = { start: 0, level: 0 };
 /** A row's `shard` holds start and level, ordered by start: absent for the whole. */
 const LEVELS = 16;
 
+/** The `shard` of the row that overrides a bucket's limit: after those of all its parts, and no part itself. */
+export const OVERRIDE_SHARD = LEVELS * POINTS;
+
 export function toShard({ start, level }: Interval): number | undefined {
   return level === 0 ? undefined : LEVELS * start + level;
 }

@@ -93,6 +93,16 @@ export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): 
   return outlook(limit, fold(limit, WHOLE, shards, now).state, now);
 }
 
+/** The first moment from one on at which the same demand succeeds, whichever rows the next call reads. */
+export function servedFrom(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
+  const { status } = decideOnAll(limit, shards, from, demand);
+  if (!status.ok) return status.retryAt;
+  const { units, reserve } = demand;
+  const isFound = shards.every((shard) => heldBy(shard, from) >= Math.min(units, shard.limit.capacity));
+  if (isFound || reserve || limit.levels.most === 0 || !isFast(limit, units)) return from;
+  return Math.max(from, whenAnyServes(limit, shards, from, units));
+}
+
 /** The first moment at which the shards hold the units and the next call, which may read two of them only, finds them. */
 function whenServed(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
   const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);

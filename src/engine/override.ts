@@ -1,0 +1,79 @@
+/** Overrides: what holds at one key in place of the limit's config, until it ends. What was taken stays taken. */
+import type { RateLimitOverride } from "../configs.js";
+import { checkFields, type Field, type Fields, numberField } from "./fields.js";
+import type { Limit } from "./kinds/kind.js";
+import { parseLimit } from "./limit.js";
+import { misuseError, show } from "./misuse.js";
+import { isWellFormed } from "./names.js";
+import type { Bucket } from "./request.js";
+import { END_OF_TIME } from "./time.js";
+
+/** A note is for people who look at a list: long enough for a reason and a link to a ticket. */
+const MAX_NOTE = 500;
+
+/** A stored override, checked. Of an override without an end, `until` is the end of time. */
+export type Override = { readonly until: number } & (
+  { readonly does: "configure"; readonly limit: Limit } | { readonly does: "block" | "unlimit" }
+);
+
+const onlyTrue: Field = { permitted: "true", holds: (value) => value === true };
+const FIELDS: Fields = {
+  config: { permitted: "a config", holds: (value) => typeof value === "object" && value !== null },
+  block: onlyTrue,
+  unlimited: onlyTrue,
+  until: numberField({ above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true }),
+  note: {
+    permitted: `a well-formed string of at most ${MAX_NOTE} characters (UTF-16 units)`,
+    holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && isWellFormed(value),
+  },
+};
+const WAYS = ["config", "block", "unlimited"] as const;
+
+/**
+ * An override as it is stored: its config with the defaults filled in, and without `shards`, since the rows stay the limit's own.
+ * @throws when it is not exactly one of config, block and unlimited, or a field is unknown or out of range.
+ */
+export function parseOverride(name: string, override: RateLimitOverride): RateLimitOverride {
+  checkFields(name, "overrideRateLimit", override, FIELDS);
+  const { config, block, unlimited, until, note } = override;
+  const given = WAYS.filter((way) => override[way] !== undefined);
+  if (given.length !== 1) {
+    const got = given.length === 0 ? "none of them" : given.join(" and ");
+    throw misuseError(name, `an override must have exactly one of config, block and unlimited, got ${got}.`);
+  }
+  const parsed = config && { ...parseLimit(name, config).config };
+  delete parsed?.shards;
+  return {
+    ...(parsed && { config: parsed }),
+    ...(block && { block }),
+    ...(unlimited && { unlimited }),
+    ...(until !== undefined && { until }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+/**
+ * What a stored override means to a bucket.
+ * @throws when this package cannot have written it: nothing is let through until it is cleared.
+ */
+export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): Override {
+  const { name } = limit;
+  const { shards } = limit.config;
+  try {
+    const { config, block, until = END_OF_TIME } = parseOverride(name, stored);
+    if (!config) return { until, does: block ? "block" : "unlimit" };
+    const whole = parseLimit(name, shards === undefined ? config : { ...config, shards });
+    return { until, does: "configure", limit: whole.kind.forKey(whole, key) };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    const bucket = key === undefined ? "" : ` of key ${show(key)}`;
+    throw misuseError(
+      name,
+      `the stored override${bucket} cannot be used, so nothing is let through; clearRateLimitOverride removes it. ${problem}`,
+    );
+  }
+}
+
+export function isInForce({ until }: Override, now: number): boolean {
+  return now < until;
+}

@@ -1,0 +1,86 @@
+/**
+ * A bucket whose limit may be overridden: what it answers. A denial looks beyond the end of the override, when the limit's own config
+ * holds again, so that `retryAt` is the first moment at which the same call succeeds.
+ */
+import type { Override } from "../engine/override.js";
+import { type Bucket, isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
+import { outlookOf, servedFrom } from "../engine/sharding/pool.js";
+import type { StoredShard } from "../storage/shards.js";
+import { END_OF_TIME } from "../engine/time.js";
+import type { RateLimitStatus } from "../validators.js";
+import { type Answer, answerCharging } from "./answer.js";
+
+/** How a bucket is asked, whatever overrides its limit. */
+interface Asking {
+  readonly ask: (request: Request) => Answer | Promise<Answer>;
+  /** All shards of a bucket. */
+  readonly load: (bucket: Bucket) => readonly StoredShard[] | Promise<readonly StoredShard[]>;
+}
+
+/** @param override - the one in force. @throws when the count can never be served. */
+export async function answerUnder(
+  override: Override | undefined,
+  request: Request,
+  now: number,
+  asking: Asking,
+): Promise<Answer> {
+  if (override?.does === "unlimit") return await letThrough(request, now, asking);
+  if (override?.does === "configure") return await answerAs(override, request, asking);
+  if (!isServable(request)) throw neverServedError(request.limit, request.demand, request.asked.count);
+  return override ? await block(override, request, asking) : await asking.ask(request);
+}
+
+/** The bucket under another config: what is asked of it in tokens is asked in the units of that. */
+async function answerAs(
+  override: Override & { does: "configure" },
+  request: Request,
+  { ask, load }: Asking,
+): Promise<Answer> {
+  const own = requestTo({ ...request, limit: override.limit }, request.asked);
+  const answer = isServable(own) ? await ask(own) : await refuse(own, request, ask);
+  const { status } = answer;
+  if (status.ok || status.retryAt < override.until) return answer;
+  return { ...answer, status: { ...status, retryAt: await whenServedAfter(override, request, load) } };
+}
+
+/** More than the override lets the bucket hold: for as long as it is in force, no wait is long enough. */
+async function refuse(own: Request, request: Request, ask: Asking["ask"]): Promise<Answer> {
+  if (!isServable(request)) throw neverServedError(own.limit, own.demand, request.asked.count);
+  const nothing = await ask({ ...own, demand: { units: 0, reserve: false, withinMs: Infinity } });
+  return { ...nothing, status: { ...nothing.untouched(), ok: false, retryAt: END_OF_TIME } };
+}
+
+async function block(override: Override, request: Request, { load }: Asking): Promise<Answer> {
+  const { until } = override;
+  const { limit } = request;
+  // Nothing needs to be read to deny for ever.
+  const shards = until === END_OF_TIME ? undefined : await load(request);
+  const status: RateLimitStatus = {
+    ok: false,
+    retryAt: shards ? servedFrom(limit, shards, until, request.demand) : END_OF_TIME,
+    remaining: 0,
+    resetAt: shards ? outlookOf(limit, shards, until).resetAt : END_OF_TIME,
+    reason: "blocked",
+  };
+  return { status, untouched: () => status, write: nothing };
+}
+
+/** Takes what is there, and owes the rest. */
+async function letThrough(request: Request, now: number, { ask, load }: Asking): Promise<Answer> {
+  const { limit, demand } = request;
+  if (demand.units <= limit.capacity) {
+    const answer = await ask({ ...request, demand: { ...demand, reserve: false } });
+    if (answer.status.ok) return answer;
+  }
+  return answerCharging(request, await load(request), now);
+}
+
+/** When the limit's own config lets the request go, once the override has ended. */
+async function whenServedAfter({ until }: Override, request: Request, load: Asking["load"]): Promise<number> {
+  if (until === END_OF_TIME || !isServable(request)) return END_OF_TIME;
+  return servedFrom(request.limit, await load(request), until, request.demand);
+}
+
+async function nothing(): Promise<void> {
+  await Promise.resolve();
+}

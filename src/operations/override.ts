@@ -1,0 +1,69 @@
+/** Overrides: setting one, clearing it, and finding the one of a bucket. */
+import type { RateLimitOverride } from "../configs.js";
+import { fieldError } from "../engine/misuse.js";
+import { checkKey, checkName } from "../engine/names.js";
+import { isInForce, type Override, overrideOf, parseOverride } from "../engine/override.js";
+import type { Bucket } from "../engine/request.js";
+import {
+  type BucketId,
+  deleteRow,
+  holdsTokens,
+  idOf,
+  type Reader,
+  readOverrideRow,
+  readRows,
+  type Row,
+  writeOverride,
+  type Writer,
+} from "../storage/rows.js";
+
+/**
+ * Puts an override in the place of the one that is there, if any.
+ * @throws when it is none, or ends before it begins.
+ */
+export async function setOverride(ctx: Writer, bucket: BucketId, given: RateLimitOverride): Promise<null> {
+  const now = Date.now();
+  checkBucket(bucket);
+  const override = parseOverride(bucket.name, given);
+  const { until } = override;
+  if (until !== undefined && until <= now) {
+    throw fieldError(bucket.name, "until", `a moment after now (${now}), in milliseconds since the epoch`, until);
+  }
+  await writeOverride(ctx, bucket, override, now);
+  return null;
+}
+
+export async function clearOverride(ctx: Writer, bucket: BucketId): Promise<null> {
+  checkBucket(bucket);
+  const row = await readOverrideRow(ctx, bucket);
+  if (row) await deleteRow(ctx, row);
+  return null;
+}
+
+function checkBucket({ name, key }: BucketId): void {
+  checkName(name);
+  checkKey(name, key);
+}
+
+/** The override of a bucket, and the bucket's rows where they were read for it. */
+interface Found {
+  readonly override: Override | undefined;
+  readonly rows: readonly Row[] | undefined;
+}
+
+/** A bucket of one row is read with its override, in one range; of one that may be split only the override is read. */
+export async function findOverride(ctx: Reader, bucket: Bucket, now: number): Promise<Found> {
+  if (bucket.limit.levels.most > 0) {
+    const row = await readOverrideRow(ctx, idOf(bucket));
+    return { override: overrideAmong(bucket, row ? [row] : [], now), rows: undefined };
+  }
+  const rows = await readRows(ctx, idOf(bucket));
+  return { override: overrideAmong(bucket, rows, now), rows };
+}
+
+/** The override that is in force, if one is among the rows; without a moment, the one that was set last. */
+export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Override | undefined {
+  const stored = rows.find((row) => !holdsTokens(row))?.override;
+  const override = stored && overrideOf(bucket, stored);
+  return override && isInForce(override, now) ? override : undefined;
+}

@@ -1,0 +1,62 @@
+/** The wire form of a bucket's stored state: what a client needs to say its status at any moment. */
+import { type Infer, v } from "convex/values";
+import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
+
+/** How units arrive in a bucket, or in one row of it. */
+const terms = { capacity: v.number(), refill: v.number() };
+
+const snapshotFields = {
+  name: v.string(),
+  config: vRateLimitConfig,
+  value: v.number(),
+  ts: v.number(),
+  unitsPerToken: v.number(),
+  maxReserved: v.number(),
+  ...terms,
+  period: v.optional(v.number()),
+  start: v.optional(v.number()),
+  starts: v.optional(v.array(v.number())),
+  lastsMs: v.optional(v.number()),
+  parts: v.array(
+    v.object({
+      shard: v.optional(v.number()),
+      value: v.number(),
+      ts: v.number(),
+      recent: v.optional(v.array(v.object({ at: v.number(), units: v.number() }))),
+      capacity: v.optional(v.number()),
+      refill: v.optional(v.number()),
+    }),
+  ),
+  few: v.optional(v.object({ units: v.number(), spans: v.array(v.object(terms)) })),
+};
+
+/** The validator of a {@link RateLimitSnapshot}. */
+export const vRateLimitSnapshot = v.object({
+  ...snapshotFields,
+  override: v.optional(
+    v.object({
+      until: v.optional(v.number()),
+      block: v.optional(v.literal(true)),
+      unlimited: v.optional(v.literal(true)),
+      snapshot: v.optional(v.object(snapshotFields)),
+    }),
+  ),
+});
+
+/**
+ * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
+ * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
+ * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
+ *
+ * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
+ * - `period` and `start`: fixed windows by period. `starts`: the coming starts of calendar windows.
+ * - `lastsMs`: of a sliding window, how long a taken unit stays away.
+ * - `parts`: the rows of the bucket; what one of them does not say holds for all.
+ * - `few`: a fast limit may deny on what two of several rows say, up to so many units; the spans that a call may then come upon.
+ * - `override`: what holds instead until `until`, if ever; `snapshot` is the bucket under its config.
+ */
+export type RateLimitSnapshot = Configured<Omit<Infer<typeof vRateLimitSnapshot>, "override">> & {
+  override?: Omit<Override, "snapshot"> & { snapshot?: Configured<NonNullable<Override["snapshot"]>> };
+};
+type Configured<Fields> = Omit<Fields, "config"> & { config: RateLimitConfig };
+type Override = NonNullable<Infer<typeof vRateLimitSnapshot>["override"]>;
