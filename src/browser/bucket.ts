@@ -80,7 +80,7 @@ export function projectBucket(
   /** When work that asks at `at` may start; undefined for a denial. */
   const startOf = (at: number): number | undefined => {
     if (units <= total(at)) return at;
-    if (!reserve) return undefined;
+    if (!reserve || units > bound) return undefined;
     const from = Math.max(at, lastWrite);
     const recent = recentAt(at);
     const start = lastsMs

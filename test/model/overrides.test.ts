@@ -1,0 +1,363 @@
+/**
+ * Random overrides, set, replaced, ended by their moment and cleared between calls, reservations, refunds, resets and sweeps, against
+ * exact buckets whose limit changes at the same moments. On one row every answer is the exact one; on several rows nothing is granted
+ * that an exact bucket would not grant, and a denial's `retryAt` suffices.
+ */
+import {
+  defineRateLimits,
+  projectRateLimit,
+  type RateLimitDefinitions,
+  type RateLimitStatus,
+} from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { FakeDb, fakeComponent } from "../support/fakeDb.js";
+import { type AnyRateLimits, type PlaceName, placeNames } from "../support/places.js";
+import { adjust, ask, isFull, leftAt, type State } from "./exact/bucket.js";
+import { type Answer, type Ask, type ExactLimit, LAST_MOMENT, lengthOf, type Outcome, sizeOf } from "./exact/config.js";
+import { useFuzzedClock } from "./operations.js";
+import { T0 } from "./fuzz.js";
+import { exactly, isLess, plus } from "./rational.js";
+import { allKinds, plansOf } from "./scenario.js";
+import { jobs, type MutationCtx } from "./stage.js";
+
+useFuzzedClock();
+
+type Terms = { does: "configure"; limit: ExactLimit } | { does: "block" | "unlimit" };
+type Override = Terms & { until: number | undefined };
+
+/** One bucket as it must be: its state, and what overrides its limit. */
+interface Exact {
+  readonly base: ExactLimit;
+  state: State;
+  override: Override | undefined;
+}
+
+function inForce({ override }: Exact, now: number): Override | undefined {
+  return override && now < (override.until ?? LAST_MOMENT) ? override : undefined;
+}
+
+function limitAt(exact: Exact, now: number): ExactLimit {
+  const override = inForce(exact, now);
+  return override?.does === "configure" ? override.limit : exact.base;
+}
+
+function canServe(limit: ExactLimit, { count, reserve }: Ask): boolean {
+  const more = reserve && limit.kind !== "sliding window" ? (limit.maxReserved ?? Infinity) : 0;
+  return count <= sizeOf(limit) + more;
+}
+
+/** When the limit's own config serves what is asked, once the override has ended. */
+function servedAfter({ base, state }: Exact, until: number | undefined, asked: Ask): number {
+  if (until === undefined || !canServe(base, asked)) return LAST_MOMENT;
+  const { answer } = ask(base, state, until, asked);
+  return answer.ok ? until : (answer.retryAt ?? NaN);
+}
+
+/** What must be answered; undefined where nothing can ever serve it, which is an error. */
+function expected(exact: Exact, now: number, asked: Ask): Outcome<State> | undefined {
+  const { base, state } = exact;
+  const override = inForce(exact, now);
+  const nothing: Ask = { count: 0, reserve: false };
+  if (override?.does === "unlimit") {
+    const { answer, after } = adjust(base, state, now, asked.count);
+    return { answer: { ...answer, ok: true, retryAt: undefined }, after };
+  }
+  if (override?.does === "configure") {
+    const { limit, until } = override;
+    if (!canServe(limit, asked) && !canServe(base, asked)) return undefined;
+    const denial = { ...ask(limit, state, now, nothing).answer, ok: false, retryAt: LAST_MOMENT };
+    const own = canServe(limit, asked) ? ask(limit, state, now, asked) : { answer: denial, after: state };
+    if (own.answer.ok || (own.answer.retryAt ?? NaN) < (until ?? LAST_MOMENT)) return own;
+    return { answer: { ...own.answer, retryAt: servedAfter(exact, until, asked) }, after: state };
+  }
+  if (!canServe(base, asked)) return undefined;
+  if (!override) return ask(base, state, now, asked);
+  const { until } = override;
+  const resetAt = until === undefined ? LAST_MOMENT : ask(base, state, until, nothing).answer.resetAt;
+  return { answer: { ok: false, retryAt: servedAfter(exact, until, asked), remaining: 0, resetAt }, after: state };
+}
+
+const asked = fc.record({
+  portion: fc.oneof(
+    fc.constantFrom(1, 1, 2, 0.5, 0),
+    fc.constantFrom(0.25, 0.5, 1, 1).map((share) => ({ share })),
+  ),
+  reserve: fc.constantFrom<Ask["reserve"]>(false, false, true, { within: 100 }),
+});
+const operation = fc.oneof(
+  { arbitrary: fc.record({ act: fc.constant("take" as const), asked }), weight: 12 },
+  { arbitrary: fc.record({ act: fc.constantFrom("check" as const, "project" as const), asked }), weight: 4 },
+  { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), asked }), weight: 4 },
+  {
+    arbitrary: fc.record({
+      act: fc.constant("override" as const),
+      does: fc.constantFrom("configure" as const, "configure" as const, "block" as const, "unlimit" as const),
+      plan: fc.nat(2),
+      forMs: fc.oneof(fc.constant(undefined), fc.integer({ min: 1, max: 3000 }), fc.constantFrom(60_000, 3_600_000)),
+    }),
+    weight: 6,
+  },
+  { arbitrary: fc.record({ act: fc.constantFrom("clear" as const, "reset" as const, "sweep" as const) }), weight: 3 },
+);
+type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
+
+const wait = fc.oneof(
+  fc.constant({ ms: 0 }),
+  fc.integer({ min: 1, max: 2000 }).map((ms) => ({ ms })),
+  fc.constantFrom(-20, 65_000, 4_000_000).map((ms) => ({ ms })),
+  // To just before, at, or just after the last promise, or the end of the override.
+  fc.constantFrom(-1, 0, 1).map((toRetry) => ({ toRetry })),
+  fc.constantFrom(-1, 0, 1).map((toEnd) => ({ toEnd })),
+);
+const steps = fc.array(fc.record({ wait, operations: fc.array(operation, { minLength: 1, maxLength: 3 }) }), {
+  minLength: 5,
+  maxLength: 18,
+  size: "max",
+});
+/** Windows begin where the config says: here nobody asks a bucket for its hash. */
+const plans = plansOf(allKinds).map((all) =>
+  all.map((limit): ExactLimit =>
+    limit.kind === "fixed window" && typeof limit.period === "number" ? { ...limit, start: limit.start ?? 0 } : limit,
+  ),
+);
+
+/** Rows go that have been full for a minute, under the limit's own config and an override's that has not ended as long ago. */
+function isSwept({ base, state, override }: Exact, now: number): boolean {
+  const settled = now - 60_000;
+  const isLive = override?.does === "configure" && settled < (override.until ?? LAST_MOMENT);
+  const limits = [base, ...(isLive ? [override.limit] : [])];
+  return state !== undefined && state.ts <= settled && limits.every((limit) => isFull(limit, state, settled));
+}
+
+class Undone extends Error {}
+
+/** Plays a scenario; returns how many answers were held against the exact ones while an override was in force. */
+async function play(
+  place: PlaceName,
+  all: readonly ExactLimit[],
+  shards: unknown,
+  steps: readonly { wait: object; operations: readonly Operation[] }[],
+): Promise<number> {
+  const [base = all[0] as ExactLimit] = all;
+  const isOneRow = shards === undefined;
+  const config = Object.fromEntries(
+    Object.entries({ ...base, shards, overrides: true }).filter(([, value]) => value !== undefined),
+  );
+  const definitions: RateLimitDefinitions = { limit: config as never };
+  const limits = (
+    place === "tables"
+      ? defineRateLimits(definitions)
+      : defineRateLimits(definitions, { component: fakeComponent as never })
+  ) as AnyRateLimits;
+  const db = new FakeDb();
+  const mutation = <T>(body: (ctx: MutationCtx) => Promise<T>) =>
+    db.transaction((ctx) => body(ctx as never)) as Promise<T>;
+  const id = { name: "limit", key: "alice" };
+  const exact: Exact = { base, state: undefined, override: undefined };
+  let now = T0;
+  let retryAt = T0;
+  let overridden = 0;
+
+  const countOf = ({ portion }: Extract<Operation, { asked: unknown }>["asked"]) => {
+    const size = sizeOf(limitAt(exact, now));
+    return Math.floor((typeof portion === "number" ? portion : portion.share * size) * 1000) / 1000;
+  };
+
+  for (const [at, { wait, operations }] of steps.entries()) {
+    const moments = { ms: 0, ...wait } as { ms: number; toRetry?: number; toEnd?: number };
+    const end = exact.override?.until ?? now;
+    const far = T0 + 30 * 86_400_000;
+    now += moments.ms;
+    if (moments.toRetry !== undefined && retryAt < far) now = Math.max(now, retryAt + moments.toRetry);
+    if (moments.toEnd !== undefined) now = Math.max(now, end + moments.toEnd);
+    vi.setSystemTime(now);
+    const say = (what: unknown) =>
+      JSON.stringify({ at, what, all, shards, now: now - T0, override: exact.override, steps }, (_, value: unknown) =>
+        typeof value === "bigint" ? String(value) : value,
+      );
+
+    const agree = (status: RateLimitStatus, answer: Answer, request: unknown) => {
+      if (isOneRow) {
+        const { retryAt: promised, ...rest } = answer;
+        const { ok, remaining, resetAt } = status;
+        expect({ ok, remaining, resetAt, retryAt: status.retryAt }, say({ request, status, answer })).toEqual({
+          ...rest,
+          retryAt: promised,
+        });
+      } else if (status.ok) expect(answer.ok, say({ request, status, answer })).toBe(true);
+      else if (!answer.ok)
+        expect(status.retryAt, say({ request, status, answer })).toBeGreaterThanOrEqual(answer.retryAt ?? NaN);
+    };
+
+    // All at once: the calls of one database take turns, in their order.
+    const replies = await mutation((ctx) =>
+      Promise.all(
+        operations.map((each): Promise<unknown> => {
+          switch (each.act) {
+            case "take":
+              return limits
+                .rateLimit(ctx, { ...id, count: countOf(each.asked), reserve: each.asked.reserve })
+                .catch(String);
+            case "check":
+              return limits
+                .checkRateLimit(ctx, { ...id, count: countOf(each.asked), reserve: each.asked.reserve })
+                .catch(String);
+            case "project":
+              return limits.getRateLimit(ctx, id);
+            case "charge":
+            case "refund":
+              return limits.adjustRateLimit(ctx, {
+                ...id,
+                count: (each.act === "charge" ? 1 : -1) * countOf(each.asked),
+              });
+            case "override": {
+              const own = all[each.plan % all.length] as ExactLimit;
+              const ways = {
+                configure: { config: without(own) },
+                block: { block: true },
+                unlimit: { unlimited: true },
+              } as const;
+              const until = each.forMs === undefined ? {} : { until: now + each.forMs };
+              return limits.overrideRateLimit(ctx, { ...id, ...ways[each.does], ...until } as never);
+            }
+            case "clear":
+              return limits.clearRateLimitOverride(ctx, id);
+            case "reset":
+              return limits.resetRateLimit(ctx, id);
+            case "sweep":
+              return limits.sweepRateLimits(ctx, { next: jobs.sweep });
+          }
+        }),
+      ),
+    );
+
+    // What a call asks for was chosen before any of them, so the limit of that moment says what a share is.
+    const counts = operations.map((each) => ("asked" in each ? countOf(each.asked) : 0));
+    for (const [i, each] of operations.entries()) {
+      const reply = replies[i];
+      const count = counts[i] ?? 0;
+      if (inForce(exact, now)) overridden++;
+      switch (each.act) {
+        case "take":
+        case "check": {
+          const request: Ask = { count, reserve: each.asked.reserve };
+          const outcome = expected(exact, now, request);
+          if (!outcome) {
+            expect(reply, say(request)).toContain("can never be served");
+            break;
+          }
+          const status = reply as RateLimitStatus;
+          agree(status, outcome.answer, request);
+          if (each.act === "take" && status.ok) exact.state = outcome.after;
+          retryAt = status.retryAt ?? retryAt;
+          break;
+        }
+        case "project": {
+          const snapshot = reply as Parameters<typeof projectRateLimit>[0];
+          const request: Ask = { count, reserve: each.asked.reserve !== false };
+          const outcome = expected(exact, now, request);
+          if (!outcome || beyondList(exact, now)) break;
+          agree(
+            projectRateLimit(snapshot, { now, count, reserve: each.asked.reserve !== false }),
+            outcome.answer,
+            request,
+          );
+          break;
+        }
+        case "charge":
+        case "refund":
+          // A full bucket has no room, and is not written; nor is one that nothing is taken from.
+          if (count === 0) break;
+          if (each.act === "refund" && isFull(limitAt(exact, now), exact.state, now)) break;
+          exact.state = adjust(limitAt(exact, now), exact.state, now, (each.act === "charge" ? 1 : -1) * count).after;
+          break;
+        case "override": {
+          const until = each.forMs === undefined ? undefined : now + each.forMs;
+          const limit = all[each.plan % all.length] as ExactLimit;
+          exact.override = each.does === "configure" ? { does: each.does, limit, until } : { does: each.does, until };
+          break;
+        }
+        case "clear":
+          exact.override = undefined;
+          break;
+        case "sweep":
+          if (isSwept(exact, now)) exact.state = undefined;
+          break;
+        case "reset":
+          exact.state = undefined;
+      }
+    }
+
+    await mutation(async (ctx) => {
+      const { page } = await limits.listRateLimits(ctx, { name: "limit" });
+      const limit = limitAt(exact, now);
+      const value = page[0]?.value ?? sizeOf(limit);
+      const near = exactly(Math.max(1, Math.abs(value)) * 2 ** -50);
+      expect(isLess(plus(leftAt(limit, exact.state, now), near), exactly(value)), say({ value })).toBe(false);
+      expect(page[0]?.override !== undefined, say(page)).toBe(inForce(exact, now) !== undefined);
+      // A denial's moment suffices, whatever the rows that the next call draws; on one row a millisecond less does not.
+      const status = await limits.checkRateLimit(ctx, id).catch(() => undefined);
+      if (!status || status.ok || status.retryAt > far) return;
+      const moments: [number, boolean][] = [[status.retryAt, true]];
+      if (isOneRow) moments.unshift([status.retryAt - 1, false]);
+      for (const [moment, isEnough] of moments) {
+        if (moment <= now) continue;
+        vi.setSystemTime(moment);
+        expect((await limits.checkRateLimit(ctx, id)).ok, say({ status, moment })).toBe(isEnough);
+        expect((await limits.rateLimit(ctx, id)).ok, say({ status, moment })).toBe(isEnough);
+      }
+      vi.setSystemTime(now);
+      throw new Undone("undone");
+    }).catch((error: unknown) => {
+      if (!(error instanceof Undone)) throw error;
+    });
+    vi.setSystemTime(now);
+  }
+  return overridden;
+}
+
+/** Only the fields that are there: undefined is no value on the wire. */
+function without(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** Whether a projection would need windows of a calendar that its snapshot may not list: those far after the last write. */
+function beyondList(exact: Exact, now: number): boolean {
+  const limits = [exact.base, ...(exact.override?.does === "configure" ? [exact.override.limit] : [])];
+  return limits.some((limit) => typeof limit.period === "string") && (now > T0 || lengthOf(exact.base) > 0);
+}
+
+const RUNS = Math.ceil(Number(process.env["FUZZ_OPERATIONS"] ?? 100_000) / 1000);
+const SEED = process.env["FUZZ_SEED"] === undefined ? {} : { seed: Number(process.env["FUZZ_SEED"]) };
+
+describe.each(placeNames)("overrides in the %s", (place) => {
+  it.each([
+    { title: "on one row answer exactly", shards: [undefined] },
+    {
+      title: "on several rows grant nothing that an exact bucket would not",
+      shards: [2, 16, "auto", { atLeast: 8 }, { atLeast: 4, atMost: 64 }],
+    },
+  ])("$title", async ({ shards }) => {
+    let overridden = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        plans,
+        fc.constantFrom<unknown>(...shards),
+        fc.nat(),
+        steps,
+        async (all, rows, random, steps) => {
+          let state = random >>> 0;
+          vi.spyOn(Math, "random").mockImplementation(() => {
+            state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+            return state / 2 ** 32;
+          });
+          vi.setSystemTime(T0);
+          overridden += await play(place, all, rows, steps);
+        },
+      ),
+      { numRuns: RUNS, ...SEED },
+    );
+    expect(overridden).toBeGreaterThan(RUNS);
+  });
+});
