@@ -1,5 +1,5 @@
 /** Every limit of the app that lives in the component, in one place. */
-import { defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
+import { DAY, defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import { components } from "./_generated/api.js";
 
 export const {
@@ -14,16 +14,21 @@ export const {
   listRateLimits,
   sweepRateLimits,
   exposeRateLimit,
+  overrideRateLimit,
+  clearRateLimitOverride,
 } = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
-    sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true },
+    sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true, overrides: true },
 
     /** For the whole app: more than we could welcome (or that a bot could create) in an hour. */
     signUp: { kind: "fixed window", rate: 100, period: HOUR, keyed: false },
 
     /** Five mistakes at once, then one more every six minutes: 240 guesses a day at a password. */
     failedLogin: { kind: "token bucket", rate: 10, period: HOUR, capacity: 5, keyed: true },
+
+    /** Counts the failed sign-ins of a day; what locks is an override (lockouts.ts). */
+    failedSignIn: { kind: "sliding window", rate: 50, period: DAY, keyed: true, overrides: true },
 
     /**
      * Our model provider grants 60,000 tokens a minute. They are spent evenly, in bursts of at most 2,000, and nobody is

@@ -5,6 +5,7 @@ import { check, title, verdict } from "./report.js";
 import { burst } from "./stories/burst.js";
 import { fairness } from "./stories/fairness.js";
 import { layers } from "./stories/layers.js";
+import { lockouts } from "./stories/lockouts.js";
 import { logins } from "./stories/logins.js";
 import { plans } from "./stories/plans.js";
 import { queue } from "./stories/queue.js";
@@ -14,7 +15,7 @@ import { signUps, thirdParty } from "./stories/windows.js";
 makeTimersPunctual();
 title("The example backend on the embedded engine, in real time. Moments count from the start of a story.");
 
-for (const story of [burst, logins, queue, fairness, layers, rollback, signUps, thirdParty, plans]) {
+for (const story of [burst, logins, lockouts, queue, fairness, layers, rollback, signUps, thirdParty, plans]) {
   try {
     await story(openBackend());
   } catch (error) {

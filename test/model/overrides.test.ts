@@ -139,7 +139,12 @@ async function play(
   shards: unknown,
   steps: readonly { wait: object; operations: readonly Operation[] }[],
 ): Promise<number> {
-  const [base = all[0] as ExactLimit] = all;
+  const planAt = (i: number): ExactLimit => {
+    const plan = all[i % all.length];
+    if (!plan) throw new Error("no plan");
+    return plan;
+  };
+  const base = planAt(0);
   const isOneRow = shards === undefined;
   const config = Object.fromEntries(
     Object.entries({ ...base, shards, overrides: true }).filter(([, value]) => value !== undefined),
@@ -151,8 +156,8 @@ async function play(
       : defineRateLimits(definitions, { component: fakeComponent as never })
   ) as AnyRateLimits;
   const db = new FakeDb();
-  const mutation = <T>(body: (ctx: MutationCtx) => Promise<T>) =>
-    db.transaction((ctx) => body(ctx as never)) as Promise<T>;
+  const mutation = <T>(body: (ctx: MutationCtx) => Promise<T>): Promise<T> =>
+    db.transaction((ctx) => body(ctx as never));
   const id = { name: "limit", key: "alice" };
   const exact: Exact = { base, state: undefined, override: undefined };
   let now = T0;
@@ -212,7 +217,7 @@ async function play(
                 count: (each.act === "charge" ? 1 : -1) * countOf(each.asked),
               });
             case "override": {
-              const own = all[each.plan % all.length] as ExactLimit;
+              const own = planAt(each.plan);
               const ways = {
                 configure: { config: without(own) },
                 block: { block: true },
@@ -274,7 +279,7 @@ async function play(
           break;
         case "override": {
           const until = each.forMs === undefined ? undefined : now + each.forMs;
-          const limit = all[each.plan % all.length] as ExactLimit;
+          const limit = planAt(each.plan);
           exact.override = each.does === "configure" ? { does: each.does, limit, until } : { does: each.does, until };
           break;
         }

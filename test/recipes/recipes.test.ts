@@ -57,7 +57,7 @@ describe("the page", () => {
     const page = Object.values(pages).join();
     const shown = [...page.matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms)].map(([, code]) => code);
     expect(shown.sort()).toEqual(Object.values(sources).sort());
-    expect(shown).toHaveLength(17);
+    expect(shown).toHaveLength(18);
   });
 });
 
@@ -189,6 +189,30 @@ describe("failed logins", () => {
     vi.setSystemTime(NOW + 12 * MINUTE);
     expect(await logIn("correct horse")).toBeNull();
     for (let i = 0; i < 5; i++) await expect(logIn("typo")).rejects.toMatchObject({ data: { kind: "wrong password" } });
+  });
+});
+
+describe("lockouts that grow", () => {
+  it("lock for longer each time, and forget after a success and after a quiet day", async () => {
+    const t = openApp();
+    await addUser(t);
+    const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email: "ada@example.com", password });
+    const fail = async () => {
+      const { ok, lockedUntil = 0 } = await signIn("guess");
+      expect(ok).toBe(false);
+      const lockMs = lockedUntil - Date.now();
+      vi.setSystemTime(lockedUntil - 1);
+      expect(await signIn("correct horse")).toEqual({ ok: false, lockedUntil });
+      vi.setSystemTime(lockedUntil);
+      return lockMs;
+    };
+    const locks = [];
+    for (let i = 0; i < 5; i++) locks.push(await fail());
+    expect(locks).toEqual([1000, 10_000, MINUTE, 10 * MINUTE, 10 * MINUTE]);
+    expect(await signIn("correct horse")).toEqual({ ok: true });
+    expect([await fail(), await fail()]).toEqual([1000, 10_000]);
+    vi.setSystemTime(Date.now() + 24 * 60 * MINUTE);
+    expect(await fail()).toBe(1000);
   });
 });
 

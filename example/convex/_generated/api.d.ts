@@ -8,11 +8,13 @@
  * @module
  */
 
+import type * as admin from "../admin.js";
 import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
 import type * as gateway from "../gateway.js";
 import type * as http from "../http.js";
 import type * as llm from "../llm.js";
+import type * as lockouts from "../lockouts.js";
 import type * as logins from "../logins.js";
 import type * as messages from "../messages.js";
 import type * as passwords from "../passwords.js";
@@ -32,11 +34,13 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
+  admin: typeof admin;
   crons: typeof crons;
   feedback: typeof feedback;
   gateway: typeof gateway;
   http: typeof http;
   llm: typeof llm;
+  lockouts: typeof lockouts;
   logins: typeof logins;
   messages: typeof messages;
   passwords: typeof passwords;

@@ -9,6 +9,8 @@ export const limits = defineRateLimits({
   anonymousComments: { kind: "token bucket", rate: 100, period: MINUTE, keyed: false },
   image: { kind: "token bucket", rate: 3, period: DAY, keyed: true },
   failedLogin: { kind: "token bucket", rate: 5, period: HOUR, keyed: true },
+  // Counts the failures of a day; what locks is an override.
+  failedSignIn: { kind: "sliding window", rate: 50, period: DAY, keyed: true, overrides: true },
   // At most 50 calls in any minute, whenever it starts: capacity + rate = 50.
   geocoder: { kind: "token bucket", rate: 40, period: MINUTE, capacity: 10, maxReserved: 400, keyed: false },
   // At most one call a second, perfectly spaced.
