@@ -4,7 +4,7 @@
  *     npx tsx test/model/faults/main.ts          all of them
  *     npx tsx test/model/faults/main.ts 3 17     these
  *
- * A fault is a text that stands in a file exactly once, and what takes its place. FUZZ_OPERATIONS (default 30,000) and FUZZ_SEED
+ * A fault is a text that stands in a file exactly once, and what takes its place. FUZZ_OPERATIONS (default 30,000) and SEED
  * (default 1) say what is played.
  */
 import { spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ function passes(): boolean {
   const tests = ["oneRow", "severalRows", "window"].map((each) => `test/model/${each}.test.ts`);
   const { status } = spawnSync("npx", ["vitest", "run", "--bail", "1", ...tests], {
     cwd: copy,
-    env: { FUZZ_OPERATIONS: "30000", FUZZ_SEED: "1", ...process.env, FUZZ_SHRINK_MS: "0" },
+    env: { FUZZ_OPERATIONS: "30000", SEED: "1", ...process.env, FUZZ_SHRINK_MS: "0" },
   });
   return status === 0;
 }
