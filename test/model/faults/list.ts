@@ -4,6 +4,8 @@ export interface Fault {
   readonly file: string;
   readonly from: string;
   readonly to: string;
+  /** The test that finds it, where that is not the fuzzer. */
+  readonly test?: string;
 }
 
 export const faults: readonly Fault[] = [
