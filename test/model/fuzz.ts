@@ -24,8 +24,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   let states: Exact[] = [UNTOUCHED];
   let now = T0;
   let retryAt = now;
-  let last: Limits | undefined;
-  let former = other;
+  let last: { limits: Limits; limit: ExactLimit; limitOf: Setting["limitOf"] } | undefined;
   let played = 0;
   for (const [at, step] of steps.entries()) {
     const limit = plans[step.plan % plans.length];
@@ -37,9 +36,9 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs)).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
-    if (last && !isWhole && former !== limit) await goesOn(stage, [last, former], [limits(0), limit]);
-    [last, former] = [limits(0), limit];
+    if (last && !isWhole && last.limit !== limit) await goesOn(stage, last, { limits: limits(0), limit });
     const limitOf = await phases(stage, limits(0), plan);
+    last = { limits: limits(0), limit, limitOf };
     const setting: Setting = { limitOf, now, isWhole, finished };
     const before = await foresee(stage, limits(0), calls, now);
     const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
@@ -79,10 +78,10 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     }
     played += calls.length;
   }
-  const limit = plans[(steps.at(-1)?.plan ?? 0) % plans.length];
-  if (last && limit) {
-    const quietMs = Math.max(QUIET_MS, ...states.map((exact) => debtMs(exact, limit, now)));
-    if (now + quietMs < LAST_MOMENT) await fillsUp(stage, last, limit, now + quietMs);
+  if (last) {
+    const { limits, limit, limitOf } = last;
+    const quietMs = Math.max(QUIET_MS, ...states.map((exact) => debtMs(exact, limitOf, now)));
+    if (now + quietMs < LAST_MOMENT) await fillsUp(stage, limits, limit, now + quietMs);
   }
   return played;
 }
@@ -249,12 +248,13 @@ async function isShownAsOfLastWrite(stage: Stage, limits: Limits, now: number): 
 /** Under another config a bucket goes on with what it held at its last write under the one before, at most full. */
 async function goesOn(
   stage: Stage,
-  [before, former]: readonly [Limits, ExactLimit],
-  [after, limit]: readonly [Limits, ExactLimit],
+  before: { limits: Limits; limit: ExactLimit },
+  after: { limits: Limits; limit: ExactLimit },
 ): Promise<void> {
+  const [former, limit] = [before.limit, after.limit];
   // What has left a sliding window depends on its period.
   if (former.kind === "sliding window" && limit.kind === "sliding window") return;
-  const get = (limits: Limits) => stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
+  const get = ({ limits }: { limits: Limits }) => stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
   const [had, has] = [await get(before), await get(after)];
   expect(has.ts, "the last write, under another config").toBe(had.ts);
   // The rows may be of a config before the last, under which the bucket held more.
@@ -270,13 +270,15 @@ function lost({ act }: Call): Reply {
 }
 
 /** How long the debts of the limit's buckets take to be paid, and a period more. */
-function debtMs({ buckets }: Exact, limit: ExactLimit, now: number): number {
-  const missing = KEYS.map((key) => {
-    const left = leftAt(limit, buckets.get(idOf({ name: "limit", key })), now);
-    return toNumber(minus(rational(sizeOf(limit)), left));
+function debtMs({ buckets }: Exact, limitOf: Setting["limitOf"], now: number): number {
+  const needed = KEYS.map((key) => {
+    const place = { name: "limit", key } as const;
+    const limit = limitOf(place);
+    const missing = toNumber(minus(rational(sizeOf(limit)), leftAt(limit, buckets.get(idOf(place)), now)));
+    return (missing / limit.rate + 1) * lengthOf(limit);
   });
   // Months differ in length.
-  return Math.ceil(1.1 * (Math.max(...missing) / limit.rate + 1) * lengthOf(limit));
+  return Math.ceil(1.1 * Math.max(...needed));
 }
 
 /** After a long quiet time every bucket is full: all of it can be taken at once, and then nothing more. */

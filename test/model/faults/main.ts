@@ -51,7 +51,9 @@ for (const [i, { name, file, from, to, test }] of faults.entries()) {
   const isFound = test === undefined ? !passes(fuzzers) : !passes([test], []);
   writeFileSync(path, text);
   if (!isFound) survivors++;
-  console.log(`${i + 1}. ${isFound ? "found     " : "SURVIVED  "}${name} (${file})${test === undefined ? "" : ` by ${test}`}`);
+  console.log(
+    `${i + 1}. ${isFound ? "found     " : "SURVIVED  "}${name} (${file})${test === undefined ? "" : ` by ${test}`}`,
+  );
 }
 rmSync(copy, { recursive: true });
 console.log(survivors === 0 ? "All faults were found." : `${survivors} faults were not found.`);
