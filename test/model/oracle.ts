@@ -17,7 +17,7 @@ import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js
 import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, type State, textOf } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
-import { exactly, isLess, least, plus, rational, toNumber, ZERO } from "./rational.js";
+import { exactly, isLess, plus, rational, toNumber, ZERO } from "./rational.js";
 
 /** All buckets, and the jobs whose reservations were given up. */
 export interface Exact {
@@ -290,11 +290,9 @@ function isSameMoment(a: number | undefined, b: number | undefined): boolean {
 }
 
 function isSnapshot(reply: Reply & { is: "snapshot" }, limit: ExactLimit, state: State, setting: Setting): boolean {
-  if (limit.kind === "sliding window" || !isExactly(state, setting)) return true;
-  const capacity = rational(limit.capacity);
-  const level = levelOf(state);
-  const value = level ? least(capacity, level.value) : capacity;
-  return Math.min(limit.capacity, reply.value) === toNumber(value) && reply.ts === (state?.ts ?? 0);
+  if (!isExactly(state, setting)) return true;
+  const value = leftAt(limit, state, state?.ts ?? 0);
+  return reply.value === toNumber(value) && reply.ts === (state?.ts ?? 0);
 }
 
 function isExactly(state: State, { isWhole }: Setting): boolean {
