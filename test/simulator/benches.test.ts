@@ -44,6 +44,15 @@ describe("bench:contention", () => {
     expect(picture).toContain(">100/s<");
     expect(picture).not.toMatch(/NaN|undefined|Infinity/);
   });
+
+  it("draws no bar for a design that a load was not run with", async () => {
+    const options = { ...DEFAULTS, classes: ["S256"], seconds: 0.1 } as const;
+    const [small] = await runContention({ ...options, cases: ["load-100"], official: [16, 64] });
+    const [large] = await runContention({ ...options, cases: ["load-3000"], official: [64] });
+    const bars = (results: Parameters<typeof drawContention>[0]) =>
+      drawContention(results).match(/<rect class="s\d" [^>]*width="(?!11")/g)?.length;
+    expect(bars([small, large].flatMap((result) => result ?? []))).toBe(3 * (3 + 2));
+  });
 });
 
 /** What docs/benchmarks.md says of `auto` with 256 permits, as far as seconds show it. */
