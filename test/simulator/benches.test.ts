@@ -111,6 +111,19 @@ describe("auto", () => {
     },
   );
 
+  /** What docs/case-study.md says. */
+  it("fails no call of a registry's API, at whose load 16 shards of the official component fail", async () => {
+    const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 4 } as const;
+    const [result] = await runContention(options);
+    const [tables, component, official] = result?.runs[0]?.metrics ?? [];
+    for (const own of [tables, component]) {
+      expect(own).toMatchObject({ library: "ours", failed: 0, overGrant: 0 });
+      expect(own?.attemptsPerCall).toBeLessThanOrEqual(1.06);
+    }
+    expect(official?.failed).toBeGreaterThan(0.005);
+    expect(official?.attemptsPerCall).toBeGreaterThan(1.4);
+  });
+
   it("does not run a bundle again because of its cold limits", async () => {
     expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);
   });
