@@ -2,7 +2,6 @@
 import { outlook } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import type { Adjustment } from "../engine/request.js";
-import { outlookOf } from "../engine/sharding/pool.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import type { Writer } from "../storage/rows.js";
@@ -90,8 +89,7 @@ async function giveBack(
   }
   await save(ctx, bucket, before, after);
   const all = [...shards.filter((shard) => !before.includes(shard)), ...after];
-  const [only] = all;
-  return only && all.length === 1 ? standing(limit, only.state, now) : { ok: true, ...outlookOf(limit, all, now) };
+  return standing(limit, fold(limit, WHOLE, all, now).state, now);
 }
 
 /** How a bucket stands; while it is in debt, with the moment at which the debt is paid. */
