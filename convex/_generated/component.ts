@@ -436,16 +436,24 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           parts: Array<{
             capacity?: number;
-            recent?: Array<{ at: number; units: number }>;
             refill?: number;
+            runs?: Array<{
+              count?: number;
+              period?: number;
+              start: number;
+              units?: number;
+            }>;
             shard?: number;
             ts: number;
             value: number;
           }>;
-          period?: number;
           refill: number;
-          start?: number;
-          starts?: Array<number>;
+          runs?: Array<{
+            count?: number;
+            period?: number;
+            start: number;
+            units?: number;
+          }>;
           ts: number;
           unitsPerToken: number;
           value: number;
