@@ -1,5 +1,6 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
+import { randomFrom } from "../support/random.js";
 import { type Call, type Job, make, type Place, type Reply, type Status } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
 import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
@@ -454,17 +455,6 @@ function momentIn(reply: Reply): number | undefined {
     case "error":
       return undefined;
   }
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function plain(part: object): object {

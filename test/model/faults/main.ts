@@ -5,7 +5,7 @@
  *     npx tsx test/model/faults/main.ts 3 17     these
  *
  * A fault is a text that stands in a file exactly once, and what takes its place. The fuzzer has to find it, or the test that the
- * list names beside it. FUZZ_OPERATIONS (default 30,000) and FUZZ_SEED (default 1) say what is played.
+ * list names beside it. FUZZ_OPERATIONS (default 30,000) and SEED (default 1) say what is played.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -27,7 +27,7 @@ const fuzzers = ["severalRows", "oneRow", "window"].map((each) => `test/model/${
 function passes(tests: readonly string[], places = ["-t", "in the tables"]): boolean {
   const { status } = spawnSync("npx", ["vitest", "run", "--bail", "1", ...tests, ...places], {
     cwd: copy,
-    env: { FUZZ_OPERATIONS: "30000", FUZZ_SEED: "1", ...process.env, FUZZ_SHRINK_MS: "0" },
+    env: { FUZZ_OPERATIONS: "30000", SEED: "1", ...process.env, FUZZ_SHRINK_MS: "0" },
   });
   return status === 0;
 }
