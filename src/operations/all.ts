@@ -13,7 +13,7 @@ export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimit
   const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
   const status = combine(bundle, answers);
   if (status.ok) {
-    for (const { write } of answers) await write(ctx);
+    for (const { write } of answers) await write?.(ctx);
   }
   return status;
 }
