@@ -25,6 +25,13 @@ export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateL
   return status;
 }
 
+/** Several adjustments in their order: two may be of one bucket. */
+export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[]): Promise<RateLimitStatus[]> {
+  const statuses: RateLimitStatus[] = [];
+  for (const adjustment of adjustments) statuses.push(await adjust(ctx, adjustment));
+  return statuses;
+}
+
 /** One of several rows, if it has what is charged, or room for what comes back. */
 async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
   const { units, at, limit } = adjustment;
