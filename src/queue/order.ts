@@ -46,5 +46,5 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
  * @param own - the user's own last round that waits.
  */
 export function roundAfter(serving: number | undefined, own: number | undefined): number {
-  return Math.max(serving ?? 0, own ?? 0) + 1;
+  return (own ?? serving ?? 0) + 1;
 }

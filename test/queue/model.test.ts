@@ -18,20 +18,21 @@ function settingOf(world: number, seed: string): Setting {
   const among = <T>(...values: readonly [T, ...T[]]): T =>
     values[wholeNumber(random, 0, values.length - 1)] ?? values[0];
   const period = among(500, 1000, 3000);
-  const rate = wholeNumber(random, 20, 80) * (period / 500);
+  const isSparse = world % 4 === 1;
+  const rate = (isSparse ? wholeNumber(random, 3, 6) : wholeNumber(random, 20, 80)) * (period / 500);
   const reserving = { maxReserved: among<number | undefined>(undefined, undefined, 0, 15) };
   const limits: ExactLimit[] = [
     { kind: "token bucket", rate, period, capacity: among(10, 40), ...reserving },
     { kind: "fixed window", rate, period, capacity: rate, start: 0, ...reserving },
     { kind: "sliding window", rate, period, ...reserving },
   ];
-  const spanMs = among(4000, 8000, 90_000);
+  const spanMs = isSparse ? 0 : among(4000, 8000, 90_000);
   return {
     place: world % 2 === 0 ? "tables" : "component",
     limit: limits[world % 3] ?? limits[0]!,
     priorities: among(1, 2, 4, 10),
     aging: among(0, 200, 1000, 60_000),
-    fair: world % 4 >= 2,
+    fair: world % 8 >= 4,
     operations: 150,
     cancels: among(0.1, 0.3),
     plain: among(0, 0.15),
@@ -39,8 +40,9 @@ function settingOf(world: number, seed: string): Setting {
     crashes: among(0, 0.2, 0.5),
     ...(spanMs > 60_000 && { pause: { fromMs: 0.32 * spanMs, toMs: 0.32 * spanMs + 60_000 } }),
     users: among(2, 6),
-    mostCount: 10,
+    mostCount: isSparse ? 4 : 10,
     spanMs,
+    isSparse,
   };
 }
 

@@ -22,6 +22,8 @@ export interface Setting extends Rules {
   readonly users: number;
   readonly mostCount: number;
   readonly spanMs: number;
+  /** Operations come one by one instead, with pauses about as long as a worker lingers. */
+  readonly isSparse?: boolean;
 }
 
 /** What went wrong, and when. */
@@ -60,6 +62,7 @@ class World {
   readonly #ids = new Map<string, string>();
   readonly #runs = new Map<string, { dueAt: number; ran: number }>();
   readonly #counts = { jobs: 0, canceled: 0, tooLate: 0, workerRuns: 0, positions: 0, overtaken: 0 };
+  #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
   #ended = 0;
 
   constructor(
@@ -82,10 +85,11 @@ class World {
   }
 
   async run(): Promise<void> {
-    const { operations, spanMs } = this.setting;
+    const { operations, spanMs, isSparse } = this.setting;
     // Bursts: half of the operations come within a tenth of the time.
     for (let i = 0; i < operations; i++) {
-      const atMs = (i % 2 === 0 ? 0.1 * this.#random() + 0.3 : this.#random()) * spanMs;
+      const burstMs = (i % 2 === 0 ? 0.1 * this.#random() + 0.3 : this.#random()) * spanMs;
+      const atMs = isSparse ? i * 350 + this.#random() * 200 : burstMs;
       this.#backend.agenda.plan(atMs, () => {
         this.#operate(i);
       });
@@ -229,6 +233,7 @@ class World {
       return isNext || table.endsWith("/rateLimitWorkers");
     });
     if (!plans) return;
+    this.#checkChain(args as { generation: number }, scheduledTime, scheduledRuns(writes, this.app));
     const most = (args as { most?: number }).most ?? LEAST_JOBS;
     if (taken.length >= most) return;
     // Of jobs that came at once any may be the one that waits.
@@ -249,6 +254,15 @@ class World {
     if (this.setting.fair) exact.noteTurns(clock);
     demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
     this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
+  }
+
+  /** Each run that does something was planned by the one before it, or is the first after a new start. */
+  #checkChain({ generation }: { generation: number }, scheduledTime: number, next: readonly number[]): void {
+    const isNewStart = generation > this.#chain.generation;
+    demand(isNewStart || generation === this.#chain.generation, "a run of an earlier start went on", generation);
+    demand(isNewStart || this.#chain.nextAt === scheduledTime, "two chains of runs go on side by side", generation);
+    demand(next.length <= 1, "a run planned several", next);
+    this.#chain = { generation, nextAt: next[0] };
   }
 
   /** The bound of aging, on every job that is overtaken. */
@@ -279,6 +293,14 @@ class World {
       demand(job?.round === round, "a job must get the next round of its user", { job, round });
     }
   }
+}
+
+function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[] {
+  return [...writes.values()].flatMap(({ table, document }) => {
+    const planned = document as unknown as Job | null;
+    const isRun = table.endsWith("/_scheduled_functions") && planned?.address.module === worker.module;
+    return isRun && planned.state.kind === "pending" ? [planned.scheduledTime] : [];
+  });
 }
 
 /** As src/queue/worker.ts: what a run looks at when the one before says nothing. */
