@@ -22,15 +22,23 @@ const HOUR = 3_600_000;
 const shared = { kind: "token bucket", rate: 1, period: HOUR, capacity: 64 } as const satisfies RateLimitConfig;
 const user: RateLimitConfig = { kind: "token bucket", rate: 1, period: HOUR, capacity: 0, maxReserved: 0 };
 
-/** Quarters of the bucket, which can hold 16 tokens each. */
-const quarters = (values: readonly number[], ages: readonly number[] = []): StoredRow[] =>
+/** A bucket in 2^level equal rows. */
+const rowsOf = (
+  level: number,
+  values: readonly number[],
+  ages: readonly number[] = [],
+  config: RateLimitConfig = shared,
+): StoredRow[] =>
   values.map((value, i) => ({
     name: "hot",
     value,
     ts: NOW - (ages[i] ?? 0),
-    shard: 16 * 256 * i + 2,
-    config: shared,
+    shard: (16 * 1024 * i) / 2 ** level + level,
+    config,
   }));
+
+/** Quarters of the bucket, which can hold 16 tokens each. */
+const quarters = (values: readonly number[], ages?: readonly number[]) => rowsOf(2, values, ages);
 
 /** The calls come upon the rows in which these numbers lie. */
 function draw(...numbers: readonly number[]): void {
@@ -89,6 +97,25 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
       statuses: [{ ok: true }, { ok: false, retryAt: NOW + HOUR, remaining: 0, resetAt: NOW + HOUR }],
     });
     expect((await values(t)).filter((value) => value !== -1)).toEqual(rows);
+  });
+
+  it("gives from a second row where the first is short", async () => {
+    const fast = { ...shared, rate: 64, period: 1000 } as const;
+    const t = await opened(rowsOf(2, [0, 16, 16, 16], [], fast));
+    draw(0, 0.3);
+    const config = { ...fast, shards: 4 };
+    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }));
+    expect(await status).toEqual({ ok: true });
+    expect(await values(t)).toEqual([0, 15, 16, 16]);
+  });
+
+  it("gives a large count from the rows around the first that hold four such counts, which become one", async () => {
+    const t = await opened(rowsOf(3, [4, 8, 8, 8, 8, 8, 8, 8]));
+    draw(0);
+    const config = { ...shared, shards: 8 };
+    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count: 5, config }));
+    expect(await status).toEqual({ ok: true });
+    expect(await values(t)).toEqual([23, 8, 8, 8, 8]);
   });
 
   it("stays on its rows while one of them is in use, and is one row when all are idle", async () => {
