@@ -11,6 +11,7 @@ import * as overriding from "../src/operations/override.js";
 import * as resetting from "../src/operations/reset.js";
 import { vRateLimitSnapshot } from "../src/snapshots.js";
 import {
+  adjustAllArgs,
   adjustArgs,
   allArgs,
   bucketArgs,
@@ -52,6 +53,16 @@ export const adjust = mutation({
   args: adjustArgs,
   returns: vRateLimitStatus,
   handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
+});
+
+export const adjustAll = mutation({
+  args: adjustAllArgs,
+  returns: v.array(vRateLimitStatus),
+  handler: (ctx, { adjustments }) =>
+    adjusting.adjustAll(
+      ctx,
+      adjustments.map((args) => adjustmentOf(parseBucket(args), args)),
+    ),
 });
 
 export const get = query({

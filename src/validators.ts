@@ -71,6 +71,7 @@ export const demandArgs = {
 };
 /** `at`: of a cancelled reservation, the moment that its tokens were promised for. */
 export const adjustArgs = { ...configuredArgs, count: v.number(), at: v.optional(v.number()) };
+export const adjustAllArgs = { adjustments: v.array(v.object(adjustArgs)) };
 export const allArgs = { requests: v.array(v.object(demandArgs)) };
 
 /** One key of a limit, in a list. */

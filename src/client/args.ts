@@ -1,6 +1,6 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
 import type { FunctionReference } from "convex/server";
-import type { RateLimitConfig } from "../configs.js";
+import type { QueueConfig, RateLimitConfig } from "../configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
 /** A limit as `defineRateLimits` takes it: a config, whether it has one bucket per key, and whether it may be overridden. */
@@ -12,6 +12,8 @@ export type RateLimitDefinition = RateLimitConfig & {
    * limit without `shards` in the same range, of one with them in a read more.
    */
   overrides?: boolean;
+  /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
+  queue?: QueueConfig;
 };
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
 

@@ -5,11 +5,14 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import { type Bucket, bucketAt, parseBucket } from "../engine/request.js";
+import { parseQueueTerms, type QueueTerms } from "../queue/terms.js";
 import type { AnyBucketArgs, RateLimitDefinitions } from "./args.js";
 
 export interface Definitions {
   /** All of them, by name. */
   readonly limits: ReadonlyMap<string, Limit>;
+  /** Those that have a queue, with its terms. */
+  readonly queues: ReadonlyMap<string, QueueTerms>;
   /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
   readonly lookUp: (args: AnyBucketArgs, call: string, fields?: Fields) => Bucket;
   /** Those that may be overridden. */
@@ -26,16 +29,20 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
   const limits = new Map<string, Limit>();
   const keyedness = new Map<string, boolean | undefined>();
   const overridable = new Set<string>();
+  const queues = new Map<string, QueueTerms>();
   for (const [name, definition] of Object.entries(definitions)) {
     const object: unknown = definition;
     if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-    const { keyed, overrides, ...config } = definition;
+    const { keyed, overrides, queue, ...config } = definition;
     for (const [field, value] of Object.entries({ keyed, overrides })) {
       if (value !== undefined && typeof value !== "boolean") throw fieldError(name, field, "true or false", value);
     }
     if (overrides) overridable.add(name);
+    if (overrides && queue)
+      throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
     limits.set(name, parseLimit(name, config));
     keyedness.set(name, keyed);
+    if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));
   }
   const lookUp: Definitions["lookUp"] = (args, call, fields = NO_FIELDS) => {
     // The name first, since the other messages name the limit.
@@ -44,7 +51,7 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     checkKeyed(args, keyedness.get(args.name));
     return find(limits, args, overridable.has(args.name));
   };
-  return { limits, lookUp, overridable };
+  return { limits, queues, overridable, lookUp };
 }
 
 const NO_FIELDS: Fields = {};

@@ -95,6 +95,6 @@ async function describe(list: ListRequest, { key, rows }: BucketRows, now: numbe
     const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
     return { value: heldByAll(shards, now) / own.unitsPerToken, ...status, ...shown };
   } catch (error) {
-    return { value: 0, ok: false, error: error instanceof Error ? error.message : String(error), ...shown };
+    return { value: 0, ok: false, error: (error as Error).message, ...shown };
   }
 }
