@@ -8,7 +8,7 @@ export async function issuesOf(page: Page): Promise<string[]> {
   const { violations } = await page.evaluate(() =>
     (globalThis as unknown as { axe: { run: () => Promise<AxeResults> } }).axe.run(),
   );
-  return violations.map(
-    ({ id, impact, nodes }) => `${id} (${impact ?? ""}): ${nodes.map(({ html }) => html).join(" ")}`,
-  );
+  return violations
+    .filter(({ impact }) => impact !== "minor")
+    .map(({ id, impact, nodes }) => `${id} (${impact ?? ""}): ${nodes.map(({ html }) => html).join(" ")}`);
 }

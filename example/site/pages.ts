@@ -74,7 +74,7 @@ export function renderPage(file: string): DocPage {
     return `<pre class="code" tabindex="0"><code>${htmlOf(content.trimEnd(), info.trim())}</code></pre>\n`;
   };
   // A wide table scrolls by itself; the page does not.
-  markdown.renderer.rules["table_open"] = () => '<div class="table" tabindex="0"><table>';
+  markdown.renderer.rules["table_open"] = () => '<div class="wide" tabindex="0"><table>';
   markdown.renderer.rules["table_close"] = () => "</table></div>";
 
   const tokens = markdown.parse(readFileSync(path.join(root, file), "utf8"), {});

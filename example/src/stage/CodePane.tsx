@@ -111,7 +111,7 @@ export function CodePane({
         {refusal ? (
           <span className="text-[#ffb4a6]">{refusal}</span>
         ) : (
-          <>What this tab runs. The marked numbers can be edited.</>
+          `What this tab runs.${Object.keys(limits).length > 0 ? " The marked numbers can be edited." : ""}`
         )}
       </p>
       <div className="min-h-0 flex-1 overflow-auto px-5 pb-5" tabIndex={0} role="region" aria-label="Code">

@@ -28,7 +28,10 @@ export function StepChart({
   const lowest = Math.min(0, ...points.map(({ value }) => value));
   const x = (at: number) => (((at - now) / SPAN_MS + 1) * 100).toFixed(2);
   const y = (value: number) => (((capacity - value) / (capacity - lowest)) * 100).toFixed(2);
-  const line = points.map(({ at, value }) => `${x(at)} ${y(value)}`).join("L");
+  const line = (clamp: (value: number) => number) =>
+    `M${points.map(({ at, value }) => `${x(at)} ${y(clamp(value))}`).join("L")}`;
+  const held = (value: number) => Math.max(0, value);
+  const owed = (value: number) => Math.min(0, value);
   const area = (clamp: (value: number) => number) => {
     const edge = points.map(({ at, value }) => `${x(at)} ${y(clamp(value))}`).join("L");
     const [first, end] = [points[0], points.at(-1)];
@@ -44,20 +47,30 @@ export function StepChart({
           aria-label={label}
           className="absolute inset-0 size-full"
         >
-          <path d={area((value) => Math.max(0, value))} fill="var(--go)" fillOpacity="0.18" />
-          <path d={area((value) => Math.min(0, value))} fill="var(--later)" fillOpacity="0.3" />
+          <path d={area(held)} fill="var(--go)" fillOpacity="0.18" />
+          <path d={area(owed)} fill="var(--later)" fillOpacity="0.3" />
           {lowest < 0 && (
             <path d={`M0 ${y(0)}H100`} stroke="var(--muted)" strokeWidth="1" vectorEffect="non-scaling-stroke" />
           )}
           {points.length > 1 && (
-            <path
-              d={`M${line}`}
-              fill="none"
-              stroke={points.at(-1)?.value !== undefined && lowest < 0 ? "var(--later)" : "var(--go)"}
-              strokeWidth="1.75"
-              vectorEffect="non-scaling-stroke"
-              strokeLinejoin="round"
-            />
+            <>
+              {lowest < 0 && (
+                <path
+                  d={line(owed)}
+                  fill="none"
+                  stroke="var(--later)"
+                  strokeWidth="1.75"
+                  vectorEffect="non-scaling-stroke"
+                />
+              )}
+              <path
+                d={line(held)}
+                fill="none"
+                stroke="var(--go)"
+                strokeWidth="1.75"
+                vectorEffect="non-scaling-stroke"
+              />
+            </>
           )}
           {denials
             .filter((at) => at > now - SPAN_MS)
