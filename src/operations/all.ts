@@ -13,7 +13,7 @@ export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimit
   const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
   const status = combine(bundle, answers);
   if (status.ok) {
-    for (const { write } of answers) await write(ctx);
+    for (const { write } of answers) await write?.(ctx);
   }
   return status;
 }
@@ -27,7 +27,7 @@ export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAl
 
 /** One status from those of all the buckets; where one denies, the others stay as they are. */
 function combine({ partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
-  const own = partOf.flatMap((place) => answers[place] ?? []);
+  const own = partOf.flatMap((place) => answers.slice(place, place + 1));
   const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
   if (denials.length > 0) {
     const statuses = own.map(({ status, untouched }) => (status.ok ? untouched() : status));

@@ -29,19 +29,19 @@ export function decideOnAll<S extends Shard>(
   const whole = fold(limit, WHOLE, shards, now);
   if (held >= units) {
     const left = units === 0 ? whole.state : limit.kind.take(limit, whole.state, units);
-    return { status: { ok: true, ...outlook(limit, left, now) }, ...take(limit, shards, now, units, held) };
+    return { status: { ok: true, ...outlook(limit, left, now) }, ...take(limit, whole, shards, now, units, held) };
   }
   // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
   const decision = decideOnOne(whole, now, demand);
   const { status, after } = decision;
   if (status.ok) return { status, before: after.length > 0 ? shards : [], after };
   const retryAt = reserve
-    ? firstMoment(status.retryAt, (moment) => reservesAt(limit, shards, moment, demand))
+    ? firstMoment(now + 1, (moment) => reservesAt(limit, shards, moment, demand))
     : whenServed(limit, shards, now, units);
   return { status: { ok: false, retryAt, ...outlook(limit, whole.state, now) }, before: [], after: [] };
 }
 
-/** Whether all shards, as one at a moment, would grant a reservation: shares of a rate may be rounded apart by a unit. */
+/** Whether all shards, as one at a moment, would grant a reservation: not as one now, since joining moves the time of a clock behind. */
 function reservesAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
   return moment >= END_OF_TIME || decideOnOne(fold(limit, WHOLE, shards, moment), moment, demand).status.ok;
 }
@@ -54,6 +54,7 @@ function decideOnOne<S extends Shard>(shard: S, now: number, demand: Demand): Ou
 /** Takes units that the shards hold: a slow bucket is folded as it runs out, a fast one gives from as few shards as it can. */
 function take<S extends Shard>(
   limit: Limit,
+  whole: Shard,
   shards: readonly S[],
   now: number,
   units: number,
@@ -63,7 +64,6 @@ function take<S extends Shard>(
   const { most } = limit.levels;
   const level = Math.min(most, Math.max(0, levelsFor(held - units, units)));
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
-    const whole = fold(limit, WHOLE, shards, now);
     const left = { ...whole, state: limit.kind.take(limit, whole.state, units) };
     return { before: shards, after: splitTo(limit, left, level, now) };
   }
