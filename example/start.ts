@@ -6,22 +6,12 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { build, preview } from "vite";
 import { deploymentOf } from "./site/deployment.js";
-import { HIDDEN, root } from "./site/pages.js";
+import { HIDDEN, projectFiles, root } from "./site/pages.js";
 
 const configFile = path.join(import.meta.dirname, "vite.config.ts");
 const built = path.join(import.meta.dirname, "dist/index.html");
 /** What the page is made of. */
-const SOURCES = [
-  "example",
-  "src",
-  "convex",
-  "docs",
-  "bench",
-  "package.json",
-  "README.md",
-  "ARCHITECTURE.md",
-  "CHANGELOG.md",
-];
+const SOURCES = ["example", "src", "convex", "docs", "bench", "package.json", ...projectFiles()];
 const deployment = deploymentOf(process.env);
 
 if (!existsSync(built) || SOURCES.some((source) => newest(path.join(root, source)) > statSync(built).mtimeMs)) {

@@ -42,9 +42,9 @@ async function prepared(): Promise<Room> {
 /** Runs in the page: edits the count in the code, as somebody who types does. */
 function askForOne(): void {
   const input = document.querySelector<HTMLInputElement>('[aria-label="count"]');
-  const setter = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set;
-  if (!input || !setter) throw new Error("The code has no count.");
-  setter.call(input, "1");
+  const value = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
+  if (!input || !value) throw new Error("The code has no count.");
+  value.set?.call(input, "1");
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 

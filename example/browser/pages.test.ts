@@ -224,7 +224,13 @@ describe("left alone", () => {
 
   it("the page plays by itself, and the first touch takes over", async () => {
     const url = playing("plays");
-    const page = await visit(url);
+    const opened = await open(browser, "about:blank");
+    pages.push(opened);
+    const { page } = opened;
+    await page.clock.install();
+    await page.goto(url);
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.clock.runFor(5000);
     await page.getByText("Playing by itself").waitFor();
     await page
       .getByRole("status")
@@ -239,9 +245,14 @@ describe("left alone", () => {
   });
 
   it("it does not, where less motion is wanted", async () => {
-    const page = await visit(playing("calm"), { reducedMotion: "reduce" });
-    // The clock of the page moves on; what waits for three seconds of quiet would have begun.
-    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 3500)));
+    const opened = await open(browser, "about:blank", { reducedMotion: "reduce" });
+    pages.push(opened);
+    const { page } = opened;
+    await page.clock.install();
+    await page.goto(playing("calm"));
+    await page.getByText("Live", { exact: true }).waitFor();
+    // On the page's own clock: what waits for three seconds of quiet would have begun.
+    await page.clock.runFor(5000);
     expect(await page.getByText("The page is yours.").count()).toBe(1);
     expect(await page.getByText("No call yet.").count()).toBe(1);
   });

@@ -66,9 +66,9 @@ describe.each(["", "docs/guide.html"])("/%s", (path) => {
     const page = await visit("about:blank");
     const requests: string[] = [];
     page.on("requestfinished", (request) => requests.push(request.url()));
-    await page.goto(`${site.url}/${path}`);
+    // Until nothing more is fetched.
+    await page.goto(`${site.url}/${path}`, { waitUntil: "networkidle" });
     const measured = await page.evaluate(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
       const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
       const [document] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
       const bytes = [document, ...entries].reduce((sum, entry) => sum + (entry?.decodedBodySize ?? 0), 0);

@@ -26,7 +26,8 @@ export interface DocPage {
 
 /** In the order of a first visit; pages that are not named here follow. */
 const ORDER = "guide functions choosing several-limits jobs http react recipes hot-limits upkeep migrating".split(" ");
-const PROJECT = "README ARCHITECTURE CHANGELOG CONTRIBUTING SECURITY example/README bench/README".split(" ");
+/** Besides those in the root. */
+const READMES = ["example/README.md", "bench/README.md", "convex/README.md"];
 const PICTURE = /\.(png|svg|jpg)$/;
 
 export function docFiles(): string[] {
@@ -39,7 +40,9 @@ export function docFiles(): string[] {
 }
 
 export function projectFiles(): string[] {
-  return PROJECT.map((name) => `${name}.md`).filter((file) => existsSync(path.join(root, file)));
+  const inRoot = readdirSync(root).filter((file) => file.endsWith(".md"));
+  inRoot.sort((a, b) => Number(b === "README.md") - Number(a === "README.md") || a.localeCompare(b));
+  return [...inRoot, ...READMES].filter((file) => existsSync(path.join(root, file)));
 }
 
 export function titleOf(file: string): string {
