@@ -63,7 +63,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -71,6 +91,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "query",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -106,7 +127,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -149,6 +190,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -160,6 +202,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -178,6 +235,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -193,6 +265,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -228,7 +301,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -271,6 +364,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -282,6 +376,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -300,6 +409,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -386,6 +510,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           };
           lastsMs?: number;
           maxReserved: number;
+          mode?: "shadow";
           name: string;
           parts: Array<{
             capacity?: number;

@@ -11,7 +11,7 @@ export interface Demand {
 }
 
 /**
- * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
+ * What `checkRateLimit` answers but `shadow`, and `value`: the tokens held at the moment, before this decision; negative while
  * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot lists, `resetAt` is absent and `retryAt` the
  * last moment that a Date can name. The list begins after the last write: for a bucket without a row, in 1970.
  */
@@ -53,8 +53,8 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot.");
   }
-  const { now: moment, count = 1, reserve = false } = options;
-  const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
+  const { now: moment, count = 1, reserve } = options;
+  const { name, mode, config, unitsPerToken, capacity, maxReserved, lastsMs, starts, few } = snapshot;
   // The types forbid anything but numbers, JavaScript does not.
   const [exact, now] = [count, moment].every(Number.isFinite)
     ? [count * unitsPerToken, Math.floor(moment)]
@@ -119,12 +119,13 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   const value = total(now);
   const resetAt = whenReset();
   return {
-    ...(ok ? { ok } : { ok, retryAt }),
-    ...(ok && retryAt > now && { retryAt }),
+    // In shadow everybody is let through, at once.
+    ok: !!(mode ?? ok),
+    ...(!mode && retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
-    ...((resetAt < END_OF_TIME || !snapshot.starts) && { resetAt }),
-  };
+    ...((!starts || resetAt < END_OF_TIME) && { resetAt }),
+  } as ProjectedStatus;
 
   /** When the bucket is full again; for fixed windows, the start of the next. */
   function whenReset(): number {
@@ -133,7 +134,7 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
       const leaving = [...recentAt(now).map((entry) => entry.at), ...(taken > 0 ? [Math.max(from, retryAt)] : [])];
       return Math.max(from, ...leaving.map((at) => at + lastsMs));
     }
-    if (snapshot.period ?? snapshot.starts) return firstMoment(from, (at) => arrived(snapshot, from, at) > 0);
+    if (snapshot.period ?? starts) return firstMoment(from, (at) => arrived(snapshot, from, at) > 0);
     return whenHolding(now, capacity, taken);
   }
 }
@@ -152,7 +153,7 @@ function arrived(
   to: number,
 ): number {
   const arrivals = (at: number) =>
-    starts ? sum(starts, (each) => (each > at ? 0 : 1)) : period ? Math.floor((at - start) / period) : at - from;
+    starts ? sum(starts, (each) => +(each <= at)) : period ? Math.floor((at - start) / period) : at - from;
   return to > from ? Math.floor((arrivals(to) - arrivals(from)) * refill) : 0;
 }
 

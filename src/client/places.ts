@@ -99,11 +99,10 @@ export const inTables: Place<InTables> = {
 /** In the component: one hop a call; from a mutation it is a sub-transaction of the caller's. */
 export function inComponent({ public: api, sweep }: ComponentApi): Place<InComponent> {
   return {
-    consume: async (ctx, request) => await mutation(ctx)(api.consume, requestArgs(request)),
-    check: async (ctx, request) => await query(ctx)(api.check, requestArgs(request)),
-    consumeAll: async (ctx, { requests }) =>
-      await mutation(ctx)(api.consumeAll, { requests: requests.map(requestArgs) }),
-    checkAll: async (ctx, { requests }) => await query(ctx)(api.checkAll, { requests: requests.map(requestArgs) }),
+    consume: async (ctx, request) => await mutation(ctx)(api.consume, demandArgs(request)),
+    check: async (ctx, request) => await query(ctx)(api.check, demandArgs(request)),
+    consumeAll: async (ctx, bundle) => await mutation(ctx)(api.consumeAll, allArgs(bundle)),
+    checkAll: async (ctx, bundle) => await query(ctx)(api.checkAll, allArgs(bundle)),
     adjust: async (ctx, { count, at, ...bucket }) =>
       await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
     get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
@@ -131,11 +130,25 @@ function checkCaller(ctx: unknown, method: string, whose: string): void {
   throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
 }
 
-function requestArgs({ limit, key, asked: { count, reserve } }: Request) {
+function demandArgs(request: Request) {
+  const { atLeast } = request.asked;
+  return { ...consumedArgs(request), ...(atLeast !== undefined && { atLeast }) };
+}
+
+function consumedArgs({ limit, key, asked: { count, reserve } }: Request) {
   return {
     ...bucketArgs({ limit, key }),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
+  };
+}
+
+function allArgs({ requests }: Bundle) {
+  return {
+    requests: requests.map((request) => ({
+      ...consumedArgs(request),
+      ...(request.asked.shadow && { shadow: true }),
+    })),
   };
 }
 

@@ -38,7 +38,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
   if (server) return await taking(ctx, request, server, call);
   if (isLarge && heldByAll(seen, now) >= units) return takingTogether(request, first, seen, now);
-  if (!reserve && isFast(limit, units) && !isJustWritten(seen, now)) {
+  if (!reserve && !demand.atLeast && isFast(limit, units) && !isJustWritten(seen, now)) {
     const retryAt = whenAnyServes(limit, seen, now, units);
     return { status: { ok: false, retryAt }, untouched: () => ({ ok: true }), write: nothing };
   }
@@ -89,7 +89,7 @@ async function taking(ctx: Reader, request: Request, shard: StoredShard, call: C
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
   const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
-  return { status: { ok: true }, untouched: () => ({ ok: true }), write };
+  return { status: servedInFull(request), untouched: () => ({ ok: true }), write };
 }
 
 /** Takes from several rows, which become one: so that the next such count finds a row that can hold it. */
@@ -99,10 +99,15 @@ function takingTogether(request: Request, first: StoredShard, span: readonly Sto
   const { limit: share, state } = fold(limit, interval, span, now);
   const after = [{ interval, limit: share, state: share.kind.take(share, state, demand.units) }];
   return {
-    status: { ok: true },
+    status: servedInFull(request),
     untouched: () => ({ ok: true }),
     write: (ctx) => save(ctx, request, span, after),
   };
+}
+
+/** What a call that has not read all rows can say. */
+function servedInFull({ demand: { units, atLeast } }: Request): RateLimitStatus {
+  return { ok: true, ...(atLeast && { taken: atLeast.tokens(units) }) };
 }
 
 function enclosing({ interval }: StoredShard, span: readonly StoredShard[]) {
