@@ -38,6 +38,7 @@ export default defineConfig({
   },
   test: {
     environment: "edge-runtime",
+    setupFiles: "test/support/random.ts",
     // Properties and whole programs under coverage, on two cores that others use as well.
     testTimeout: 60_000,
     include: ["test/**/*.test.ts"],

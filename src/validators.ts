@@ -121,6 +121,7 @@ const consumedArgs = {
 export const demandArgs = { ...consumedArgs, atLeast: v.optional(v.number()) };
 /** `at`: of a cancelled reservation, the moment that its tokens were promised for. */
 export const adjustArgs = { ...configuredArgs, count: v.number(), at: v.optional(v.number()) };
+export const adjustAllArgs = { adjustments: v.array(v.object(adjustArgs)) };
 /** `shadow`: a denial of this request stops none of the others. */
 export const allArgs = { requests: v.array(v.object({ ...consumedArgs, shadow: v.optional(v.boolean()) })) };
 

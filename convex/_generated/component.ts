@@ -87,6 +87,73 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
+      adjustAll: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          adjustments: Array<{
+            at?: number;
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            count: number;
+            key?: string;
+            name: string;
+          }>;
+        },
+        Array<
+          | {
+              ok: true;
+              remaining?: number;
+              resetAt?: number;
+              retryAt?: number;
+              shadow?:
+                | {
+                    ok: true;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt?: number;
+                    taken?: number;
+                  }
+                | {
+                    ok: false;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt: number;
+                  };
+              taken?: number;
+            }
+          | { ok: false; remaining?: number; resetAt?: number; retryAt: number }
+        >,
+        Name
+      >;
       check: FunctionReference<
         "query",
         "internal",

@@ -9,8 +9,7 @@ import { fold, type Shard, shareOf } from "./sharding/shard.js";
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   const { name, kind, unitsPerToken, capacity, maxReserved } = limit;
   const ts = Math.max(...shards.map(({ state }) => state.ts));
-  const [only] = shards;
-  const { value } = only && shards.length === 1 ? only.state : fold(limit, WHOLE, shards, ts).state;
+  const { value } = fold(limit, WHOLE, shards, ts).state;
   const { starts, ...arrivals } = kind.arrivals(
     limit,
     Math.min(...shards.map(({ state }) => state.ts)),

@@ -29,7 +29,7 @@ export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAl
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
 function combine({ requests, partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
-  const own = partOf.flatMap((place) => answers[place] ?? []);
+  const own = partOf.flatMap((place) => answers.slice(place, place + 1));
   const enforced = own.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
   const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
   if (denials.length > 0) {

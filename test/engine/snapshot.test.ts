@@ -85,4 +85,16 @@ describe("a snapshot", () => {
       parts: [{ value: 7 * sliding.unitsPerToken, ts: NOW, recent: [{ at: NOW, units: 3 * sliding.unitsPerToken }] }],
     });
   });
+
+  // Found by the fuzzer: it said 0 of 60 tokens where 59 were left, until the next write.
+  it("of a sliding window says what is left under the rate and the period of now", () => {
+    const sliding = (rate: number, period: number) =>
+      parseLimit("slide", { kind: "sliding window", rate, period, maxReserved: 0 });
+    const [former, raised, shorter] = [sliding(1, 1000), sliding(60, 1000), sliding(1, 100)];
+    const state = { value: 0, ts: NOW, recent: [{ at: NOW - 500, units: former.unitsPerToken }] };
+    expect(former.unitsPerToken).toBe(raised.unitsPerToken);
+    expect(snapshotOf(former, [shardAt(former, WHOLE, state)]).value).toBe(0);
+    expect(snapshotOf(raised, [shardAt(raised, WHOLE, state)]).value).toBe(59);
+    expect(snapshotOf(shorter, [shardAt(shorter, WHOLE, state)]).value).toBe(1);
+  });
 });

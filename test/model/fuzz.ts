@@ -1,16 +1,17 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
+import { randomFrom } from "../support/random.js";
 import { type Call, type Job, make, type Place, type Reply, type Status } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
-import { type ExactLimit, lengthOf, sizeOf } from "./exact/config.js";
+import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
 import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
-import { exactly, floorOf, fraction, isLess, minus, over, plus, rational, times, ZERO } from "./rational.js";
+import { exactly, fraction, isLess, least, minus, over, plus, rational, times, toNumber, ZERO } from "./rational.js";
 import { countOf, type Intent, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
 import type { Limits, MutationCtx, Stage } from "./stage.js";
 
 export const T0 = Date.UTC(2026, 0, 1);
-/** Longer than any debt of a scenario takes to be paid. */
+/** Longer than most debts of a scenario take to be paid. */
 const QUIET_MS = 1e13;
 
 class Undone extends Error {}
@@ -24,7 +25,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   let states: Exact[] = [UNTOUCHED];
   let now = T0;
   let retryAt = now;
-  let last: Limits | undefined;
+  let last: { limits: Limits; limit: ExactLimit; limitOf: Setting["limitOf"] } | undefined;
   let played = 0;
   for (const [at, step] of steps.entries()) {
     const limit = plans[step.plan % plans.length];
@@ -36,8 +37,9 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs)).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
-    last = limits(0);
+    if (last && !isWhole && last.limit !== limit) await goesOn(stage, last, { limits: limits(0), limit });
     const limitOf = await phases(stage, limits(0), plan);
+    last = { limits: limits(0), limit, limitOf };
     const setting: Setting = { limitOf, now, isWhole, finished };
     const before = await foresee(stage, limits(0), calls, now);
     const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
@@ -62,7 +64,10 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
       const effects = step.isUndone ? [] : answered;
       const wrong = unbalanced(held, then, effects, setting);
       if (wrong) expect.fail(`tokens were made or lost: ${wrong} ${JSON.stringify(problem, bigints)}`);
-      if (at % 4 === 0) await grows(stage, limits(0), limit, now);
+      if (at % 4 === 0) {
+        await isShownAsOfLastWrite(stage, limits(0), now);
+        await grows(stage, limits(0), limit, now);
+      }
     }
     agree(before, answered, setting);
     if (!step.isUndone) await waitsSuffice(stage, limits(0), answered, setting);
@@ -74,8 +79,11 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     }
     played += calls.length;
   }
-  const limit = plans[(steps.at(-1)?.plan ?? 0) % plans.length];
-  if (last && limit) await fillsUp(stage, last, limit, now + QUIET_MS);
+  if (last) {
+    const { limits, limit, limitOf } = last;
+    const quietMs = Math.max(QUIET_MS, ...states.map((exact) => debtMs(exact, limitOf, now)));
+    if (now + quietMs < LAST_MOMENT) await fillsUp(stage, limits, limit, now + quietMs);
+  }
   return played;
 }
 
@@ -200,38 +208,78 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[]
 /** Each row of a token bucket fills at its part of the rate: 2^-level, where level is the last hexadecimal digit of `shard`. */
 async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
   if (limit.kind !== "token bucket") return;
-  const later = now + Math.ceil(lengthOf(limit) / 8);
+  const later = now + Math.ceil(lengthOf(limit) / 64);
   const { parts, unitsPerToken } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
-  const shards = parts.flatMap(({ shard, value, ts }) => (shard === undefined ? [] : [{ shard, value, ts }]));
   const rate = over(rational(limit.rate), rational(limit.period));
+  const tokens = (units: number) => over(exactly(units), exactly(unitsPerToken));
   let total = ZERO;
-  for (const { shard, value, ts } of shards) {
+  let room = ZERO;
+  for (const { shard, value, ts, capacity } of parts) {
+    if (shard === undefined || capacity === undefined) return;
     const part = fraction(1n, 2n ** BigInt(shard % 16));
-    const grown = plus(
-      over(exactly(value), exactly(unitsPerToken)),
-      times(times(rate, part), fraction(BigInt(Math.max(0, later - ts)), 1n)),
-    );
-    // Whole tokens: a row may be full with less than its part of the capacity.
-    if (isLess(fraction(floorOf(times(rational(limit.capacity), part)), 1n), grown)) return;
-    total = plus(total, grown);
+    const elapsedMs = fraction(BigInt(Math.max(0, later - ts)), 1n);
+    total = plus(total, least(tokens(capacity), plus(tokens(value), times(times(rate, part), elapsedMs))));
+    room = plus(room, tokens(capacity));
   }
-  if (shards.length === 0) return;
+  expect(toNumber(room), "what all rows have room for").toBe(limit.capacity);
   vi.setSystemTime(later);
   const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
   vi.setSystemTime(now);
   const held = page[0]?.value ?? NaN;
   const off = minus(exactly(held), total);
-  // The rows' values are quotients as well.
-  const near = exactly(rounding(held) * (shards.length + 1));
+  const near = exactly(rounding(held));
   // What comes in is rounded down to a unit in each row.
-  const least = minus(minus(ZERO, near), over(rational(shards.length), exactly(unitsPerToken)));
-  if (isLess(near, off) || isLess(off, least)) {
-    expect.fail(`the rows have grown to ${held}: ${JSON.stringify({ limit, later, shards })}`);
+  const most = minus(minus(ZERO, near), tokens(parts.length));
+  if (isLess(near, off) || isLess(off, most)) {
+    expect.fail(`the rows have grown to ${held}, not ${toNumber(total)}: ${JSON.stringify({ limit, later, parts })}`);
   }
+}
+
+/** A snapshot of several rows is of the last moment at which one was written, and says what all of them held then. */
+async function isShownAsOfLastWrite(stage: Stage, limits: Limits, now: number): Promise<void> {
+  const { parts, value, ts } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
+  if (parts.length === 1) return;
+  expect(ts, "the last write").toBe(Math.max(...parts.map((part) => part.ts)));
+  vi.setSystemTime(ts);
+  const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
+  vi.setSystemTime(now);
+  expect(value, "what the rows held at their last write").toBe(page[0]?.value);
+}
+
+/** Under another config a bucket goes on with what it held at its last write under the one before, at most full. */
+async function goesOn(
+  stage: Stage,
+  before: { limits: Limits; limit: ExactLimit },
+  after: { limits: Limits; limit: ExactLimit },
+): Promise<void> {
+  const [former, limit] = [before.limit, after.limit];
+  // What has left a sliding window depends on its period.
+  if (former.kind === "sliding window" && limit.kind === "sliding window") return;
+  const get = ({ limits }: { limits: Limits }) => stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
+  const [had, has] = [await get(before), await get(after)];
+  expect(has.ts, "the last write, under another config").toBe(had.ts);
+  // The rows may be of a config before the last, under which the bucket held more.
+  const least = had.value < sizeOf(former) ? had.value : 0;
+  const size = sizeOf(limit);
+  const text = () => `held ${had.value}, holds ${has.value}: ${JSON.stringify({ former, limit })}`;
+  const most = had.value < sizeOf(former) ? Math.min(size, had.value) : size;
+  if (has.value > most || has.value < Math.min(size, least) - 1 / has.unitsPerToken) expect.fail(text());
 }
 
 function lost({ act }: Call): Reply {
   return { is: "error", message: `no reply to ${act}` };
+}
+
+/** How long the debts of the limit's buckets take to be paid, and a period more. */
+function debtMs({ buckets }: Exact, limitOf: Setting["limitOf"], now: number): number {
+  const needed = KEYS.map((key) => {
+    const place = { name: "limit", key } as const;
+    const limit = limitOf(place);
+    const missing = toNumber(minus(rational(sizeOf(limit)), leftAt(limit, buckets.get(idOf(place)), now)));
+    return (missing / limit.rate + 1) * lengthOf(limit);
+  });
+  // Months differ in length.
+  return Math.ceil(1.1 * Math.max(...needed));
 }
 
 /** After a long quiet time every bucket is full: all of it can be taken at once, and then nothing more. */
@@ -407,17 +455,6 @@ function momentIn(reply: Reply): number | undefined {
     case "error":
       return undefined;
   }
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function plain(part: object): object {

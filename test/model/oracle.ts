@@ -16,7 +16,8 @@ import type { RateLimitAllStatus } from "convex-rate-limits";
 import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
 import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, type State, textOf } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
-import { exactly, isLess, least, plus, rational, toNumber } from "./rational.js";
+import { regain, type Spill, textOfSpills } from "./exact/spill.js";
+import { exactly, isLess, plus, rational, toNumber, ZERO } from "./rational.js";
 
 /** All buckets, and the jobs whose reservations were given up. */
 export interface Exact {
@@ -24,8 +25,10 @@ export interface Exact {
   readonly canceled: ReadonlySet<string>;
   /** Of each bucket, the last write that a clock behind it has added to: on several rows what was taken is at that clock's moment. */
   readonly moved: ReadonlyMap<string, number>;
+  /** Of each bucket on several rows, what a clock behind its last write may still take of what it lost by being full. */
+  readonly spilled: ReadonlyMap<string, readonly Spill[]>;
 }
-export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map() };
+export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map(), spilled: new Map() };
 
 export interface Setting {
   readonly limitOf: (place: Place) => ExactLimit;
@@ -82,7 +85,7 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
   const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
   if (!isRightStatus(shown, outcome.answer, state, setting)) return [];
-  return call.act === "take" && reply.status.ok ? [withBucket(exact, call, outcome.after, now)] : [exact];
+  return call.act === "take" && reply.status.ok ? [withTaken(exact, call, outcome.after, setting)] : [exact];
 }
 
 /** A debt of more calendar windows than a snapshot lists is shown as one without an end. */
@@ -114,7 +117,7 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
   const isRight = isExactly(state, setting) ? dueAt === promised : dueAt >= promised;
   const isSpread = job.runAt === runAt && runAt >= dueAt && (runAt === dueAt || runAt < dueAt + spread);
   if (!answer.ok || !isRight || !isSpread) return [];
-  return [withBucket(exact, call, after, now)];
+  return [withTaken(exact, call, after, setting)];
 }
 
 function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply, setting: Setting) {
@@ -124,7 +127,7 @@ function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply,
   const state = bucketOf(exact, call);
   const { answer, after } = adjust(limit, state, now, call.count);
   if (!reply.status.ok || !isRightStatus(reply.status, answer, state, setting)) return [];
-  return afterGift(exact, call, after, setting);
+  return call.count > 0 ? [withTaken(exact, call, after, setting)] : afterGift(exact, call, after, setting);
 }
 
 /** A gift that finds nothing to take back may be a write or none. */
@@ -134,7 +137,7 @@ function afterGift(exact: Exact, place: Place, after: State, setting: Setting): 
   const state = bucketOf(exact, place);
   const [before, then] = [leftAt(limit, state, now), leftAt(limit, after, now)];
   const isNothing = !isLess(before, then) && !isLess(then, before);
-  const written = withBucket(exact, place, after);
+  const written = withTaken(exact, { ...place, count: 0 }, after, { ...setting, now: Math.max(now, state?.ts ?? now) });
   return isNothing ? [written, exact] : [written];
 }
 
@@ -159,7 +162,7 @@ function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllS
     const state = bucketOf(exact, place);
     const wanted = together(requests.filter((request) => idOf(request) === idOf(place)));
     const { answer, after } = ask(limitOf(place), state, now, wanted, promiseTo(all, requests, place));
-    granted = withBucket(granted, place, after, now);
+    granted = withTaken(granted, { ...place, count: wanted.count }, after, setting);
     return { place, state, answer };
   });
   const isGranted = expected.every(({ answer }) => answer.ok);
@@ -287,11 +290,9 @@ function isSameMoment(a: number | undefined, b: number | undefined): boolean {
 }
 
 function isSnapshot(reply: Reply & { is: "snapshot" }, limit: ExactLimit, state: State, setting: Setting): boolean {
-  if (limit.kind === "sliding window" || !isExactly(state, setting)) return true;
-  const capacity = rational(limit.capacity);
-  const level = levelOf(state);
-  const value = level ? least(capacity, level.value) : capacity;
-  return Math.min(limit.capacity, reply.value) === toNumber(value) && reply.ts === (state?.ts ?? 0);
+  if (!isExactly(state, setting)) return true;
+  const value = leftAt(limit, state, state?.ts ?? 0);
+  return reply.value === toNumber(value) && reply.ts === (state?.ts ?? 0);
 }
 
 function isExactly(state: State, { isWhole }: Setting): boolean {
@@ -302,19 +303,45 @@ function bucketOf({ buckets }: Exact, place: Place): State {
   return buckets.get(idOf(place));
 }
 
-/** @param now - of a call that takes, the clock's moment. */
-function withBucket(exact: Exact, place: Place, state: State, now = Infinity): Exact {
-  const id = idOf(place);
-  const written = { ...exact, buckets: new Map(exact.buckets).set(id, state) };
-  const isBehind = state !== undefined && now < state.ts;
-  return isBehind ? { ...written, moved: new Map(exact.moved).set(id, state.ts) } : written;
+function withBucket(exact: Exact, place: Place, state: State): Exact {
+  return { ...exact, buckets: new Map(exact.buckets).set(idOf(place), state) };
 }
+
+/**
+ * A bucket after a call that took so many tokens of it. On several rows a clock behind the last write may take from a row that was
+ * written before: what that row lost by being full until the last write it gains instead, as if the calls had come in the order of
+ * their clocks. So the bucket keeps as much of what it took as was lost meanwhile, each lost token once.
+ */
+function withTaken(exact: Exact, call: Place & { count: number }, state: State, setting: Setting): Exact {
+  const { limitOf, now, isWhole } = setting;
+  const id = idOf(call);
+  const limit = limitOf(call);
+  const before = levelOf(bucketOf(exact, call));
+  const isBehind = before !== undefined && now < before.ts;
+  const moved = isBehind ? new Map(exact.moved).set(id, before.ts) : exact.moved;
+  const written = { ...withBucket(exact, call, state), moved };
+  if (!state || !before || isWhole || limit.kind === "sliding window" || state === bucketOf(exact, call))
+    return written;
+  const spills = exact.spilled.get(id) ?? [];
+  if (!isBehind) {
+    if (before.ts === now) return written;
+    const next = [...spills, { ...before, until: now, used: ZERO }].slice(-MOST_SPILLS);
+    return { ...written, spilled: new Map(exact.spilled).set(id, next) };
+  }
+  const { regained, left } = regain(limit, spills, now, rational(call.count));
+  const kept = { ...state, value: plus(state.value, regained) };
+  return { ...withBucket(written, call, kept), spilled: new Map(exact.spilled).set(id, left) };
+}
+
+/** Writes that are remembered: more than the clock of a scenario steps back over. */
+const MOST_SPILLS = 12;
 
 export function idOf({ name, key }: Place): string {
   return key === undefined ? name : `${name}/${key}`;
 }
 
-export function textOfExact({ buckets, canceled }: Exact): string {
+export function textOfExact({ buckets, canceled, spilled }: Exact): string {
   const states = [...buckets].map(([key, state]) => `${key}:${textOf(state)}`).sort();
-  return JSON.stringify([states, [...canceled].sort()]);
+  const spills = [...spilled].map(([key, all]) => `${key}:${textOfSpills(all)}`).sort();
+  return JSON.stringify([states, [...canceled].sort(), spills]);
 }
