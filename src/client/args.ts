@@ -7,7 +7,7 @@ import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and the wait that it
  * names is longer at random, by up to this fraction of itself (0 to 1): so that clients of one limit do not all return at once.
  */
-export type Throws = boolean | { jitter: number };
+export type ThrowChoice = boolean | { jitter: number };
 
 /** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
 export type Mode = "enforce" | "shadow";
@@ -17,7 +17,7 @@ export type RateLimitDefinition = RateLimitConfig & {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default what the options of `defineRateLimits` say. */
-  throws?: Throws;
+  throws?: ThrowChoice;
   /**
    * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
    * answer. Default `"enforce"`.
@@ -85,7 +85,7 @@ export interface ModeArg {
 export type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked & ModeArg;
 
 /** `Said` is what a call says, so that its answer's type can follow from it. */
-export interface ThrowsArg<Said extends Throws | undefined = Throws | undefined> {
+export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned; default what the definitions say. */
   throws?: Said | undefined;
 }
@@ -94,7 +94,7 @@ export interface ThrowsArg<Said extends Throws | undefined = Throws | undefined>
 export type RateLimitArgs<
   Limits,
   Name,
-  Said extends Throws | undefined = Throws | undefined,
+  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
   Least extends number | undefined = number | undefined,
 > = DemandArgs<Limits, Name> &
   ThrowsArg<Said> & {
@@ -106,7 +106,7 @@ export type RateLimitArgs<
   };
 
 /** Whether a denial is thrown: what is nearest to the call decides. Of several names each has its say. */
-export type ThrowsIn<Limits, Name, Said, Default> = [Said] extends [undefined]
+export type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
   ? Name extends keyof Limits
     ? Limits[Name] extends { throws: infer Own }
       ? Own
@@ -115,12 +115,12 @@ export type ThrowsIn<Limits, Name, Said, Default> = [Said] extends [undefined]
   : Said;
 
 /** An answer, without the denials if these are thrown. */
-export type Returned<Answer, Thrown> = [Thrown] extends [true | { jitter: number }]
+export type ReturnedAnswer<Answer, Thrown> = [Thrown] extends [true | { jitter: number }]
   ? Extract<Answer, { ok: true }>
   : Answer;
 
 /** A call with `atLeast` is told how many tokens it has. */
-export type Taken<Status, Least> = [Least] extends [number]
+export type TakenStatus<Status, Least> = [Least] extends [number]
   ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
   : Status;
 
@@ -143,7 +143,7 @@ export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
 };
 
 /** What `scheduleRateLimited` takes. */
-export type ScheduleArgs<Limits, Name, Said extends Throws | undefined = Throws | undefined> = BucketArgs<
+export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined = ThrowChoice | undefined> = BucketArgs<
   Limits,
   Name
 > & {

@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "../configs.js";
 import type { Request } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../validators.js";
-import type { Mode, Throws } from "./args.js";
+import type { Mode, ThrowChoice } from "./args.js";
 import { denialError } from "./errors.js";
 
 /** A decision, as `onDecision` is told of it. Changing it changes nothing. */
@@ -23,15 +23,15 @@ export interface RateLimitDecision {
 }
 
 /** A request, and what a call and the definitions say of its answer. */
-export interface Asked {
+export interface AskedRequest {
   readonly request: Request;
-  readonly throws: Throws;
+  readonly throws: ThrowChoice;
   readonly mode: Mode;
 }
 
 /** The decision about one request, as its caller gets it. @throws a denial, where the call or the definitions say so. */
 export function concluded(
-  { request, throws, mode }: Asked,
+  { request, throws, mode }: AskedRequest,
   status: RateLimitStatus,
   errorKeys: boolean,
 ): RateLimitStatus {
@@ -41,7 +41,11 @@ export function concluded(
 }
 
 /** The decision about several. Of denials the one that takes longest is thrown, if any of them is: it is the one to wait for. */
-export function concludedAll(list: readonly Asked[], all: RateLimitAllStatus, errorKeys: boolean): RateLimitAllStatus {
+export function concludedAll(
+  list: readonly AskedRequest[],
+  all: RateLimitAllStatus,
+  errorKeys: boolean,
+): RateLimitAllStatus {
   const own = all.statuses.flatMap((status, i) => {
     const asked = list[i];
     return asked ? [{ ...asked, status }] : [];
@@ -67,13 +71,13 @@ function letThrough({ asked: { count = 1, atLeast } }: Request, status: RateLimi
   };
 }
 
-function thrown({ limit, key }: Request, retryAt: number, throws: Throws, errorKeys: boolean): Error {
+function thrown({ limit, key }: Request, retryAt: number, throws: ThrowChoice, errorKeys: boolean): Error {
   const jitter = typeof throws === "object" ? throws.jitter : 0;
   return denialError({ name: limit.name, key: errorKeys ? key : undefined }, retryAt, jitter);
 }
 
 /** A decision to tell of, in copies: whatever is done to these, the decision and the definition stay as they are. */
-export function told({ request, mode }: Asked, status: RateLimitStatus): RateLimitDecision {
+export function told({ request, mode }: AskedRequest, status: RateLimitStatus): RateLimitDecision {
   const { limit, key, asked } = request;
   const { count = 1, atLeast, reserve = false } = asked;
   const { name, config } = limit;

@@ -2,7 +2,7 @@
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../configs.js";
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import type { RateLimitDefinition, RateLimitDefinitions, Throws } from "./args.js";
+import type { RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { parseDefinitions, THROWS_FIELDS } from "./definitions.js";
 import { functionsIn } from "./functions.js";
 import { inComponent, type InComponent, inTables, type InTables } from "./places.js";
@@ -43,7 +43,7 @@ type FieldOf<Definition> =
  */
 export function defineRateLimits<
   const Limits extends RateLimitDefinitions,
-  Default extends Throws | undefined = false,
+  Default extends ThrowChoice | undefined = false,
   Ctx = InComponent["mutation"],
 >(
   limits: Limits & KnownFields<Limits>,
@@ -51,7 +51,7 @@ export function defineRateLimits<
 ): RateLimits<Limits, InComponent, Default, Ctx>;
 export function defineRateLimits<
   const Limits extends RateLimitDefinitions,
-  Default extends Throws | undefined = false,
+  Default extends ThrowChoice | undefined = false,
   Ctx = InTables["mutation"],
 >(
   limits: Limits & KnownFields<Limits>,

@@ -5,7 +5,7 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import { type Bucket, bucketAt, parseBucket } from "../engine/request.js";
-import type { AnyBucketArgs, Mode, RateLimitDefinition, RateLimitDefinitions, Throws } from "./args.js";
+import type { AnyBucketArgs, Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 
 export interface Definitions {
   /** All of them, by name. */
@@ -17,7 +17,7 @@ export interface Definitions {
 }
 
 /** What a definition says of calls, besides the config. */
-export type DefinedTerms = Pick<RateLimitDefinition, "keyed" | "throws" | "mode">;
+type DefinedTerms = Pick<RateLimitDefinition, "keyed" | "throws" | "mode">;
 
 /** @throws when a definition is invalid, naming the limit and the field. */
 export function parseDefinitions(definitions: RateLimitDefinitions): Definitions {
@@ -68,7 +68,7 @@ function isMode(value: unknown): value is Mode {
   return value === "enforce" || value === "shadow";
 }
 
-function isThrows(value: unknown): value is Throws {
+function isThrows(value: unknown): value is ThrowChoice {
   if (typeof value !== "object" || value === null) return typeof value === "boolean";
   const { jitter } = value as { jitter?: unknown };
   return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;

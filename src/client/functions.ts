@@ -10,7 +10,7 @@ import { checkDatabase } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
 import type { RateLimitAllStatus, RateLimitSnapshot } from "../validators.js";
 import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
-import { type Asked, concluded, concludedAll, told } from "./decision.js";
+import { type AskedRequest, concluded, concludedAll, told } from "./decision.js";
 import { CALL_FIELDS, checkArgs, COUNT_FIELDS, DEMAND_FIELDS, type Definitions, THROWS_FIELDS } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, Place } from "./places.js";
@@ -23,12 +23,12 @@ export function functionsIn<Contexts extends InTables | InComponent>(
   { errorKeys = false, throws: byDefault = false, onDecision }: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
   /** What is nearest to the call decides: the call itself, the definition, the options. */
-  const askedOf = (bucket: Bucket, args: AnyArgs): Asked => {
+  const askedOf = (bucket: Bucket, args: AnyArgs): AskedRequest => {
     const defined = termsOf(args.name);
     const { throws = defined?.throws ?? byDefault, mode = defined?.mode ?? "enforce" } = args;
     return { request: requestTo(bucket, args), throws, mode };
   };
-  const parse = (args: AnyArgs, call: string): Asked => askedOf(lookUp(args, call, CALL_FIELDS), args);
+  const parse = (args: AnyArgs, call: string): AskedRequest => askedOf(lookUp(args, call, CALL_FIELDS), args);
   const parseAll = (list: readonly AnyDemandArgs[], options: ThrowsArg, call: string) => {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = list;
@@ -44,7 +44,11 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     return { asked, bundled: bundle(asked.map(({ request }) => request)) };
   };
   /** Tells of decisions, one after another, in the caller's transaction; what `onDecision` throws is the app's. */
-  const tell = async (ctx: unknown, asked: readonly Asked[], all: Pick<RateLimitAllStatus, "ok" | "statuses">) => {
+  const tell = async (
+    ctx: unknown,
+    asked: readonly AskedRequest[],
+    all: Pick<RateLimitAllStatus, "ok" | "statuses">,
+  ) => {
     if (!onDecision) return;
     for (const [i, one] of asked.entries()) {
       const status = all.statuses[i];

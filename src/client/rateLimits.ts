@@ -7,14 +7,14 @@ import type {
   ListArgs,
   NameIn,
   RateLimitArgs,
-  Returned,
+  ReturnedAnswer,
   ScheduleArgs,
   StatusOf,
   SweepOptions,
-  Taken,
-  Throws,
+  TakenStatus,
+  ThrowChoice,
   ThrowsArg,
-  ThrowsIn,
+  ThrowChoiceIn,
 } from "./args.js";
 import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
@@ -36,47 +36,52 @@ import type {
 export interface RateLimits<
   Limits,
   Contexts extends InTables | InComponent,
-  Default extends Throws | undefined = false,
+  Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
 > {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,
-    Said extends Throws | undefined = undefined,
+    Said extends ThrowChoice | undefined = undefined,
     Least extends number | undefined = undefined,
   >(
     ctx: Contexts["mutation"] & Ctx,
     args: RateLimitArgs<Limits, Name, Said, Least>,
-  ) => Promise<Returned<Taken<StatusOf<Limits, Name>, Least>, ThrowsIn<Limits, Name, Said, Default>>>;
+  ) => Promise<ReturnedAnswer<TakenStatus<StatusOf<Limits, Name>, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /** The same decision as `rateLimit` would make now, taking nothing; for queries too. */
   checkRateLimit: <
     Name extends NameIn<Limits>,
-    Said extends Throws | undefined = undefined,
+    Said extends ThrowChoice | undefined = undefined,
     Least extends number | undefined = undefined,
   >(
     ctx: Contexts["query"],
     args: RateLimitArgs<Limits, Name, Said, Least>,
-  ) => Promise<Returned<Taken<ExactRateLimitStatus, Least>, ThrowsIn<Limits, Name, Said, Default>>>;
+  ) => Promise<ReturnedAnswer<TakenStatus<ExactRateLimitStatus, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add
    * up; their order does not matter. With `throws`, the denial that takes longest is thrown. A limit in shadow stops no other.
    */
-  rateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends Throws | undefined = undefined>(
+  rateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["mutation"] & Ctx,
     requests: DemandList<Limits, Names>,
     options?: ThrowsArg<Said>,
   ) => Promise<
-    Returned<RateLimitAllStatus<StatusOf<Limits, Names[number]>>, ThrowsIn<Limits, Names[number], Said, Default>>
+    ReturnedAnswer<
+      RateLimitAllStatus<StatusOf<Limits, Names[number]>>,
+      ThrowChoiceIn<Limits, Names[number], Said, Default>
+    >
   >;
 
   /** The same decision as `rateLimitAll` would make now, taking nothing; for queries too. */
-  checkRateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends Throws | undefined = undefined>(
+  checkRateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     requests: DemandList<Limits, Names>,
     options?: ThrowsArg<Said>,
-  ) => Promise<Returned<RateLimitAllStatus<ExactRateLimitStatus>, ThrowsIn<Limits, Names[number], Said, Default>>>;
+  ) => Promise<
+    ReturnedAnswer<RateLimitAllStatus<ExactRateLimitStatus>, ThrowChoiceIn<Limits, Names[number], Said, Default>>
+  >;
 
   /**
    * Settles after the fact, when the true count is known only later (LLM tokens): charges `count` without asking, below zero if
@@ -117,13 +122,13 @@ export interface RateLimits<
   scheduleRateLimited: <
     Name extends NameIn<Limits>,
     Fn extends SchedulableFunctionReference,
-    Said extends Throws | undefined = undefined,
+    Said extends ThrowChoice | undefined = undefined,
   >(
     ctx: Contexts["mutation"] & SchedulingCtx & Ctx,
     args: ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>
-  ) => Promise<Returned<ScheduleResult, ThrowsIn<Limits, Name, Said, Default>>>;
+  ) => Promise<ReturnedAnswer<ScheduleResult, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later moment keep it. A job
@@ -151,7 +156,7 @@ export interface RateLimits<
 }
 
 /** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide then have to be given it. */
-export interface RateLimitsOptions<Ctx = never, Default extends Throws | undefined = Throws | undefined> {
+export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /**
    * Whether denials are thrown, default false. With `true` nobody can forget to look at an answer, whose type is then only
    * `ok: true`. A definition, and a call, may say otherwise.

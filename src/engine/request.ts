@@ -13,11 +13,11 @@ export interface Demand {
   /** A reservation that would start later than this many ms from now is denied. */
   readonly withinMs: number;
   /** Of a demand that fewer units satisfy, too. */
-  readonly atLeast?: Part;
+  readonly atLeast?: LeastDemand;
 }
 
 /** The fewest units that are taken; more come in whole tokens. */
-interface Part {
+interface LeastDemand {
   readonly units: number;
   /** The tokens that a caller has in so many units. */
   readonly tokens: (units: number) => number;
