@@ -1,6 +1,6 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
 import type { FunctionReference } from "convex/server";
-import type { RateLimitConfig } from "../configs.js";
+import type { QueueConfig, RateLimitConfig } from "../configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
 /**
@@ -23,6 +23,8 @@ export type RateLimitDefinition = RateLimitConfig & {
    * answer. Default `"enforce"`.
    */
   mode?: Mode;
+  /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
+  queue?: QueueConfig;
 };
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
 

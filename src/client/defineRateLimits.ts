@@ -16,6 +16,7 @@ type FieldOf<Definition> =
   | "keyed"
   | "throws"
   | "mode"
+  | "queue"
   | (Definition extends { kind: infer Kind }
       ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
       : never);
@@ -74,7 +75,12 @@ const OPTION_FIELDS: Fields = {
   errorKeys: booleanField,
   ...THROWS_FIELDS,
   onDecision: { permitted: "a function of ctx and a decision", holds: (value) => typeof value === "function" },
+  queueModule: { permitted: 'the path of a module of yours, such as "limits"', holds: isModulePath },
 };
+
+function isModulePath(value: unknown): boolean {
+  return typeof value === "string" && /^\w[\w/-]*$/.test(value);
+}
 
 /** References are proxies: whatever is read of them is there. */
 function isComponent(value: unknown): boolean {

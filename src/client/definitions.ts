@@ -5,11 +5,14 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import { type Bucket, bucketAt, parseBucket } from "../engine/request.js";
+import { parseQueueTerms, type QueueTerms } from "../queue/terms.js";
 import type { AnyBucketArgs, Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 
 export interface Definitions {
   /** All of them, by name. */
   readonly limits: ReadonlyMap<string, Limit>;
+  /** Those that have a queue, with its terms. */
+  readonly queues: ReadonlyMap<string, QueueTerms>;
   /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
   readonly lookUp: (args: AnyBucketArgs, call: string, fields?: Fields) => Bucket;
   /** What the definition of a name says besides the config; undefined where nothing is defined. */
@@ -28,10 +31,11 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
   }
   const limits = new Map<string, Limit>();
   const terms = new Map<string, DefinedTerms>();
+  const queues = new Map<string, QueueTerms>();
   for (const [name, definition] of Object.entries(definitions)) {
     const object: unknown = definition;
     if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-    const { keyed, throws, mode, ...config } = definition;
+    const { keyed, throws, mode, queue, ...config } = definition;
     const own = { keyed, throws, mode };
     for (const [field, { permitted, holds }] of Object.entries(TERM_FIELDS)) {
       const value = own[field as keyof DefinedTerms];
@@ -39,6 +43,7 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     }
     limits.set(name, parseLimit(name, config));
     terms.set(name, own);
+    if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));
   }
   const lookUp: Definitions["lookUp"] = (args, call, fields = NO_FIELDS) => {
     // The name first, since the other messages name the limit.
@@ -47,7 +52,7 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     checkKeyed(args, terms.get(args.name)?.keyed);
     return find(limits, args);
   };
-  return { limits, lookUp, termsOf: (name) => terms.get(name) };
+  return { limits, queues, lookUp, termsOf: (name) => terms.get(name) };
 }
 
 const NO_FIELDS: Fields = {};

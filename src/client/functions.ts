@@ -14,14 +14,18 @@ import { type AskedRequest, concluded, concludedAll, told } from "./decision.js"
 import { CALL_FIELDS, checkArgs, COUNT_FIELDS, DEMAND_FIELDS, type Definitions, THROWS_FIELDS } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, Place } from "./places.js";
+import { queueFunctionsIn } from "./queueFunctions.js";
 import type { RateLimits, RateLimitsOptions } from "./rateLimits.js";
 import { cancelPending, checkJob, checkScheduler, reserveFor, SCHEDULE_FIELDS, scheduleReserved } from "./schedule.js";
 
 export function functionsIn<Contexts extends InTables | InComponent>(
   place: Place<Contexts>,
-  { limits, lookUp, termsOf }: Definitions,
-  { errorKeys = false, throws: byDefault = false, onDecision }: RateLimitsOptions,
+  definitions: Definitions,
+  options: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
+  const { limits, lookUp, termsOf } = definitions;
+  const { errorKeys = false, throws: byDefault = false, onDecision } = options;
+  const { wake, ...queueFunctions } = queueFunctionsIn(place, definitions, options);
   /** What is nearest to the call decides: the call itself, the definition, the options. */
   const askedOf = (bucket: Bucket, args: AnyArgs): AskedRequest => {
     const defined = termsOf(args.name);
@@ -61,6 +65,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     return termsOf(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
   };
   return {
+    ...queueFunctions,
     rateLimit: async (ctx, args: AnyArgs) => {
       const asked = parse(args, "rateLimit");
       const status = await place.consume(ctx, asked.request);
@@ -82,14 +87,17 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       const { asked, bundled } = parseAll(list, options, "checkRateLimitAll");
       return concludedAll(asked, await place.checkAll(ctx, bundled), errorKeys) as never;
     },
-    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) =>
-      (await place.adjust(
-        ctx,
-        adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count }),
-      )) as never,
+    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) => {
+      const adjustment = adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count });
+      const status = await place.adjust(ctx, adjustment);
+      if (args.count < 0) await wake(ctx, args);
+      return status as never;
+    },
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
       const { limit, key } = lookUp(args, "resetRateLimit");
-      return await place.reset(ctx, { name: limit.name, key });
+      await place.reset(ctx, { name: limit.name, key });
+      await wake(ctx, args);
+      return null;
     },
     getRateLimit: async (ctx, args: AnyBucketArgs) => await get(ctx, args, "getRateLimit"),
     exposeRateLimit: (name: string, args: AnyExposeArgs) =>
@@ -125,7 +133,10 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       );
       const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
       const result = await inTurn(ctx, () => cancelPending(ctx, job));
-      if (result.canceled) await place.adjust(ctx, refund);
+      if (result.canceled) {
+        await place.adjust(ctx, refund);
+        await wake(ctx, job);
+      }
       return result;
     },
     listRateLimits: async (ctx, args) => {

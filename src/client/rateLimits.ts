@@ -19,6 +19,7 @@ import type {
 import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
+import type { QueueFunctions } from "./queueFunctions.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type {
   ExactRateLimitStatus,
@@ -38,7 +39,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> {
+> extends QueueFunctions<Limits, Contexts> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,
@@ -173,4 +174,9 @@ export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | un
    * know the keys that the server chooses.
    */
   errorKeys?: boolean | undefined;
+  /**
+   * In your tables, for limits with a `queue`: the path of the module of yours (`"limits"`, `"model/limits"`) that exports the functions
+   * of `exposeQueueWorker`. In the component the worker is the component's own.
+   */
+  queueModule?: string | undefined;
 }

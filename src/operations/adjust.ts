@@ -21,7 +21,7 @@ export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateL
   if (heldByAll(shards, call.now) < units) return await charge(ctx, adjustment, shards, call.now);
   const demand = { units, reserve: false, withinMs: Infinity };
   const { status, write } = answerOnAll({ ...adjustment, asked: {}, demand }, shards, call.now);
-  await write(ctx);
+  await write?.(ctx);
   return status;
 }
 

@@ -16,7 +16,7 @@ export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimit
   const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
   const all = combine(bundle, answers);
   if (!all.ok) return all;
-  for (const { status, write } of answers) if (status.ok) await write(ctx);
+  for (const { write } of answers) await write?.(ctx);
   return all;
 }
 

@@ -41,13 +41,14 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (span && heldByAll(seen, now) >= units) return takingTogether(request, span, seen, now);
   if (!reserve && !demand.atLeast && isFast(limit, units) && !isJustWritten(seen, now)) {
     const retryAt = whenAnyServes(limit, seen, now, units);
-    return { status: { ok: false, retryAt }, untouched: () => ({ ok: true }), write: nothing };
+    return { status: { ok: false, retryAt }, untouched: unknown };
   }
   return await answerAll(ctx, request, now);
 }
 
-async function nothing(): Promise<void> {
-  await Promise.resolve();
+/** How a bucket stands of which not all rows were read. */
+function unknown(): RateLimitStatus {
+  return { ok: true };
 }
 
 async function answerAll(ctx: Reader, request: Request, now: number): Promise<Answer> {
@@ -79,8 +80,8 @@ async function answerOnWhole(ctx: Reader, request: Request, shard: StoredShard, 
     ok: true,
     ...outlook(limit, limit.kind.advance(limit, shard.state, now), now),
   });
-  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) : nothing;
-  return { status, untouched, write };
+  if (!taken) return { status, untouched };
+  return { status, untouched, write: await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) };
 }
 
 /** Takes all from one row. What the others hold is not known, so the status does not say what remains. */
@@ -89,7 +90,7 @@ async function taking(ctx: Reader, request: Request, shard: StoredShard, call: C
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
   const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
-  return { status: servedInFull(request), untouched: () => ({ ok: true }), write };
+  return { status: servedInFull(request), untouched: unknown, write };
 }
 
 /** Takes from several rows, which become one: so that the next such count finds a row that can hold it. */
@@ -99,7 +100,7 @@ function takingTogether(request: Request, interval: Interval, span: readonly Sto
   const after = [{ interval, limit: share, state: share.kind.take(share, state, demand.units) }];
   return {
     status: servedInFull(request),
-    untouched: () => ({ ok: true }),
+    untouched: unknown,
     write: (ctx) => save(ctx, request, span, after),
   };
 }
@@ -117,7 +118,7 @@ export async function settle(
   after: Shard,
   demand: Pick<Demand, "units" | "reserve">,
   call: Call,
-): Promise<Answer["write"]> {
+): Promise<NonNullable<Answer["write"]>> {
   const { limit, key } = bucket;
   const { now } = call;
   const fate = fateOf(limit, before, after, demand, { key, ...call });

@@ -1,4 +1,4 @@
-/** The recipes of docs/recipes.md, run: the modules here are the page's blocks, word for word. */
+/** The recipes of docs/recipes.md and docs/recipes-packages.md, run: the modules here are the page's blocks, word for word. */
 import { convexTest } from "convex-test";
 import { isRateLimitError } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 
 const modules = import.meta.glob("./convex/**/*.ts");
 const sources = import.meta.glob<string>("./convex/*.ts", { query: "?raw", import: "default", eager: true });
-const pages = import.meta.glob<string>("../../docs/recipes.md", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/recipes*.md", { query: "?raw", import: "default", eager: true });
 
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW });

@@ -20,6 +20,7 @@ export const faults: readonly Fault[] = [
     file: "storage/turns.ts",
     from: "lastTurns.set(db, turn.catch(ignore));",
     to: "lastTurns.set(db, turn);",
+    test: "test/storage/turns.test.ts",
   },
   {
     name: "a denial's retryAt is a millisecond late",
@@ -86,12 +87,14 @@ export const faults: readonly Fault[] = [
     file: "engine/kinds/refilling.ts",
     from: "ts: Math.max(...states.map(({ ts }) => ts)),",
     to: "ts: Math.min(...states.map(({ ts }) => ts)),",
+    test: "test/engine/kinds/refilling.test.ts",
   },
   {
     name: "folding forgets the later of two last writes of a sliding window",
     file: "engine/kinds/slidingWindow.ts",
     from: "const ts = Math.max(...states.map((state) => state.ts));",
     to: "const ts = Math.min(...states.map((state) => state.ts));",
+    test: "test/model/cases.test.ts",
   },
   {
     name: "splitting rounds up",
@@ -158,6 +161,7 @@ export const faults: readonly Fault[] = [
     file: "engine/state.ts",
     from: "const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };",
     to: "const state = { value: floorUnits(value, unitsPerToken) + 0 * capacity, ts };",
+    test: "test/engine/state.test.ts",
   },
   {
     name: "a bucket that was split under another config is read as if time had passed by the old one",
@@ -170,6 +174,7 @@ export const faults: readonly Fault[] = [
     file: "storage/shards.ts",
     from: "const lastWrite = Math.max(...rows.map(({ ts }) => ts));",
     to: "const lastWrite = Math.min(...rows.map(({ ts }) => ts));",
+    test: "test/storage/shards.test.ts",
   },
   {
     name: "rows that were cut from another config are read by the new one",

@@ -4,13 +4,8 @@
  *     npx tsx test/model/faults/main.ts          all of them
  *     npx tsx test/model/faults/main.ts 3 17     these
  *
-<<<<<<< HEAD
- * A fault is a text that stands in a file exactly once, and what takes its place. FUZZ_OPERATIONS (default 30,000) and SEED
- * (default 1) say what is played.
-=======
  * A fault is a text that stands in a file exactly once, and what takes its place. The fuzzer has to find it, or the test that the
- * list names beside it. FUZZ_OPERATIONS (default 30,000) and FUZZ_SEED (default 1) say what is played.
->>>>>>> w/proofs
+ * list names beside it. FUZZ_OPERATIONS (default 30,000) and SEED (default 1) say what is played.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
