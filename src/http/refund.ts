@@ -35,7 +35,15 @@ async function refund(
   const taken = requests.filter(({ count }, i) => count > 0 && limited[i]?.status.shadow?.ok !== false);
   try {
     if (!giveBack || taken.length === 0 || !(await isRefunded(options, response, request))) return limited;
-    const { statuses } = await giveBack(ctx, taken);
+    // An adjustment has no mode.
+    const { statuses } = await giveBack(
+      ctx,
+      taken.map((each) => {
+        const request = { ...each };
+        delete request.mode;
+        return request;
+      }),
+    );
     return limited.map((limit) => {
       const status = statuses[taken.findIndex(({ name }) => name === limit.name)];
       const { shadow } = limit.status;
