@@ -142,8 +142,13 @@ const PROMISES: Weights = { take: 15, ask: 5, all: 2, adjust: 5, schedule: 30, c
 /** Reservations make one row of a bucket, so there are few where it is to have many. */
 const FEW_PROMISES: Weights = { take: 60, ask: 10, all: 10, adjust: 20, schedule: 3, cancel: 3 };
 
+/** Of a call that takes as much as there is, what suffices, and whether it asks for more than there ever is. */
+const part = fc.record({ share: fc.constantFrom(0, 0.1, 0.5, 1), isBeyond: fc.boolean() });
+export type Part = typeof part extends fc.Arbitrary<infer Value> ? Value : never;
+const mode = fc.constantFrom(undefined, "shadow" as const);
+
 function callsOn(place: fc.Arbitrary<Place>, reserve: fc.Arbitrary<Reserve>, weights: Weights) {
-  const request = fc.record({ place, portion, reserve });
+  const request = fc.record({ place, portion, reserve, part, mode }, { requiredKeys: ["place", "portion", "reserve"] });
   const acts = fc.constantFrom("all" as const, "all" as const, "checkAll" as const);
   return fc.oneof(
     {
