@@ -34,6 +34,32 @@ const vSlidingWindow = v.object({
   shards: v.optional(vShards),
 });
 
+/** The validator of a {@link QueueConfig}. */
+export const vQueueConfig = v.object({
+  maxQueued: v.optional(v.number()),
+  priorities: v.optional(v.number()),
+  aging: v.optional(v.number()),
+  fair: v.optional(v.boolean()),
+  exact: v.optional(v.boolean()),
+});
+
+/** How the queue of a limit behaves; `{}` is one with the defaults. */
+export interface QueueConfig {
+  /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000, default unlimited. */
+  maxQueued?: number;
+  /** How many priorities there are, 1 to 10, default 1. A job's priority is 0 to one less; the higher go first. */
+  priorities?: number;
+  /**
+   * How many milliseconds of waiting a level of priority counts as: a whole number of at least 0, default a minute. A job is overtaken
+   * only by one that came at most this much later for each level that it is above.
+   */
+  aging?: number;
+  /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
+  fair?: boolean;
+  /** Whether `maxQueued` is exact, at the price that callers conflict. Default false: off by the jobs of a second. */
+  exact?: boolean;
+}
+
 /** The validator of a {@link RateLimitConfig}. */
 export const vRateLimitConfig = v.union(vTokenBucket, vFixedWindow, vSlidingWindow);
 

@@ -30,15 +30,30 @@ export {
 export type {
   InComponent,
   InTables,
+  MutationCtxWithRateLimitQueue,
   MutationCtxWithRateLimitTables,
+  QueryCtxWithRateLimitQueue,
   QueryCtxWithRateLimitTables,
 } from "./client/places.js";
 export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
+export type { EnqueueArgs } from "./client/queueArgs.js";
+export type { ExposedJob, ExposedQueue } from "./client/exposeQueue.js";
+export type { QueueFunctions } from "./client/queueFunctions.js";
+export type { RegisteredQueue } from "./queue/registered.js";
+export {
+  type CancelQueuedResult,
+  type EnqueueResult,
+  type RateLimitQueuedJob,
+  type RateLimitQueuePosition,
+  vRateLimitQueuedJob,
+  vRateLimitQueuePosition,
+} from "./queue/wire.js";
 export { projectRateLimit } from "./browser/project.js";
 export { type RateLimitsDataModel, rateLimitTables } from "./storage/tables.js";
 export {
   type FixedWindowConfig,
+  type QueueConfig,
   type RateLimitConfig,
   type SlidingWindowConfig,
   type TokenBucketConfig,

@@ -60,6 +60,16 @@ export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus>
 /** How units arrive in a bucket, or in one row of it. */
 const terms = { capacity: v.number(), refill: v.number() };
 
+/** Steps at which units arrive. */
+const vRuns = v.array(
+  v.object({
+    start: v.number(),
+    period: v.optional(v.number()),
+    count: v.optional(v.number()),
+    units: v.optional(v.number()),
+  }),
+);
+
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   name: v.string(),
@@ -69,16 +79,14 @@ export const vRateLimitSnapshot = v.object({
   unitsPerToken: v.number(),
   maxReserved: v.number(),
   ...terms,
-  period: v.optional(v.number()),
-  start: v.optional(v.number()),
-  starts: v.optional(v.array(v.number())),
+  runs: v.optional(vRuns),
   lastsMs: v.optional(v.number()),
   parts: v.array(
     v.object({
       shard: v.optional(v.number()),
       value: v.number(),
       ts: v.number(),
-      recent: v.optional(v.array(v.object({ at: v.number(), units: v.number() }))),
+      runs: v.optional(vRuns),
       capacity: v.optional(v.number()),
       refill: v.optional(v.number()),
     }),
@@ -92,9 +100,9 @@ export const vRateLimitSnapshot = v.object({
  * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
  *
  * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
- * - `period` and `start`: fixed windows by period. `starts`: the coming starts of calendar windows.
+ * - `runs`: the starts of fixed windows: one at `start`, and one every `period` ms after it, `count` in all or without an end.
  * - `lastsMs`: of a sliding window, how long a taken unit stays away.
- * - `parts`: the rows of the bucket; what one of them does not say holds for all.
+ * - `parts`: the rows of the bucket; what one of them does not say holds for all. `runs` of a sliding window: `units` come back at `start`.
  * - `few`: a fast limit may deny on what two of several rows say, up to so many units; the spans that a call may then come upon.
  */
 export type RateLimitSnapshot = Omit<Infer<typeof vRateLimitSnapshot>, "config"> & { config: RateLimitConfig };

@@ -11,7 +11,7 @@ import { type Component, Deployment, JOBS } from "./deployment.js";
 import { Permits } from "./permits.js";
 import { CLASSES, type ClassName, mostBackoffMs, PLATFORM, type PlatformClass } from "./platform.js";
 import { createRandom, lognormal, type Random, uniform, wholeNumber } from "./random.js";
-import { Store } from "./store.js";
+import { Store, type Writes } from "./store.js";
 import { Transaction } from "./transaction.js";
 
 export interface BackendOptions {
@@ -34,6 +34,19 @@ export interface BackendOptions {
   readonly holdMs?: number | undefined;
   /** When the run begins, in ms since the epoch. */
   readonly epochMs?: number | undefined;
+  /** Hears of each run of a scheduled function that is published, in the order of the commits. */
+  readonly onJob?: ((job: Job, run: JobRun) => void) | undefined;
+  /** Asked for each run of a scheduled function, when its code has run: whether its server dies, so that it has to run again. */
+  readonly crashes?: (() => boolean) | undefined;
+  /** Scheduled functions that are due within this time start at its end: a deploy. */
+  readonly pause?: { readonly fromMs: number; readonly toMs: number } | undefined;
+}
+
+/** What a scheduled function did. */
+export interface JobRun {
+  readonly nowMs: number;
+  readonly clock: number;
+  readonly writes: Writes;
 }
 
 /** Midnight, so that windows of whole seconds, minutes and hours begin at the start of a run. */
@@ -170,7 +183,7 @@ export class Backend {
     transaction: Transaction,
     body: Body<Result>,
     writesAnyway: boolean,
-    { onRun, onEnd, onConflict }: Listener<Result>,
+    { onRun, onEnd, onConflict, isLost }: Listener<Result>,
   ): Promise<void> {
     const { seed, skewMs = 0, epochMs = EPOCH_MS, holdMs = 0 } = this.options;
     transaction.now = epochMs + Math.floor(this.agenda.nowMs) + wholeNumber(this.#delays, -skewMs, skewMs);
@@ -181,6 +194,11 @@ export class Backend {
     const ownMs = lognormal(this.#delays, PLATFORM.execution) + holdMs;
     this.#later(ownMs + readRounds * PLATFORM.readMs + hops * PLATFORM.hopMs, () => {
       this.#permits.release();
+      if (isLost?.()) {
+        transaction.close();
+        onConflict();
+        return;
+      }
       if (outcome.kind === "threw" || (transaction.writes.size === 0 && !writesAnyway)) {
         transaction.close();
         onEnd(outcome);
@@ -213,12 +231,21 @@ export class Backend {
       this.#jobs.release();
       this.#later(mostBackoffMs(PLATFORM.jobBackoff, retries++) * this.#delays(), attempt);
     };
+    const { onJob, crashes, pause } = this.options;
+    const job = { address, args, scheduledTime, state };
+    let last: Transaction;
     const attempt = () => {
+      if (pause && this.agenda.nowMs >= pause.fromMs && this.agenda.nowMs < pause.toMs) {
+        this.agenda.plan(pause.toMs, attempt);
+        return;
+      }
       this.#jobs.acquire(
         () => {
           this.#attempt(body, false, {
-            onRun: async ({ cost }) => {
-              addCost(this.background, cost);
+            isLost: crashes,
+            onRun: async (transaction) => {
+              last = transaction;
+              addCost(this.background, transaction.cost);
               await Promise.resolve();
             },
             onEnd: (outcome) => {
@@ -229,6 +256,7 @@ export class Backend {
               this.#jobs.release();
               if (outcome.kind === "threw") throw outcome.error;
               this.background.runs++;
+              onJob?.(job, { nowMs: this.agenda.nowMs, clock: last.now, writes: last.writes });
             },
             onConflict: again,
           });
@@ -246,6 +274,7 @@ interface Listener<Result> {
   readonly onRun: (transaction: Transaction, outcome: Outcome<Result>) => Promise<void>;
   readonly onEnd: (outcome: Outcome<Result>) => void;
   readonly onConflict: () => void;
+  readonly isLost?: (() => boolean) | undefined;
 }
 
 async function settle<Result>(running: Promise<Result>): Promise<Outcome<Result>> {

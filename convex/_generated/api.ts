@@ -9,6 +9,7 @@
  */
 
 import type * as public_ from "../public.js";
+import type * as queue from "../queue.js";
 import type * as sweep from "../sweep.js";
 
 import type {
@@ -20,6 +21,7 @@ import { anyApi, componentsGeneric } from "convex/server";
 
 const fullApi: ApiFromModules<{
   public: typeof public_;
+  queue: typeof queue;
   sweep: typeof sweep;
 }> = anyApi as any;
 

@@ -436,16 +436,24 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           parts: Array<{
             capacity?: number;
-            recent?: Array<{ at: number; units: number }>;
             refill?: number;
+            runs?: Array<{
+              count?: number;
+              period?: number;
+              start: number;
+              units?: number;
+            }>;
             shard?: number;
             ts: number;
             value: number;
           }>;
-          period?: number;
           refill: number;
-          start?: number;
-          starts?: Array<number>;
+          runs?: Array<{
+            count?: number;
+            period?: number;
+            start: number;
+            units?: number;
+          }>;
           ts: number;
           unitsPerToken: number;
           value: number;
@@ -506,6 +514,165 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         Name
       >;
       reset: FunctionReference<
+        "mutation",
+        "internal",
+        { key?: string; name: string },
+        null,
+        Name
+      >;
+    };
+    queue: {
+      cancel: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          id: string;
+          key?: string;
+          name: string;
+          queue: {
+            aging?: number;
+            exact?: boolean;
+            fair?: boolean;
+            maxQueued?: number;
+            priorities?: number;
+          };
+        },
+        { canceled: boolean },
+        Name
+      >;
+      enqueue: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          args: Record<string, any>;
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          count?: number;
+          fairBy?: string;
+          fn: string;
+          key?: string;
+          name: string;
+          priority?: number;
+          queue: {
+            aging?: number;
+            exact?: boolean;
+            fair?: boolean;
+            maxQueued?: number;
+            priorities?: number;
+          };
+          settles?: "mutation" | "action";
+        },
+        | { job: { id: string; key?: string; name: string }; ok: true }
+        | { ok: false; retryAt: number },
+        Name
+      >;
+      get: FunctionReference<
+        "query",
+        "internal",
+        {
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          id: string;
+          key?: string;
+          name: string;
+          queue: {
+            aging?: number;
+            exact?: boolean;
+            fair?: boolean;
+            maxQueued?: number;
+            priorities?: number;
+          };
+        },
+        { ahead: number; isExact: boolean; runAt: number } | null,
+        Name
+      >;
+      wake: FunctionReference<
         "mutation",
         "internal",
         { key?: string; name: string },

@@ -1,7 +1,7 @@
 /** Debian's chromium: playwright-core brings no browser of its own. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+export const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
 export async function launch(): Promise<Browser> {
   return await chromium.launch({

@@ -6,8 +6,9 @@ import { isRateLimitError, type RateLimitSnapshot } from "convex-rate-limits";
 import { ConvexHttpClient } from "convex/browser";
 import { makeFunctionReference } from "convex/server";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { launch, open, type Opened, shiftClock } from "./chromium.js";
+import { HiddenTab } from "./hiddenTab.js";
 import { Site } from "./site.js";
 
 const MINUTE = 60_000;
@@ -65,19 +66,21 @@ function clickWhenEnabled(): void {
   }).observe(group, { subtree: true, childList: true, characterData: true, attributes: true });
 }
 
-const clicksOf = async (page: Page): Promise<Clicks> =>
-  await page.evaluate(() => (globalThis as unknown as { clicks: Clicks }).clicks);
+/** A page in which something can be run: Playwright's, or a tab's. */
+type Runs = Pick<HiddenTab, "evaluate">;
+
+const clicksOf = (page: Runs): Promise<Clicks> =>
+  page.evaluate(() => (globalThis as unknown as { clicks: Clicks }).clicks);
 
 /** Has the page wait for a token so many times; by how many milliseconds its button was late. */
-async function measure(page: Page, room: string): Promise<number[]> {
+async function measure(page: Runs, room: string): Promise<number[]> {
   const client = new ConvexHttpClient(site.url, { logger: false });
   const late: number[] = [];
   for (let wait = 0; wait < WAITS; wait++) {
     const retryAt = await drain(client, room);
-    const enabledAt = await page
-      .waitForFunction((n) => (globalThis as unknown as { clicks: Clicks }).clicks.enabledAt[n], wait, { polling: 50 })
-      .then((handle) => handle.jsonValue());
-    if (enabledAt === undefined) throw new Error("The button was not enabled.");
+    // The one before was for a token that the drain has taken, in the moment in which it arrived.
+    const isForThis = (at: number) => at > retryAt - TOKEN_MS / 2;
+    const enabledAt = await vi.waitUntil(async () => (await clicksOf(page)).enabledAt.find(isForThis), 10_000);
     late.push(enabledAt - retryAt);
     // The click has been accepted when the bucket was written after it.
     await expect
@@ -106,7 +109,7 @@ function report(story: string, late: readonly number[]): void {
   console.log(`${story}: enabled ${late.map((ms) => Math.round(ms)).join(", ")} ms after the server's moment`);
 }
 
-async function expectAllAccepted(page: Page): Promise<void> {
+async function expectAllAccepted(page: Runs): Promise<void> {
   expect((await clicksOf(page)).answers).toEqual([]);
 }
 
@@ -147,17 +150,20 @@ it("a main thread that is busy for 300 of every 400 ms", async () => {
   expect(Math.max(...late)).toBeLessThan(TOKEN_MS);
 });
 
-it("a hidden tab, whose timers a browser fires at whole seconds only", async () => {
-  const { page, room } = await visit();
-  // Playwright keeps every page visible, so its timers are slowed down here, as browsers do it to pages that are not.
-  await page.evaluate(() => {
-    const original = globalThis.setTimeout;
-    const inWholeSeconds = (run: () => void, ms = 0) =>
-      original(run, Math.ceil((performance.now() + ms) / 1000) * 1000 - performance.now());
-    Object.assign(globalThis, { setTimeout: inWholeSeconds });
-  });
-  const late = await measure(page, room);
-  report("hidden", late);
-  await expectAllAccepted(page);
-  expect(Math.max(...late)).toBeLessThan(TOKEN_MS);
+it("a tab behind another one, whose timers the browser fires about once a second", async () => {
+  const url = site.room("hidden");
+  const tab = await HiddenTab.open(url);
+  try {
+    await vi.waitUntil(() => tab.evaluate(() => document.querySelector('[aria-label="Send as Ann"]') !== null), 10_000);
+    await tab.evaluate(clickWhenEnabled);
+    await tab.hide();
+    await vi.waitUntil(() => tab.evaluate(() => document.visibilityState === "hidden"), 10_000);
+    const late = await measure(tab, new URL(url).searchParams.get("room") ?? "");
+    report("hidden", late);
+    await expectAllAccepted(tab);
+    expect(await tab.evaluate(() => document.visibilityState)).toBe("hidden");
+    expect(Math.max(...late)).toBeLessThan(TOKEN_MS);
+  } finally {
+    await tab.close();
+  }
 });

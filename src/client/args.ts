@@ -1,12 +1,14 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
 import type { FunctionReference } from "convex/server";
-import type { RateLimitConfig } from "../configs.js";
+import type { QueueConfig, RateLimitConfig } from "../configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
 /** A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. */
 export type RateLimitDefinition = RateLimitConfig & {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
+  /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
+  queue?: QueueConfig;
 };
 export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
 

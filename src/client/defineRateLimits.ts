@@ -14,6 +14,7 @@ type KnownFields<Limits> = {
 };
 type FieldOf<Definition> =
   | "keyed"
+  | "queue"
   | (Definition extends { kind: infer Kind }
       ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
       : never);
@@ -59,7 +60,12 @@ export function defineRateLimits(
 const OPTION_FIELDS: Fields = {
   component: { permitted: "a component's api, such as components.rateLimits", holds: isComponent },
   errorKeys: booleanField,
+  queueModule: { permitted: 'the path of a module of yours, such as "limits"', holds: isModulePath },
 };
+
+function isModulePath(value: unknown): boolean {
+  return typeof value === "string" && /^\w[\w/-]*$/.test(value);
+}
 
 /** References are proxies: whatever is read of them is there. */
 function isComponent(value: unknown): boolean {

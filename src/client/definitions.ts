@@ -5,11 +5,14 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import { type Bucket, bucketAt, parseBucket } from "../engine/request.js";
+import { parseQueueTerms, type QueueTerms } from "../queue/terms.js";
 import type { AnyBucketArgs, RateLimitDefinitions } from "./args.js";
 
 export interface Definitions {
   /** All of them, by name. */
   readonly limits: ReadonlyMap<string, Limit>;
+  /** Those that have a queue, with its terms. */
+  readonly queues: ReadonlyMap<string, QueueTerms>;
   /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
   readonly lookUp: (args: AnyBucketArgs, call: string, fields?: Fields) => Bucket;
 }
@@ -23,13 +26,15 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
   }
   const limits = new Map<string, Limit>();
   const keyedness = new Map<string, boolean | undefined>();
+  const queues = new Map<string, QueueTerms>();
   for (const [name, definition] of Object.entries(definitions)) {
     const object: unknown = definition;
     if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-    const { keyed, ...config } = definition;
+    const { keyed, queue, ...config } = definition;
     if (keyed !== undefined && typeof keyed !== "boolean") throw fieldError(name, "keyed", "true or false", keyed);
     limits.set(name, parseLimit(name, config));
     keyedness.set(name, keyed);
+    if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));
   }
   const lookUp: Definitions["lookUp"] = (args, call, fields = NO_FIELDS) => {
     // The name first, since the other messages name the limit.
@@ -38,7 +43,7 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     checkKeyed(args, keyedness.get(args.name));
     return find(limits, args);
   };
-  return { limits, lookUp };
+  return { limits, queues, lookUp };
 }
 
 const NO_FIELDS: Fields = {};

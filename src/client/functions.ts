@@ -14,14 +14,18 @@ import { checkArgs, COUNT_FIELDS, DEMAND_FIELDS, type Definitions, THROWS_FIELDS
 import { denialError } from "./errors.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, Place } from "./places.js";
+import { queueFunctionsIn } from "./queueFunctions.js";
 import type { RateLimits, RateLimitsOptions } from "./rateLimits.js";
 import { cancelPending, checkJob, checkScheduler, reserveFor, SCHEDULE_FIELDS, scheduleReserved } from "./schedule.js";
 
 export function functionsIn<Contexts extends InTables | InComponent>(
   place: Place<Contexts>,
-  { limits, lookUp }: Definitions,
-  { errorKeys = false }: RateLimitsOptions,
+  definitions: Definitions,
+  options: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
+  const { limits, lookUp } = definitions;
+  const { errorKeys = false } = options;
+  const { wake, ...queueFunctions } = queueFunctionsIn(place, definitions, options);
   const throwDenial = ({ limit, key }: Request, status: RateLimitStatus) => {
     if (!status.ok) throw denialError({ name: limit.name, key: errorKeys ? key : undefined }, status.retryAt);
   };
@@ -44,6 +48,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     return bundle(Array.from(list, (args) => requestTo(lookUp(args, call, DEMAND_FIELDS), args)));
   };
   return {
+    ...queueFunctions,
     rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
       const request = parse(args, "rateLimit");
       const status = await place.consume(ctx, request);
@@ -68,13 +73,17 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       if (options.throws) throwLongest(bundled.requests, all);
       return exact(all);
     },
-    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) =>
-      exact(
-        await place.adjust(ctx, adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count })),
-      ),
+    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) => {
+      const adjustment = adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count });
+      const status = await place.adjust(ctx, adjustment);
+      if (args.count < 0) await wake(ctx, args);
+      return exact(status);
+    },
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
       const { limit, key } = lookUp(args, "resetRateLimit");
-      return await place.reset(ctx, { name: limit.name, key });
+      await place.reset(ctx, { name: limit.name, key });
+      await wake(ctx, args);
+      return null;
     },
     getRateLimit: async (ctx, args: AnyBucketArgs) => await place.get(ctx, lookUp(args, "getRateLimit")),
     exposeRateLimit: (name: string, args: AnyExposeArgs) =>
@@ -108,7 +117,10 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       );
       const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
       const result = await inTurn(ctx, () => cancelPending(ctx, job));
-      if (result.canceled) await place.adjust(ctx, refund);
+      if (result.canceled) {
+        await place.adjust(ctx, refund);
+        await wake(ctx, job);
+      }
       return result;
     },
     listRateLimits: async (ctx, args) => {

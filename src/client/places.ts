@@ -11,6 +11,7 @@ import { list, type ListRequest } from "../operations/list.js";
 import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
+import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import { type BucketId, checkDatabase, type Reader, type Writer } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
 import type {
@@ -22,12 +23,20 @@ import type {
   SweepResult,
 } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
+import { queuesInComponent, queuesInTables, type QueuePlace } from "./queuePlaces.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
 /** Put `...rateLimitTables` into the schema: its queries and mutations have such a ctx. */
 export interface QueryCtxWithRateLimitTables extends Reader {}
 /** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
 export interface MutationCtxWithRateLimitTables extends Writer {}
+/** The same for limits with a queue: rateLimitTables has their tables, too. */
+export interface QueryCtxWithRateLimitQueue {
+  db: Reader["db"] & QueueReader["db"];
+}
+export interface MutationCtxWithRateLimitQueue extends QueueWriter {
+  db: Writer["db"] & QueueWriter["db"];
+}
 /* eslint-enable @typescript-eslint/no-empty-object-type */
 
 /** The contexts of limits in your tables: a database that has the `rateLimits` table. */
@@ -35,6 +44,8 @@ export interface InTables {
   query: QueryCtxWithRateLimitTables;
   mutation: MutationCtxWithRateLimitTables;
   sweep: SweepContinuation;
+  queueQuery: QueryCtxWithRateLimitQueue;
+  queueMutation: MutationCtxWithRateLimitQueue;
 }
 
 /**
@@ -46,6 +57,8 @@ export interface InComponent {
   mutation: Pick<GenericActionCtx<GenericDataModel>, "runMutation">;
   /** The component schedules its own batches. */
   sweep: object;
+  queueQuery: Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
+  queueMutation: Pick<GenericActionCtx<GenericDataModel>, "runMutation">;
 }
 
 export interface Place<Contexts extends InTables | InComponent> {
@@ -62,6 +75,7 @@ export interface Place<Contexts extends InTables | InComponent> {
     targets: SweepArgs["targets"],
     how: Contexts["sweep"],
   ): Promise<SweepResult>;
+  readonly queues: QueuePlace<Contexts["queueQuery"], Contexts["queueMutation"]>;
 }
 
 /** Runs an operation on the ctx's own database when those before it have ended. */
@@ -76,6 +90,7 @@ function taking<Ctx extends Reader, Args, Result>(
 
 /** In your tables: no hop, the caller's own transaction. */
 export const inTables: Place<InTables> = {
+  queues: queuesInTables,
   consume: taking(consume),
   check: taking(check),
   consumeAll: taking(consumeAll),
@@ -97,8 +112,9 @@ export const inTables: Place<InTables> = {
 };
 
 /** In the component: one hop a call; from a mutation it is a sub-transaction of the caller's. */
-export function inComponent({ public: api, sweep }: ComponentApi): Place<InComponent> {
+export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<InComponent> {
   return {
+    queues: queuesInComponent(queue),
     consume: async (ctx, request) => await mutation(ctx)(api.consume, requestArgs(request)),
     check: async (ctx, request) => await query(ctx)(api.check, requestArgs(request)),
     consumeAll: async (ctx, { requests }) =>

@@ -14,6 +14,7 @@ import type {
 } from "./args.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
+import type { QueueFunctions } from "./queueFunctions.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type {
   ExactRateLimitStatus,
@@ -28,7 +29,7 @@ import type {
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
  * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
  */
-export interface RateLimits<Limits, Contexts extends InTables | InComponent> {
+export interface RateLimits<Limits, Contexts extends InTables | InComponent> extends QueueFunctions<Limits, Contexts> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
@@ -133,4 +134,9 @@ export interface RateLimitsOptions {
    * know the keys that the server chooses.
    */
   errorKeys?: boolean | undefined;
+  /**
+   * In your tables, for limits with a `queue`: the path of the module of yours (`"limits"`, `"model/limits"`) that exports the functions
+   * of `exposeQueueWorker`. In the component the worker is the component's own.
+   */
+  queueModule?: string | undefined;
 }

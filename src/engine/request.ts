@@ -50,7 +50,7 @@ function parseReserve(name: string, reserve: unknown): number {
 }
 
 /** A count that is equal to the capacity as a number is equal in units, whatever the doubles. */
-function unitsOf(limit: Limit, count: number): number {
+export function unitsOf(limit: Limit, count: number): number {
   const { capacity = limit.config.rate } = limit.config;
   // A capacity of less than a unit is none.
   return isSameNumber(count, capacity) && limit.capacity > 0 ? limit.capacity : ceilUnits(count, limit.unitsPerToken);

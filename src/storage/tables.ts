@@ -1,12 +1,13 @@
-/** The table behind every limit, for the app's schema (in your tables) and for the component's own. */
+/** The tables behind the limits, for the app's schema (in your tables) and for the component's own. */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
-import { vRateLimitConfig } from "../configs.js";
+import { vQueueConfig, vRateLimitConfig } from "../configs.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
  *
- * A row is one bucket, or one shard of one. No row means a full bucket. Only the functions of this package write here.
+ * A row of `rateLimits` is one bucket, or one shard of one. No row means a full bucket. The other two tables are those of limits with
+ * a queue. Only the functions of this package write here.
  *
  * @example
  * ```ts
@@ -36,6 +37,45 @@ export const rateLimitTables = {
     /** Of a sliding window, what was taken and when: tokens, and milliseconds since the epoch. */
     recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   }).index("by_name_key_shard", ["name", "key", "shard"]),
+
+  /** Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. */
+  rateLimitQueue: defineTable({
+    name: v.string(),
+    key: v.optional(v.string()),
+    priority: v.number(),
+    /** When it came: milliseconds since the epoch. */
+    at: v.number(),
+    /** Where users share the bucket in turns: whose job it is, and in which round its turn comes, once the worker has sorted it in. */
+    fairBy: v.optional(v.string()),
+    round: v.optional(v.number()),
+    count: v.number(),
+    /** A function handle, and what the function is called with. */
+    fn: v.string(),
+    args: v.record(v.string(), v.any()),
+    /** Of a job that says what it has used: what kind of function it is. */
+    settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
+    /** The worker sleeps until this job can be paid. */
+    isAwaited: v.optional(v.boolean()),
+  })
+    .index("by_order", ["name", "key", "priority", "round", "at"])
+    .index("by_user", ["name", "key", "priority", "fairBy", "round"]),
+
+  /** One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute. */
+  rateLimitWorkers: defineTable({
+    name: v.string(),
+    key: v.optional(v.string()),
+    config: vRateLimitConfig,
+    queue: vQueueConfig,
+    /** Counts the starts: a run of an earlier start does nothing. */
+    generation: v.number(),
+    /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
+    state: v.union(v.literal("running"), v.literal("waiting"), v.literal("idle")),
+    runsUntil: v.number(),
+    /** While `maxQueued` jobs wait: when a caller may ask again. */
+    fullUntil: v.optional(v.number()),
+    /** With `exact`, the jobs that wait. */
+    queued: v.optional(v.number()),
+  }).index("by_name_key", ["name", "key"]),
 };
 
 /** A data model that has the table. */

@@ -22,8 +22,6 @@ const EBB_MS = 100;
 const WAVE_MS = TIDE_MS / 2;
 /** Thousandths, in 1,024 parts for the rows. */
 const UNITS = 1000 * 1024;
-/** Waves that a snapshot lists, after those that fill the bucket. */
-const LISTED_WAVES = 64;
 
 interface TidalLimit extends Limit {
   /** Units of a wave. */
@@ -71,11 +69,11 @@ const tidal: Kind<TidalLimit> = {
   },
   forKey: (limit) => limit,
   shownConfig: ({ config }) => config,
-  // Clients know arrivals by ms, by the starts of windows, and what comes back.
-  arrivals({ refill }, ts, missing) {
-    const length = LISTED_WAVES + Math.ceil(Math.max(0, missing) / refill);
-    return { refill, starts: Array.from({ length }, (_, i) => startOf(waveAt(ts) + 1 + i)) };
-  },
+  // Flood and ebb each come once a tide.
+  arrivals: ({ refill }) => ({
+    refill,
+    runsFrom: () => [0, EBB_MS].map((start) => ({ start, period: TIDE_MS })),
+  }),
   entries: () => undefined,
   quota: { windowMs: () => 1000, renewedAt: (_limit, { resetAt }) => resetAt, restoredInMs: () => 0 },
   shareOf: (limit, share) => ({

@@ -26,6 +26,8 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   let now = T0;
   let retryAt = now;
   let last: { limits: Limits; limit: ExactLimit; limitOf: Setting["limitOf"] } | undefined;
+  /** The limit that the bucket without a key was last written under. */
+  let written: ExactLimit | undefined;
   let played = 0;
   for (const [at, step] of steps.entries()) {
     const limit = plans[step.plan % plans.length];
@@ -37,7 +39,8 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs)).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
-    if (last && !isWhole && last.limit !== limit) await goesOn(stage, last, { limits: limits(0), limit });
+    if (last && !isWhole && last.limit === written && written !== limit)
+      await goesOn(stage, last, { limits: limits(0), limit });
     const limitOf = await phases(stage, limits(0), plan);
     last = { limits: limits(0), limit, limitOf };
     const setting: Setting = { limitOf, now, isWhole, finished };
@@ -52,7 +55,11 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     if (next.length === 0) {
       expect.fail(`no serial order of the exact buckets gives these replies: ${JSON.stringify(problem, bigints)}`);
     }
-    if (!step.isUndone) states = next;
+    if (!step.isUndone) {
+      states = next;
+      const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, { name: "limit", key: undefined }));
+      if (effects.some((effect) => effect !== "reset" && effect < 0)) written = limit;
+    }
     if (held) {
       const then = await heldBy(stage, limits(0), setting);
       states = states.filter((exact) => isWithin(then, exact, setting));

@@ -19,7 +19,7 @@ const CONTINUED: Readonly<Record<string, string>> = {
 
 describe("a block of code", () => {
   it("says plainly what language it is in", () => {
-    const languages = new Set(["ts", "tsx", "sh", "json", "text", "http"]);
+    const languages = new Set(["ts", "tsx", "svelte", "sh", "json", "text", "http"]);
     const odd = blocks.filter(({ language }) => !languages.has(language));
     expect(odd.map(({ source, line, language }) => `${source}:${line} ${language}`)).toEqual([]);
   });

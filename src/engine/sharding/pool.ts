@@ -36,12 +36,12 @@ export function decideOnAll<S extends Shard>(
   const { status, after } = decision;
   if (status.ok) return { status, before: after.length > 0 ? shards : [], after };
   const retryAt = reserve
-    ? firstMoment(status.retryAt, (moment) => reservesAt(limit, shards, moment, demand))
+    ? firstMoment(now + 1, (moment) => reservesAt(limit, shards, moment, demand))
     : whenServed(limit, shards, now, units);
   return { status: { ok: false, retryAt, ...outlook(limit, whole.state, now) }, before: [], after: [] };
 }
 
-/** Whether all shards, as one at a moment, would grant a reservation: shares of a rate may be rounded apart by a unit. */
+/** Whether all shards, as one at a moment, would grant a reservation: not as one now, since joining moves the time of a clock behind. */
 function reservesAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
   return moment >= END_OF_TIME || decideOnOne(fold(limit, WHOLE, shards, moment), moment, demand).status.ok;
 }

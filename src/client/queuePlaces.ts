@@ -1,0 +1,51 @@
+/** Queues in the two places: the same questions to the app's own tables, and to the component. */
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import type { ComponentApi } from "../../convex/_generated/component.js";
+import * as joining from "../queue/enqueue.js";
+import type { QueuedArgs } from "../queue/job.js";
+import * as position from "../queue/position.js";
+import type { QueueReader, QueueWriter } from "../queue/rows.js";
+import { wake, type WorkerFunctions } from "../queue/start.js";
+import { type Queue, toQueueConfig } from "../queue/terms.js";
+import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "../queue/wire.js";
+import type { BucketId, Reader } from "../storage/rows.js";
+import { checkDatabase } from "../storage/rows.js";
+import { inTurn } from "../storage/turns.js";
+
+export interface QueuePlace<QueryCtx, MutationCtx> {
+  /** @param functions - of the worker; undefined where the place has its own. */
+  enqueue(ctx: MutationCtx, queue: Queue, job: QueuedArgs, functions: () => WorkerFunctions): Promise<EnqueueResult>;
+  cancel(ctx: MutationCtx, queue: Queue, id: string, functions: () => WorkerFunctions): Promise<CancelQueuedResult>;
+  get(ctx: QueryCtx, queue: Queue, id: string): Promise<RateLimitQueuePosition | null>;
+  wake(ctx: MutationCtx, bucket: BucketId, functions: () => WorkerFunctions): Promise<null>;
+}
+
+export const queuesInTables: QueuePlace<QueueReader & Reader, QueueWriter> = {
+  enqueue: (ctx, queue, job, functions) => taking(ctx, () => joining.enqueue(ctx, queue, job, functions())),
+  cancel: (ctx, queue, id, functions) => taking(ctx, () => joining.cancel(ctx, queue, id, functions())),
+  get: (ctx, queue, id) => taking(ctx, () => position.get(ctx, queue, id)),
+  wake: (ctx, bucket, functions) => taking(ctx, () => wake(ctx, bucket, functions())),
+};
+
+function taking<Result>(ctx: QueueReader, operation: () => Promise<Result>): Promise<Result> {
+  checkDatabase(ctx);
+  return inTurn(ctx, operation);
+}
+
+type Caller = GenericActionCtx<GenericDataModel>;
+
+export function queuesInComponent(
+  api: ComponentApi["queue"],
+): QueuePlace<Pick<Caller, "runQuery">, Pick<Caller, "runMutation">> {
+  return {
+    enqueue: async (ctx, queue, job) => await ctx.runMutation(api.enqueue, { ...queueArgs(queue), ...job }),
+    cancel: async (ctx, queue, id) => await ctx.runMutation(api.cancel, { ...queueArgs(queue), id }),
+    get: async (ctx, queue, id) => await ctx.runQuery(api.get, { ...queueArgs(queue), id }),
+    wake: async (ctx, { name, key }) =>
+      await ctx.runMutation(api.wake, { name, ...(key !== undefined && { key }) }),
+  };
+}
+
+function queueArgs({ limit: { name, config }, key, terms }: Queue) {
+  return { name, ...(key !== undefined && { key }), config, queue: toQueueConfig(terms) };
+}

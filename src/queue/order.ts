@@ -1,0 +1,50 @@
+/**
+ * The order of the jobs of one bucket.
+ *
+ * Jobs of one priority are a class. Within it they go in order of arrival or, where users share it fairly, by rounds: each user's first
+ * waiting job, then each one's second. Between classes the heads are compared: each level of priority counts as `aging` ms of waiting.
+ */
+
+/** What decides about a job's turn. */
+export interface Waiting {
+  readonly priority: number;
+  /** When it came, in ms since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * The jobs of several classes, one after another, in the order in which their turn comes.
+ *
+ * A job is overtaken only by one of a higher priority, which came at most (difference of the priorities) × `aging` later: at that
+ * moment the head of the lower class, which is not younger than the job, counted as younger than the head of the higher.
+ * @param classes - the jobs of each priority, in their order.
+ */
+export function* inOrder<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number): Generator<Job> {
+  const next = classes.map(() => 0);
+  for (;;) {
+    let first: { job: Job; from: number } | undefined;
+    for (const [from, jobs] of classes.entries()) {
+      const job = jobs[next[from] ?? 0];
+      if (job && (!first || goesBefore(job, first.job, aging))) first = { job, from };
+    }
+    if (!first) return;
+    next[first.from] = (next[first.from] ?? 0) + 1;
+    yield first.job;
+  }
+}
+
+/** Whether the head of one class goes before that of another. */
+function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
+  const lead = one.at - one.priority * aging - (other.at - other.priority * aging);
+  return lead < 0 || (lead === 0 && one.priority > other.priority);
+}
+
+/**
+ * The round of a user's job that joins a class: after the user's own last one, and after the round that is being served. So nobody who
+ * comes later ever gets into that round: it ends, whoever keeps coming.
+ * @param serving - the lowest round that waits; undefined when none does.
+ * @param own - the user's own last round that waits.
+ */
+export function roundAfter(serving: number | undefined, own: number | undefined): number {
+  return (own ?? serving ?? 0) + 1;
+}

@@ -1,0 +1,35 @@
+/** When a worker looks again: pure, so that no rule hides in what reads and writes. */
+
+/** Between two runs while there is more to do: at most 50 a second. */
+export const GAP_MS = 20;
+/** While jobs keep coming, or wait for tokens that are near: so often. */
+const NAP_MS = 100;
+/** A worker that has seen no arrival for so long stops: the next caller starts it, which costs that caller a write. */
+const LINGER_MS = 250;
+
+/** What a run has found. */
+interface Findings {
+  readonly now: number;
+  /** Whether it took all that it looked at, so that more may wait. */
+  readonly hasMore: boolean;
+  /** When the first job that waits can be paid, and whether tokens of the future can pay for it. */
+  readonly awaited: { readonly dueAt: number; readonly isAhead: boolean } | undefined;
+  readonly busyAt: number;
+}
+
+/** The next run; or none before the job that waits can be paid; or none at all. */
+export type Pace =
+  | { readonly kind: "run"; readonly at: number }
+  | { readonly kind: "wait"; readonly at: number }
+  | { readonly kind: "stop" };
+
+export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
+  if (hasMore) return { kind: "run", at: now + GAP_MS };
+  const soon = now + NAP_MS;
+  if (awaited && awaited.dueAt <= soon) {
+    // What is paid ahead is not late if it is paid a little later; what cannot be is, from its moment on.
+    return { kind: "run", at: awaited.isAhead ? soon : Math.max(now + GAP_MS, awaited.dueAt) };
+  }
+  if (now < busyAt + LINGER_MS) return { kind: "run", at: soon };
+  return awaited ? { kind: "wait", at: awaited.dueAt } : { kind: "stop" };
+}

@@ -1,0 +1,63 @@
+/** Paying for jobs: each takes its tokens as a reservation would, in order, until one would have to wait too long. */
+import { decideOnAll } from "../engine/sharding/pool.js";
+import type { Limit } from "../engine/kinds/kind.js";
+import { type Demand, unitsOf } from "../engine/request.js";
+import { WHOLE } from "../engine/sharding/interval.js";
+import { fold, type Shard } from "../engine/sharding/shard.js";
+
+/** A job, and the moment (ms since the epoch) at which its tokens are there. */
+export interface PaidJob<Job> {
+  readonly job: Job;
+  readonly runAt: number;
+}
+
+/** What a bucket can pay for now. */
+export interface Payment<Job> {
+  readonly paid: readonly PaidJob<Job>[];
+  /** The shards that are left when the jobs have taken theirs. */
+  readonly left: readonly Shard[];
+  /** The first job that cannot be paid yet, and the first ms at which it can if nothing else happens. */
+  readonly awaited?: { readonly job: Job; readonly dueAt: number; readonly isAhead: boolean };
+}
+
+/**
+ * @param withinMs - a job is paid when its tokens will be there within so many ms.
+ */
+export function pay<Job extends { readonly count: number }>(
+  limit: Limit,
+  before: readonly Shard[],
+  now: number,
+  jobs: Iterable<Job>,
+  withinMs: number,
+): Payment<Job> {
+  const paid: PaidJob<Job>[] = [];
+  let left = before;
+  for (const job of jobs) {
+    const { demand, beyond } = demandOf(limit, job.count, withinMs);
+    const { status, before: taken, after } = decideOnAll(limit, left, now, demand);
+    if (!status.ok) {
+      // Whether it waits for a moment that is near enough, or for room under `maxReserved`.
+      const isAhead = decideOnAll(limit, left, now, { ...demand, withinMs: Infinity }).status.ok;
+      return { paid, left, awaited: { job, dueAt: status.retryAt, isAhead } };
+    }
+    left = [...left.filter((shard) => !taken.includes(shard)), ...after];
+    if (beyond > 0) left = [owing(limit, left, now, beyond)];
+    paid.push({ job, runAt: status.retryAt ?? now });
+  }
+  return { paid, left };
+}
+
+/**
+ * What is asked for a job. One that has become larger than the bucket can ever serve, because the limit was lowered after it was
+ * enqueued, starts when the bucket has all it can give, and owes the rest.
+ */
+function demandOf(limit: Limit, count: number, withinMs: number): { demand: Demand; beyond: number } {
+  const all = unitsOf(limit, count);
+  const units = Math.min(all, limit.kind.most(limit, true));
+  return { demand: { units, reserve: true, withinMs }, beyond: all - units };
+}
+
+function owing(limit: Limit, shards: readonly Shard[], now: number, units: number): Shard {
+  const whole = fold(limit, WHOLE, shards, now);
+  return { ...whole, state: limit.kind.take(limit, whole.state, units) };
+}

@@ -1,0 +1,56 @@
+/**
+ * The functions that a worker needs, registered: the component exports them, and so does an app that has limits with a queue in its own
+ * tables. Only the scheduler calls them.
+ */
+import {
+  internalActionGeneric,
+  internalMutationGeneric,
+  type RegisteredAction,
+  type RegisteredMutation,
+} from "convex/server";
+import { type ObjectType, v } from "convex/values";
+import type { Writer } from "../storage/rows.js";
+import type { QueueWriter } from "./rows.js";
+import { runAction, runMutation, settle } from "./settle.js";
+import { type Run, workerFunctionsIn } from "./start.js";
+import { queuedRunArgs, runArgs, settleArgs } from "./wire.js";
+import { type QueueLookUp, work } from "./worker.js";
+
+/** The functions of a worker. Export all of them from the module that `queueModule` names. */
+export interface RegisteredQueue {
+  /** One run of the worker. */
+  workQueue: RegisteredMutation<"internal", ObjectType<typeof runArgs>, Promise<null>>;
+  /** Runs a job that says what it has used, and settles it. */
+  runQueuedMutation: RegisteredMutation<"internal", ObjectType<typeof queuedRunArgs>, Promise<null>>;
+  runQueuedAction: RegisteredAction<"internal", ObjectType<typeof queuedRunArgs>, Promise<null>>;
+  settleQueued: RegisteredMutation<"internal", ObjectType<typeof settleArgs>, Promise<null>>;
+}
+
+/** @param module - the one that exports them. */
+export function registeredQueue(module: string, lookUp: QueueLookUp = () => undefined): RegisteredQueue {
+  const functions = workerFunctionsIn(module);
+  // The tables are in the schema of whoever exports this; the generic ctx does not know them.
+  const own = (ctx: unknown) => ctx as QueueWriter & Writer;
+  return {
+    workQueue: internalMutationGeneric({
+      args: runArgs,
+      returns: v.null(),
+      handler: (ctx, run) => work(own(ctx), run as Run, functions, lookUp),
+    }),
+    runQueuedMutation: internalMutationGeneric({
+      args: queuedRunArgs,
+      returns: v.null(),
+      handler: (ctx, run) => runMutation({ ...own(ctx), runMutation: ctx.runMutation }, run, functions),
+    }),
+    runQueuedAction: internalActionGeneric({
+      args: queuedRunArgs,
+      returns: v.null(),
+      handler: (ctx, run) => runAction(ctx, run, functions),
+    }),
+    settleQueued: internalMutationGeneric({
+      args: settleArgs,
+      returns: v.null(),
+      handler: (ctx, settlement) => settle(own(ctx), settlement, functions),
+    }),
+  };
+}

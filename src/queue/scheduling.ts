@@ -1,0 +1,45 @@
+/** Jobs that are paid: each is scheduled for its moment and leaves the queue, and the bucket holds what is left. */
+import type { FunctionHandle } from "convex/server";
+import { misuseError } from "../engine/misuse.js";
+import type { Shard } from "../engine/sharding/shard.js";
+import type { Writer } from "../storage/rows.js";
+import { save, type StoredShard } from "../storage/shards.js";
+import type { PaidJob } from "./pay.js";
+import { deleteJob, type JobRow, type QueueWriter } from "./rows.js";
+import type { WorkerFunctions } from "./start.js";
+import type { Queue } from "./terms.js";
+
+export async function scheduleJobs(
+  ctx: QueueWriter & Writer,
+  queue: Queue,
+  { shards, left, paid }: { shards: readonly StoredShard[]; left: readonly Shard[]; paid: readonly PaidJob<JobRow>[] },
+  functions: WorkerFunctions,
+): Promise<void> {
+  for (const { job, runAt } of paid) {
+    await schedule(ctx, queue, job, runAt, functions);
+    await deleteJob(ctx, job);
+  }
+  const before = shards.filter((shard) => !left.includes(shard));
+  const after = left.filter((shard) => !shards.some((one) => one === shard));
+  if (before.length > 0) await save(ctx, queue, before, after);
+}
+
+async function schedule(
+  { scheduler }: QueueWriter,
+  { limit }: Queue,
+  { name, key, count, fn, args, settles }: JobRow,
+  runAt: number,
+  { runMutation, runAction }: WorkerFunctions,
+): Promise<void> {
+  try {
+    if (settles === undefined) {
+      await scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
+      return;
+    }
+    const bucket = { name, ...(key !== undefined && { key }), config: limit.config };
+    await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, { ...bucket, count, fn, args });
+  } catch (error) {
+    // A deploy has taken the function away. It will not come back for being asked again, and others wait behind it.
+    console.error(misuseError(name, `a queued job's function cannot be scheduled, so the job is dropped: ${String(error)}`));
+  }
+}

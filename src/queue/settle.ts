@@ -1,0 +1,54 @@
+/** Jobs that say what they have used: the difference to their count is charged or given back in the mutation that ends them, once. */
+import type { FunctionHandle, GenericActionCtx, GenericDataModel } from "convex/server";
+import type { ObjectType } from "convex/values";
+import { adjustmentOf, parseBucket } from "../engine/request.js";
+import { MAX_TOKENS } from "../engine/units.js";
+import { adjust } from "../operations/adjust.js";
+import type { Writer } from "../storage/rows.js";
+import type { QueueWriter } from "./rows.js";
+import { wake, type WorkerFunctions } from "./start.js";
+import type { queuedRunArgs, settleArgs } from "./wire.js";
+
+type QueuedRun = ObjectType<typeof queuedRunArgs>;
+
+/** What a job returns, if it is to be settled. */
+interface Settlement {
+  used: number;
+}
+
+/** What `result` says was used; undefined when it says nothing, and the job has used its count. */
+export function usedBy(result: unknown): number | undefined {
+  const used = typeof result === "object" && result !== null ? (result as Partial<Settlement>).used : undefined;
+  return typeof used === "number" && used >= 0 && used <= MAX_TOKENS ? used : undefined;
+}
+
+/** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
+export async function runMutation(
+  ctx: QueueWriter & Writer & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
+  { fn, args, ...bucket }: QueuedRun,
+  functions: WorkerFunctions,
+): Promise<null> {
+  const used = usedBy(await ctx.runMutation(fn as FunctionHandle<"mutation">, args));
+  return used === undefined ? null : await settle(ctx, { ...bucket, used }, functions);
+}
+
+/** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
+export async function runAction(
+  ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
+  { fn, args, ...bucket }: QueuedRun,
+  functions: WorkerFunctions,
+): Promise<null> {
+  const used = usedBy(await ctx.runAction(fn as FunctionHandle<"action">, args));
+  if (used !== undefined) await ctx.runMutation(functions.settle, { ...bucket, used });
+  return null;
+}
+
+/** Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. */
+export async function settle(
+  ctx: QueueWriter & Writer,
+  { count, used, ...bucket }: ObjectType<typeof settleArgs>,
+  functions: WorkerFunctions,
+): Promise<null> {
+  if (used !== count) await adjust(ctx, adjustmentOf(parseBucket(bucket), { count: used - count }));
+  return used < count ? await wake(ctx, bucket, functions) : null;
+}

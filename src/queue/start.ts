@@ -1,0 +1,113 @@
+/**
+ * Starting a bucket's worker. Its row says whether it runs, so a caller reads that one row, which is hardly ever written, and writes
+ * nothing as long as the worker runs.
+ */
+import { type FunctionReference, makeFunctionReference } from "convex/server";
+import type { BucketId } from "../storage/rows.js";
+import { patchWorker, insertWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
+
+/**
+ * A job is left alone for so long after its arrival. Transactions take about 20 ms, so by then all that came before it can be seen, and
+ * the range into which callers insert lies behind what the worker reads.
+ */
+export const SETTLED_MS = 50;
+
+/**
+ * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
+ * or by an error, the next caller starts it again.
+ */
+export const LEASE_MS = 60_000;
+
+/** What one run of a worker passes on to the next. */
+export interface Run {
+  name: string;
+  key?: string;
+  generation: number;
+  /** The arrivals up to this moment have been seen. */
+  seenTo?: number;
+  /** When the worker last saw an arrival. */
+  busyAt?: number;
+  /** How many jobs to look at. */
+  most?: number;
+  /** With `maxQueued`, the jobs that wait, about. */
+  queued?: number;
+  /** When all that wait were last counted. */
+  countedAt?: number;
+}
+
+/** The functions of a worker: the run itself, and those around jobs which say what they have used. */
+export interface WorkerFunctions {
+  readonly work: FunctionReference<"mutation">;
+  readonly runMutation: FunctionReference<"mutation">;
+  readonly runAction: FunctionReference<"action">;
+  readonly settle: FunctionReference<"mutation">;
+}
+
+/** As the module is called that exports them: see registered.ts. */
+export function workerFunctionsIn(module: string): WorkerFunctions {
+  return {
+    work: makeFunctionReference(`${module}:workQueue`),
+    runMutation: makeFunctionReference(`${module}:runQueuedMutation`),
+    runAction: makeFunctionReference(`${module}:runQueuedAction`),
+    settle: makeFunctionReference(`${module}:settleQueued`),
+  };
+}
+
+/** Makes sure that the worker runs, under the queue's own config; and `queued` jobs more (with `exact`) are counted. */
+export async function ensureRunning(
+  ctx: QueueWriter,
+  queue: Queue,
+  row: WorkerRow | null,
+  { work }: WorkerFunctions,
+  queued = 0,
+): Promise<void> {
+  const now = Date.now();
+  const { config } = queue.limit;
+  const { terms, key } = queue;
+  const isRunning = row?.state === "running" && now < row.runsUntil;
+  const isSame = row !== null && isSameConfig(row, queue);
+  const counted = terms.exact ? { queued: (row?.queued ?? 0) + queued } : {};
+  if (isRunning && isSame && !terms.exact) return;
+  const generation = isRunning ? row.generation : (row?.generation ?? 0) + 1;
+  const fields = {
+    ...(isSame ? {} : { config, queue: toQueueConfig(terms) }),
+    ...(isRunning ? {} : { generation, state: "running" as const, runsUntil: now + LEASE_MS }),
+    ...counted,
+  };
+  const name = queue.limit.name;
+  const id = key === undefined ? { name } : { name, key };
+  if (row) await patchWorker(ctx, row, fields);
+  else {
+    const state = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
+    await insertWorker(ctx, { ...id, config, queue: toQueueConfig(terms), ...state, ...counted });
+  }
+  // A millisecond more than it leaves alone: the job that starts it is then old enough.
+  if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies Run);
+}
+
+/** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
+export async function wake(ctx: QueueWriter, bucket: BucketId, functions: WorkerFunctions): Promise<null> {
+  const row = await readWorker(ctx, bucket);
+  const isLost = row?.state === "running" && Date.now() >= row.runsUntil;
+  if (row && (isLost || row.state === "waiting")) await ensureRunning(ctx, storedQueue(row), row, functions);
+  return null;
+}
+
+/** The queue as the last caller has defined it. */
+export function storedQueue(row: WorkerRow): Queue {
+  return parseQueue(row);
+}
+
+function isSameConfig(row: WorkerRow, { limit, terms }: Queue): boolean {
+  return isEqual(row.config, limit.config) && isEqual(row.queue, toQueueConfig(terms));
+}
+
+/** Whether two objects have the same fields, whatever their order. */
+function isEqual(stored: object, own: object): boolean {
+  return textOf(stored) === textOf(own);
+}
+
+function textOf(config: object): string {
+  return JSON.stringify(Object.entries(config).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,63 @@
+/** How a limit's queue behaves: what its definition says, checked, with every field present. */
+import type { QueueConfig, RateLimitConfig } from "../configs.js";
+import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
+import type { Limit } from "../engine/kinds/kind.js";
+import { parseLimit } from "../engine/limit.js";
+import { type Bucket, bucketAt } from "../engine/request.js";
+
+/** A parsed queue config. */
+export interface QueueTerms {
+  readonly maxQueued: number;
+  /** Priorities are 0 to one less than this. */
+  readonly priorities: number;
+  /** How much later (ms) a job of the next higher priority may come and still go first. */
+  readonly aging: number;
+  readonly fair: boolean;
+  readonly exact: boolean;
+}
+
+/** A bucket whose jobs wait in a queue. */
+export interface Queue extends Bucket {
+  readonly terms: QueueTerms;
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** The most jobs that one transaction can count: it may read 32,000 documents, and has other things to read. */
+const MAX_QUEUED = 10_000;
+
+const FIELDS: Fields = {
+  maxQueued: numberField({ atLeast: 1, atMost: MAX_QUEUED, isWhole: true }),
+  priorities: numberField({ atLeast: 1, atMost: 10, isWhole: true }),
+  aging: numberField({ atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true }),
+  fair: booleanField,
+  exact: booleanField,
+};
+
+/** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
+export function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
+  checkFields(name, "queue", config, FIELDS);
+  const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false } = config;
+  return { maxQueued, priorities, aging, fair, exact };
+}
+
+/** The config that these terms come from, as it is stored and sent: Infinity is no bound. */
+export function toQueueConfig({ maxQueued, ...terms }: QueueTerms): QueueConfig {
+  return maxQueued === Infinity ? terms : { ...terms, maxQueued };
+}
+
+/** @throws when the key is no key. */
+export function queueAt(limit: Limit, key: string | undefined, terms: QueueTerms): Queue {
+  return { ...bucketAt(limit, key), terms };
+}
+
+/** @throws when name, key, config or the queue's own config are not permitted. */
+export function parseQueue(args: {
+  name: string;
+  key?: string;
+  config: RateLimitConfig;
+  queue: QueueConfig;
+}): Queue {
+  return queueAt(parseLimit(args.name, args.config), args.key, parseQueueTerms(args.name, args.queue));
+}

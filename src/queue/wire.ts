@@ -1,0 +1,71 @@
+/** The wire form of everything of queues that crosses into the component or out of it. */
+import { type Infer, v } from "convex/values";
+import { vQueueConfig } from "../configs.js";
+import { bucketArgs, configuredArgs } from "../validators.js";
+
+/** The validator of a {@link RateLimitQueuedJob}, to store one in a document. */
+export const vRateLimitQueuedJob = v.object({ ...bucketArgs, id: v.string() });
+
+/** A job that waits in a queue: what `cancelQueued` and `getQueued` need to find it. */
+export type RateLimitQueuedJob = Infer<typeof vRateLimitQueuedJob>;
+
+/** The validator of an {@link EnqueueResult}. */
+export const vEnqueueResult = v.union(
+  v.object({ ok: v.literal(true), job: vRateLimitQueuedJob }),
+  v.object({ ok: v.literal(false), retryAt: v.number() }),
+);
+
+/**
+ * - `ok: true`: the job waits; `job` can be stored, cancelled and asked for.
+ * - `ok: false`: `maxQueued` jobs wait; ask again at `retryAt` (milliseconds since the epoch), an estimate.
+ */
+export type EnqueueResult = Infer<typeof vEnqueueResult>;
+
+export const vCancelQueuedResult = v.object({ canceled: v.boolean() });
+
+/** Whether the job still waited, and so is gone. One that has its moment, at most a second ahead, is too late to cancel. */
+export type CancelQueuedResult = Infer<typeof vCancelQueuedResult>;
+
+/** The validator of a {@link RateLimitQueuePosition}. */
+export const vRateLimitQueuePosition = v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
+
+/**
+ * Where a job stands in its queue.
+ *
+ * - `ahead`: the jobs that go first, counted up to 200.
+ * - `isExact`: false for a job that is further back; `ahead` and `runAt` are then the least.
+ * - `runAt`: when its tokens will be there if nothing comes before it and nothing is cancelled, in milliseconds since the epoch.
+ */
+export type RateLimitQueuePosition = Infer<typeof vRateLimitQueuePosition>;
+
+/** What one run of a queue's worker passes on to the next. */
+export const runArgs = {
+  ...bucketArgs,
+  generation: v.number(),
+  seenTo: v.optional(v.number()),
+  busyAt: v.optional(v.number()),
+  most: v.optional(v.number()),
+  queued: v.optional(v.number()),
+  countedAt: v.optional(v.number()),
+};
+
+/** A queue: the bucket that its jobs take from, and its own config. */
+export const queueArgs = { ...configuredArgs, queue: vQueueConfig };
+export const enqueueArgs = {
+  ...queueArgs,
+  count: v.optional(v.number()),
+  priority: v.optional(v.number()),
+  fairBy: v.optional(v.string()),
+  settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
+  fn: v.string(),
+  args: v.record(v.string(), v.any()),
+};
+
+/** A job that is run by the worker's wrapper, which settles it. */
+export const queuedRunArgs = {
+  ...configuredArgs,
+  count: v.number(),
+  fn: v.string(),
+  args: v.record(v.string(), v.any()),
+};
+export const settleArgs = { ...configuredArgs, count: v.number(), used: v.number() };

@@ -1,0 +1,108 @@
+/**
+ * The exact queue: what a queue must do, written from its rules alone; it shares no code with src/.
+ *
+ * - A job counts from 50 ms after its arrival on.
+ * - Of two jobs of one priority the earlier goes first; with turns, the one in the earlier round, then the earlier. A user's job gets its
+ *   round when it counts for the first time: the one after the user's own last, and after the lowest that waits.
+ * - Of the first jobs of two priorities the older goes first, where each level counts as `aging` ms.
+ * - A job is taken when one exact bucket would start it within a second, and gets the moment at which that would start it.
+ */
+import { ask, type State } from "../model/exact/bucket.js";
+import type { ExactLimit } from "../model/exact/config.js";
+
+export interface Rules {
+  readonly limit: ExactLimit;
+  readonly priorities: number;
+  readonly aging: number;
+  readonly fair: boolean;
+}
+
+export interface ExactJob {
+  readonly id: string;
+  readonly at: number;
+  readonly priority: number;
+  readonly count: number;
+  readonly user: string | undefined;
+  round?: number;
+  /** With turns: since when its round is the lowest that waits, or the next. */
+  turnAt?: number;
+}
+
+export const SETTLED_MS = 50;
+const AHEAD_MS = 1000;
+
+export class ExactQueue {
+  readonly waiting = new Map<string, ExactJob>();
+  bucket: State = undefined;
+
+  constructor(readonly rules: Rules) {}
+
+  enqueue(job: ExactJob): void {
+    this.waiting.set(job.id, job);
+  }
+
+  /** Whether the job waited. */
+  cancel(id: string): boolean {
+    return this.waiting.delete(id);
+  }
+
+  /** With turns: gives rounds to all that count and have none; `given` says which of two jobs that came at once is the first. */
+  sortIn(now: number, given: ReadonlyMap<string, number>): void {
+    for (let priority = 0; priority < this.rules.priorities; priority++) {
+      const ofClass = [...this.waiting.values()].filter((job) => job.priority === priority);
+      const lowest = Math.min(...ofClass.flatMap(({ round }) => round ?? []));
+      const serving = lowest === Infinity ? 0 : lowest;
+      const fresh = ofClass.filter((job) => job.round === undefined && job.at <= now - SETTLED_MS);
+      fresh.sort((a, b) => a.at - b.at || (given.get(a.id) ?? 0) - (given.get(b.id) ?? 0));
+      for (const job of fresh) {
+        const own = ofClass.filter(({ user, round }) => user === job.user && round !== undefined);
+        job.round = 1 + Math.max(serving, ...own.map(({ round = 0 }) => round));
+      }
+    }
+  }
+
+  /** The jobs that may be first: more than one only when they came at once. */
+  first(now: number): ExactJob[] {
+    const heads: ExactJob[][] = [];
+    for (let priority = 0; priority < this.rules.priorities; priority++) {
+      const counting = [...this.waiting.values()].filter(
+        (job) => job.priority === priority && (this.rules.fair ? job.round !== undefined : job.at <= now - SETTLED_MS),
+      );
+      heads.push(counting.filter((job) => !counting.some((other) => precedes(other, job))));
+    }
+    const all = heads.flat();
+    const age = ({ at, priority }: ExactJob) => at - priority * this.rules.aging;
+    return all.filter(
+      (job) =>
+        !all.some((other) => age(other) < age(job) || (age(other) === age(job) && other.priority > job.priority)),
+    );
+  }
+
+  /** When the job starts, if the bucket pays for it now; undefined when it has to wait. */
+  pay({ count }: ExactJob, now: number, granted?: number): number | undefined {
+    const { answer, after } = ask(this.rules.limit, this.bucket, now, { count, reserve: { within: AHEAD_MS } }, granted);
+    if (!answer.ok) return undefined;
+    this.bucket = after;
+    return answer.retryAt ?? now;
+  }
+
+  canPay({ count }: ExactJob, now: number): boolean {
+    return ask(this.rules.limit, this.bucket, now, { count, reserve: { within: AHEAD_MS } }).answer.ok;
+  }
+
+  /** Notes for whom the turn has come: call it whenever rounds may have changed. */
+  noteTurns(now: number): void {
+    for (let priority = 0; priority < this.rules.priorities; priority++) {
+      const sorted = [...this.waiting.values()].filter((job) => job.priority === priority && job.round !== undefined);
+      const lowest = Math.min(...sorted.map(({ round = 0 }) => round));
+      for (const job of sorted) {
+        if ((job.round ?? 0) <= lowest + 1) job.turnAt ??= Math.max(now, job.at);
+      }
+    }
+  }
+}
+
+function precedes(one: ExactJob, other: ExactJob): boolean {
+  const rounds = (one.round ?? 0) - (other.round ?? 0);
+  return rounds < 0 || (rounds === 0 && one.at < other.at);
+}

@@ -1,0 +1,312 @@
+/** A world for queues: many callers at once on the simulated backend, and the exact queue that is told of every commit in its order. */
+import { isDeepStrictEqual } from "node:util";
+import { Backend, type JobRun } from "../../bench/simulator/backend.js";
+import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
+import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
+import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
+import { adjust, ask, isFull } from "../model/exact/bucket.js";
+import { type ExactJob, ExactQueue, type Rules } from "./exactQueue.js";
+
+export interface Setting extends Rules {
+  readonly place: "tables" | "component";
+  readonly shards?: number;
+  /** Operations, each at a random moment, in bursts and with pauses. */
+  readonly operations: number;
+  /** The shares of the operations that are not jobs. */
+  readonly cancels: number;
+  readonly plain: number;
+  readonly skewMs: number;
+  /** The share of the worker's runs whose server dies before they commit. */
+  readonly crashes: number;
+  readonly pause?: { readonly fromMs: number; readonly toMs: number };
+  readonly users: number;
+  readonly mostCount: number;
+  readonly spanMs: number;
+  /** Operations come one by one instead, with pauses about as long as a worker lingers. */
+  readonly isSparse?: boolean;
+}
+
+/** What went wrong, and when. */
+class Wrong extends Error {}
+
+function demand(holds: boolean, what: string, seen: unknown = ""): void {
+  if (!holds) throw new Wrong(`${what} ${JSON.stringify(seen)}`);
+}
+
+export interface Told {
+  readonly jobs: number;
+  readonly ran: number;
+  readonly canceled: number;
+  readonly tooLate: number;
+  readonly workerRuns: number;
+  readonly positions: number;
+  readonly overtaken: number;
+}
+
+export async function play(setting: Setting, seed: string): Promise<Told> {
+  const { limit, place, shards } = setting;
+  const config = Object.fromEntries(Object.entries({ ...limit, shards }).filter(([, value]) => value !== undefined));
+  const { priorities, aging, fair } = setting;
+  const app = queueApp(place, config as never, { priorities, aging, fair });
+  const world = new World(setting, app, seed);
+  await world.run();
+  return world.told();
+}
+
+class World {
+  readonly #exact: ExactQueue;
+  readonly #random: Random;
+  readonly #backend: Backend;
+  readonly #handles: { id: string; name: string }[] = [];
+  /** The rows' ids by the jobs' labels. */
+  readonly #ids = new Map<string, string>();
+  readonly #runs = new Map<string, { dueAt: number; ran: number }>();
+  readonly #counts = { jobs: 0, canceled: 0, tooLate: 0, workerRuns: 0, positions: 0, overtaken: 0 };
+  #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
+  #ended = 0;
+
+  constructor(
+    readonly setting: Setting,
+    readonly app: QueueApp,
+    seed: string,
+  ) {
+    this.#exact = new ExactQueue(setting);
+    this.#random = createRandom(`${seed}/world`);
+    const crash = createRandom(`${seed}/crashes`);
+    this.#backend = new Backend(app.app, {
+      seed,
+      skewMs: setting.skewMs,
+      crashes: () => crash() < setting.crashes,
+      pause: setting.pause,
+      onJob: (job, run) => {
+        this.#onJob(job, run);
+      },
+    });
+  }
+
+  async run(): Promise<void> {
+    const { operations, spanMs, isSparse } = this.setting;
+    // Bursts: half of the operations come within a tenth of the time.
+    for (let i = 0; i < operations; i++) {
+      const burstMs = (i % 2 === 0 ? 0.1 * this.#random() + 0.3 : this.#random()) * spanMs;
+      const atMs = isSparse ? i * 350 + this.#random() * 200 : burstMs;
+      this.#backend.agenda.plan(atMs, () => {
+        this.#operate(i);
+      });
+    }
+    await this.#backend.agenda.run();
+    demand(this.#ended === operations, "operations are missing", this.#ended);
+    demand(this.#exact.waiting.size === 0, "jobs still wait when nothing happens any more", [
+      ...this.#exact.waiting.values(),
+    ]);
+    for (const [id, { ran }] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
+    demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
+  }
+
+  told(): Told {
+    return { ...this.#counts, ran: this.#runs.size };
+  }
+
+  #operate(i: number): void {
+    const { cancels, plain } = this.setting;
+    const drawn = this.#random();
+    if (drawn < cancels && this.#handles.length > 0) this.#cancel();
+    else if (drawn < cancels + plain) this.#plain();
+    else this.#enqueue(i);
+  }
+
+  #enqueue(i: number): void {
+    const { priorities, users, fair, mostCount } = this.setting;
+    const priority = wholeNumber(this.#random, 0, priorities - 1);
+    const count = wholeNumber(this.#random, 1, mostCount);
+    const user = fair ? `user ${Math.floor(users * this.#random() ** 2)}` : undefined;
+    const args = { name: "llm", count, priority, ...(user !== undefined && { fairBy: user }) };
+    this.#call(
+      (ctx) => this.app.enqueueRateLimited(ctx, args, jobFunction, { label: i }),
+      (status, clock) => {
+        if (!status.ok) throw new Wrong("a queue without a bound has denied");
+        this.#counts.jobs++;
+        this.#handles.push(status.job);
+        this.#ids.set(String(i), status.job.id);
+        this.#exact.enqueue({ id: status.job.id, at: clock, priority, count, user });
+      },
+    );
+  }
+
+  #cancel(): void {
+    const job = this.#handles[Math.floor(this.#random() * this.#handles.length)];
+    this.#call(
+      async (ctx) => {
+        const position = await this.app.getQueued(ctx, job);
+        return { position, ...(await this.app.cancelQueued(ctx, job)) };
+      },
+      ({ canceled, position }) => {
+        const waited = this.#exact.waiting.has(job?.id ?? "");
+        demand((position !== null) === waited, "getQueued must know who waits");
+        if (position) {
+          this.#counts.positions++;
+          demand(position.isExact && position.ahead < this.#exact.waiting.size, "a place in the queue", position);
+        }
+        demand(canceled === this.#exact.cancel(job?.id ?? ""), "a job that waits, and no other, can be cancelled", job);
+        this.#counts[canceled ? "canceled" : "tooLate"]++;
+      },
+    );
+  }
+
+  /** Everybody else who uses the limit: takes, refunds, charges, resets. */
+  #plain(): void {
+    const { limit, mostCount } = this.setting;
+    const count = wholeNumber(this.#random, 1, mostCount);
+    const drawn = this.#random();
+    const bucket = this.#exact;
+    if (drawn < 0.5) {
+      this.#call(
+        (ctx) => this.app.rateLimit(ctx, { name: "llm", count }),
+        (status, clock) => {
+          const { answer, after } = ask(limit, bucket.bucket, clock, { count, reserve: false });
+          demand(status.ok === answer.ok, "a plain call must be answered by the same bucket", { status, answer });
+          bucket.bucket = after;
+        },
+      );
+    } else if (drawn < 0.95) {
+      const by = drawn < 0.8 ? -count : count;
+      this.#call(
+        async (ctx) => {
+          await this.app.adjustRateLimit(ctx, { name: "llm", count: by });
+          return await this.app.getRateLimit(ctx, { name: "llm" });
+        },
+        ({ ts }, clock) => {
+          const { bucket: before } = bucket;
+          const { after } = adjust(limit, before, clock, by);
+          // A refund that finds nothing to give back may be a write or none.
+          bucket.bucket = isFull(limit, before, clock) && by < 0 && ts === (before?.ts ?? 0) ? before : after;
+        },
+      );
+    } else {
+      this.#call(
+        (ctx) => this.app.resetRateLimit(ctx, { name: "llm" }),
+        () => (bucket.bucket = undefined),
+      );
+    }
+  }
+
+  /** Calls, and again when the platform gives up, as a client does. */
+  #call<Result>(body: (ctx: SimulatedCtx) => Promise<Result>, onDone: (result: Result, clock: number) => void): void {
+    this.#backend.call(body, ({ outcome, clock }) => {
+      if (outcome.kind === "threw") throw outcome.error;
+      if (outcome.kind !== "committed") {
+        this.#call(body, onDone);
+        return;
+      }
+      this.#ended++;
+      onDone(outcome.value, clock);
+    });
+  }
+
+  #onJob({ address, args, scheduledTime }: Job, { clock, writes, nowMs }: JobRun): void {
+    if (address.module === "jobs") {
+      const job = this.#runs.get(labelOf(args));
+      demand(job !== undefined, "a job ran that was not taken", args);
+      if (job) job.ran++;
+      demand(nowMs + EPOCH_MS >= scheduledTime, "a job ran before its moment");
+      return;
+    }
+    if (address.module !== this.app.worker.module || address.component !== this.app.worker.component) return;
+    this.#counts.workerRuns++;
+    const exact = this.#exact;
+    const gone = [...writes].filter(([, { table, document }]) => table.endsWith("/rateLimitQueue") && !document);
+    const scheduled = [...writes.values()].flatMap(({ table, document }) => {
+      const planned = document as unknown as Job | null;
+      return table.endsWith("/_scheduled_functions") && planned?.address.module === "jobs" ? [planned] : [];
+    });
+    const taken = scheduled.map(({ args }) => this.#ids.get(labelOf(args)) ?? "");
+    demand(
+      isDeepStrictEqual([...taken].sort(), gone.map(([id]) => id).sort()),
+      "what leaves the queue is scheduled, and nothing else",
+    );
+    if (this.setting.fair) this.#sortIn(clock, writes, taken);
+    for (const [i, id] of taken.entries()) this.#take(id, scheduled[i], clock);
+    // A run of an earlier start does nothing; any other must have gone as far as its bucket could pay.
+    const plans = [...writes.values()].some(({ table, document }) => {
+      const planned = document as unknown as Job | null;
+      const isNext = table.endsWith("/_scheduled_functions") && planned?.state.kind === "pending";
+      return isNext || table.endsWith("/rateLimitWorkers");
+    });
+    if (!plans) return;
+    this.#checkChain(args as { generation: number }, scheduledTime, scheduledRuns(writes, this.app));
+    const most = (args as { most?: number }).most ?? LEAST_JOBS;
+    if (taken.length >= most) return;
+    // Of jobs that came at once any may be the one that waits.
+    const next = exact.first(clock);
+    const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
+    demand(isStuck, "the worker left a job that could be paid", { next, taken: taken.length });
+  }
+
+  #take(id: string, scheduled: Job | undefined, clock: number): void {
+    const exact = this.#exact;
+    const job = exact.waiting.get(id);
+    if (!job || !scheduled) throw new Wrong(`${id} was taken and does not wait`);
+    demand(exact.first(clock).includes(job), "another job was first", { job, first: exact.first(clock) });
+    this.#checkOvertaken(job);
+    const runAt = exact.pay(job, clock, scheduled.scheduledTime);
+    demand(runAt === scheduled.scheduledTime, "the moment must be the exact bucket's", { runAt, scheduled });
+    exact.waiting.delete(id);
+    if (this.setting.fair) exact.noteTurns(clock);
+    demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
+    this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
+  }
+
+  /** Each run that does something was planned by the one before it, or is the first after a new start. */
+  #checkChain({ generation }: { generation: number }, scheduledTime: number, next: readonly number[]): void {
+    const isNewStart = generation > this.#chain.generation;
+    demand(isNewStart || generation === this.#chain.generation, "a run of an earlier start went on", generation);
+    demand(isNewStart || this.#chain.nextAt === scheduledTime, "two chains of runs go on side by side", generation);
+    demand(next.length <= 1, "a run planned several", next);
+    this.#chain = { generation, nextAt: next[0] };
+  }
+
+  /** The bound of aging, on every job that is overtaken. */
+  #checkOvertaken(taken: ExactJob): void {
+    const { aging, fair } = this.setting;
+    for (const job of this.#exact.waiting.values()) {
+      if (job.priority >= taken.priority || (fair && job.turnAt === undefined)) continue;
+      const since = fair ? Math.max(job.at, job.turnAt ?? 0) : job.at;
+      const latest = since + (taken.priority - job.priority) * aging;
+      if (taken.at > since) this.#counts.overtaken++;
+      demand(taken.at <= latest, "a job was overtaken by one that came too late", { job, taken, latest });
+    }
+  }
+
+  #sortIn(clock: number, writes: JobRun["writes"], taken: readonly string[]): void {
+    const given = new Map<string, number>();
+    // Of two jobs that a user has sent at once, one that is taken at once was the first.
+    const first = new Map(taken.map((id, i) => [id, i - taken.length]));
+    for (const [id, { table, document }] of writes) {
+      const round = document?.["round"];
+      if (table.endsWith("/rateLimitQueue") && typeof round === "number") given.set(id, round);
+    }
+    this.#exact.noteTurns(clock);
+    this.#exact.sortIn(clock, new Map([...given, ...first]));
+    this.#exact.noteTurns(clock);
+    for (const [id, round] of given) {
+      const job = this.#exact.waiting.get(id);
+      demand(job?.round === round, "a job must get the next round of its user", { job, round });
+    }
+  }
+}
+
+function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[] {
+  return [...writes.values()].flatMap(({ table, document }) => {
+    const planned = document as unknown as Job | null;
+    const isRun = table.endsWith("/_scheduled_functions") && planned?.address.module === worker.module;
+    return isRun && planned.state.kind === "pending" ? [planned.scheduledTime] : [];
+  });
+}
+
+/** As src/queue/worker.ts: what a run looks at when the one before says nothing. */
+const LEAST_JOBS = 8;
+const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+function labelOf(args: unknown): string {
+  return String((args as { label: number }).label);
+}

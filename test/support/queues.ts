@@ -1,0 +1,58 @@
+/** A backend with a queue in either place, whose jobs note when they start, on a clock that only the test moves. */
+import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
+import { type ObjectType, v } from "convex/values";
+import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
+import { vi } from "vitest";
+import { type AnyRateLimits, type Backend, component, openBackend, type PlaceName } from "./places.js";
+
+export interface Start {
+  label: string;
+  at: number;
+}
+
+const jobArgs = { label: v.string(), used: v.optional(v.number()) };
+type JobArgs = ObjectType<typeof jobArgs>;
+
+/** Note their starts, and return `{ used }` if they are given it. */
+export const run = makeFunctionReference<"mutation", JobArgs>("jobs:run");
+export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
+export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
+
+export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
+  const functions: AnyRateLimits =
+    place === "tables"
+      ? defineRateLimits(limits, { queueModule: "limits" })
+      : defineRateLimits(limits, { component });
+  const starts: Start[] = [];
+  const note = ({ label, used }: JobArgs) => {
+    starts.push({ label, at: Date.now() });
+    return used === undefined ? null : { used };
+  };
+  const jobs = {
+    run: internalMutationGeneric({ args: jobArgs, handler: async (_ctx, args) => await Promise.resolve(note(args)) }),
+    act: internalActionGeneric({ args: jobArgs, handler: async (_ctx, args) => await Promise.resolve(note(args)) }),
+    fail: internalMutationGeneric({
+      args: jobArgs,
+      handler: (_ctx, args) => {
+        note(args);
+        return Promise.reject(new Error("The job has failed."));
+      },
+    }),
+  };
+  const t = openBackend({
+    "./jobs.ts": () => Promise.resolve(jobs),
+    ...(place === "tables" && { "./limits.ts": () => Promise.resolve(functions.exposeQueueWorker()) }),
+  });
+  return { t, starts, ...functions };
+}
+
+/** Moves the clock from one scheduled function to the next, and runs each at its time, up to a moment. */
+export async function runUntil(t: Backend, moment: number): Promise<void> {
+  while (vi.getTimerCount() > 0) {
+    const before = Date.now();
+    vi.advanceTimersToNextTimer();
+    if (Date.now() > moment) throw new Error(`A timer was due at ${Date.now()}, after ${before}: ask for a later moment.`);
+    await t.finishInProgressScheduledFunctions();
+  }
+  vi.setSystemTime(moment);
+}
