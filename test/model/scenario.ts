@@ -257,6 +257,7 @@ export interface Scenario {
 
 const random = fc.nat();
 const stepsOf = (each: fc.Arbitrary<Step>) => fc.array(each, { minLength: 1, maxLength: 40, size: "max" });
+export const anySteps = stepsOf(step);
 const firstOf = ([first]: readonly ExactLimit[]) => {
   if (!first) throw new Error("no plan");
   return first;
@@ -271,8 +272,10 @@ function scenarioOf(
 }
 
 /** Every bucket on one row. */
-export function oneRow(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  const steps = fc.oneof(stepsOf(step), stepsOf(promisingStep));
+export function oneRow(
+  kinds: readonly Kind[],
+  steps = fc.oneof(anySteps, stepsOf(promisingStep)),
+): fc.Arbitrary<Scenario> {
   return scenarioOf(plansOf(kinds), fc.constant([undefined, 1]), steps);
 }
 
