@@ -131,9 +131,11 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
   };
 }
 
-function mutation(ctx: InComponent["mutation"]): InComponent["mutation"]["runMutation"] {
+/** From a mutation the calls take turns with what cancelling writes in the caller's own database. */
+function mutation(ctx: InComponent["mutation"] & { db?: object }): InComponent["mutation"]["runMutation"] {
   checkCaller(ctx, "runMutation", "a mutation or action");
-  return (...call) => ctx.runMutation(...call);
+  const { db } = ctx;
+  return (...call) => (db ? inTurn({ db }, () => ctx.runMutation(...call)) : ctx.runMutation(...call));
 }
 
 function query(ctx: InComponent["query"]): InComponent["query"]["runQuery"] {

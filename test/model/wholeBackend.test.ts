@@ -1,18 +1,15 @@
-/**
- * The fuzzer's worlds on convex-test, a backend that checks arguments, results and documents; it is slow. With scenarios that are full
- * of cancels it has failed with its own "Write outside of transaction", of unknown cause: those are played on the light backend only.
- */
+/** The fuzzer's worlds on convex-test, a backend that checks arguments, results and documents; it is slow. */
 import { describe, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { fuzz, useFuzzedClock } from "./operations.js";
-import { allKinds, anySteps, oneRow, severalRows } from "./scenario.js";
+import { allKinds, oneRow, severalRows } from "./scenario.js";
 import { wholeStage } from "./stage.js";
 
 useFuzzedClock();
 
 describe.each(placeNames)("in the %s of a whole backend", (place) => {
   it.each([
-    { title: "limits of any kind that become each other, on one row", scenario: oneRow(allKinds, anySteps) },
+    { title: "limits of any kind that become each other, on one row", scenario: oneRow(allKinds) },
     { title: "limits of any kind that become each other, on several rows", scenario: severalRows(allKinds) },
   ])("$title hold against exact ones", async ({ scenario }) => {
     await fuzz(scenario, () => wholeStage(place), 0.003);
