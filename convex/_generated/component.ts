@@ -63,7 +63,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -109,7 +129,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           }>;
         },
         Array<
-          | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+          | {
+              ok: true;
+              remaining?: number;
+              resetAt?: number;
+              retryAt?: number;
+              shadow?:
+                | {
+                    ok: true;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt?: number;
+                    taken?: number;
+                  }
+                | {
+                    ok: false;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt: number;
+                  };
+              taken?: number;
+            }
           | { ok: false; remaining?: number; resetAt?: number; retryAt: number }
         >,
         Name
@@ -118,6 +158,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "query",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -153,7 +194,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -196,6 +257,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -207,6 +269,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -225,6 +302,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -240,6 +332,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -275,7 +368,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -318,6 +431,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -329,6 +443,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -347,6 +476,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -433,6 +577,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           };
           lastsMs?: number;
           maxReserved: number;
+          mode?: "shadow";
           name: string;
           parts: Array<{
             capacity?: number;

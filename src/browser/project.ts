@@ -11,7 +11,7 @@ export interface Demand {
 }
 
 /**
- * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
+ * What `checkRateLimit` answers but `shadow`, and `value`: the tokens held at the moment, before this decision; negative while
  * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot knows, `resetAt` is absent and `retryAt` the
  * last moment that a Date can name.
  */
@@ -53,8 +53,8 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot.");
   }
-  const { now: moment, count = 1, reserve = false } = options;
-  const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
+  const { now: moment, count = 1, reserve } = options;
+  const { name, mode, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
   // The types forbid anything but numbers, JavaScript does not.
   const exact = count * unitsPerToken;
   const now = Math.floor(moment);
@@ -121,11 +121,13 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
         lastsMs && taken ? Math.max(ts, retryAt) + lastsMs : 0,
       );
   return {
-    ...(ok && retryAt <= now ? { ok } : { ok, retryAt }),
+    // In shadow everybody is let through, at once.
+    ok: !!(mode ?? ok),
+    ...(!mode && retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
     ...((resetAt < END_OF_TIME || !window) && { resetAt }),
-  };
+  } as ProjectedStatus;
 }
 
 /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */

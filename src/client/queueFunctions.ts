@@ -71,7 +71,8 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
     const terms = queues.get(name);
     const limit = limits.get(name);
     if (!terms || !limit) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
-    if (rest.config !== undefined) throw misuseError(name, "config must be left out: a queue has that of its definition.");
+    if (rest.config !== undefined)
+      throw misuseError(name, "config must be left out: a queue has that of its definition.");
     return queueAt(limit, bucket.key, terms);
   };
   const functions = (): WorkerFunctions => {

@@ -41,8 +41,7 @@ export function queuesInComponent(
     enqueue: async (ctx, queue, job) => await ctx.runMutation(api.enqueue, { ...queueArgs(queue), ...job }),
     cancel: async (ctx, queue, id) => await ctx.runMutation(api.cancel, { ...queueArgs(queue), id }),
     get: async (ctx, queue, id) => await ctx.runQuery(api.get, { ...queueArgs(queue), id }),
-    wake: async (ctx, { name, key }) =>
-      await ctx.runMutation(api.wake, { name, ...(key !== undefined && { key }) }),
+    wake: async (ctx, { name, key }) => await ctx.runMutation(api.wake, { name, ...(key !== undefined && { key }) }),
   };
 }
 
