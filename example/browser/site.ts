@@ -11,6 +11,8 @@ const config = ["--config", "example/vite.config.ts"];
 export async function build(): Promise<void> {
   const building = spawn(process.execPath, [vite, "build", ...config, "--logLevel", "warn"], {
     cwd: root,
+    // As npm start builds it; a test's own environment makes a build for development of it.
+    env: { ...process.env, NODE_ENV: "production" },
     stdio: "inherit",
   });
   const [code] = (await once(building, "exit")) as [number];
@@ -47,7 +49,7 @@ export class Site {
   async start(): Promise<void> {
     const serving = spawn(process.execPath, ["--import", "tsx", "example/start.ts"], {
       cwd: root,
-      env: { ...process.env, ...this.env, PORT: String(this.port), NO_COLOR: "1" },
+      env: { ...process.env, ...this.env, NODE_ENV: "production", PORT: String(this.port), NO_COLOR: "1" },
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.process = serving;
