@@ -17,6 +17,8 @@ export const slow = [
   "test/client/liveQueries.test.ts",
   "test/model/interleavings.test.ts",
   "test/simulator/benches.test.ts",
+  "test/queue/model.test.ts",
+  "test/queue/figures.test.ts",
 ];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;

@@ -41,6 +41,7 @@ const snapshotFields = {
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   ...snapshotFields,
+  mode: v.optional(v.literal("shadow")),
   override: v.optional(
     v.object({
       until: v.optional(v.number()),
@@ -56,6 +57,7 @@ export const vRateLimitSnapshot = v.object({
  * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
  * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
  *
+ * - `mode`: present for a limit in shadow, which lets everybody through.
  * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
  * - `runs`: the starts of fixed windows: one at `start`, and one every `period` ms after it, `count` in all or without an end.
  * - `lastsMs`: of a sliding window, how long a taken unit stays away.

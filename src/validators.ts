@@ -3,11 +3,18 @@ import { type Infer, type ObjectType, v } from "convex/values";
 import { vRateLimitConfig, vRateLimitOverride } from "./configs.js";
 
 const outlook = { remaining: v.optional(v.number()), resetAt: v.optional(v.number()) };
+const allowed = { ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook, taken: v.optional(v.number()) };
+const denied = v.object({
+  ok: v.literal(false),
+  retryAt: v.number(),
+  reason: v.optional(v.literal("blocked")),
+  ...outlook,
+});
 
 /** The validator of a {@link RateLimitStatus}. */
 export const vRateLimitStatus = v.union(
-  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook }),
-  v.object({ ok: v.literal(false), retryAt: v.number(), reason: v.optional(v.literal("blocked")), ...outlook }),
+  v.object({ ...allowed, shadow: v.optional(v.union(v.object(allowed), denied)) }),
+  denied,
 );
 
 interface Outlook {
@@ -24,6 +31,8 @@ interface Allowed extends Outlook {
   ok: true;
   /** Present for a reservation that waits: run the work at this moment, without asking again. */
   retryAt?: number;
+  /** Of a call with `atLeast`: how many tokens the caller has. */
+  taken?: number;
 }
 
 interface Denied extends Outlook {
@@ -37,8 +46,13 @@ interface Denied extends Outlook {
   reason?: "blocked";
 }
 
+interface LetThrough extends Allowed {
+  /** Of a limit in shadow, which lets everybody through: what it would answer if it were enforced. A denial has taken nothing. */
+  shadow?: Allowed | Denied;
+}
+
 /** What a limit answers. All times are whole milliseconds since the epoch. */
-export type RateLimitStatus = Allowed | Denied;
+export type RateLimitStatus = LetThrough | Denied;
 
 /** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
 export type ExactRateLimitStatus = RateLimitStatus & Required<Outlook>;
@@ -54,7 +68,7 @@ export const vRateLimitAllStatus = v.union(
  *
  * - `statuses`: one per request, in their order. Where nothing was taken because of another limit, `ok` is true and
  *   `remaining` is what is there.
- * - `retryAt`: the latest of the denials, or else of the reservations; in milliseconds since the epoch.
+ * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
@@ -64,15 +78,17 @@ export const bucketArgs = { name: v.string(), key: v.optional(v.string()) };
 /** `overrides`: whether the limit asks for an override at the key. */
 export const configuredArgs = { ...bucketArgs, config: vRateLimitConfig, overrides: v.optional(v.boolean()) };
 export const overrideArgs = { ...bucketArgs, ...vRateLimitOverride.fields };
-export const demandArgs = {
+const consumedArgs = {
   ...configuredArgs,
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
 };
+export const demandArgs = { ...consumedArgs, atLeast: v.optional(v.number()) };
 /** `at`: of a cancelled reservation, the moment that its tokens were promised for. */
 export const adjustArgs = { ...configuredArgs, count: v.number(), at: v.optional(v.number()) };
 export const adjustAllArgs = { adjustments: v.array(v.object(adjustArgs)) };
-export const allArgs = { requests: v.array(v.object(demandArgs)) };
+/** `shadow`: a denial of this request stops none of the others. */
+export const allArgs = { requests: v.array(v.object({ ...consumedArgs, shadow: v.optional(v.boolean()) })) };
 
 /** One key of a limit, in a list. */
 const vRateLimitEntry = v.object({
@@ -143,6 +159,6 @@ export const vRateLimitedJob = v.object({
 
 /**
  * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
- * tokens are there, if `spread` has made that earlier; both in milliseconds since the epoch.
+ * tokens are there, where that is another moment (`spread`, a limit in shadow); both in milliseconds since the epoch.
  */
 export type RateLimitedJob = Infer<typeof vRateLimitedJob>;

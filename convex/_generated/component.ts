@@ -64,7 +64,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           overrides?: boolean;
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  reason?: "blocked";
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | {
             ok: false;
             reason?: "blocked";
@@ -117,7 +138,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           }>;
         },
         Array<
-          | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+          | {
+              ok: true;
+              remaining?: number;
+              resetAt?: number;
+              retryAt?: number;
+              shadow?:
+                | {
+                    ok: true;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt?: number;
+                    taken?: number;
+                  }
+                | {
+                    ok: false;
+                    reason?: "blocked";
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt: number;
+                  };
+              taken?: number;
+            }
           | {
               ok: false;
               reason?: "blocked";
@@ -132,6 +174,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "query",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -168,7 +211,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           overrides?: boolean;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  reason?: "blocked";
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | {
             ok: false;
             reason?: "blocked";
@@ -218,6 +282,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             name: string;
             overrides?: boolean;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -229,6 +294,22 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        reason?: "blocked";
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -248,6 +329,22 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        reason?: "blocked";
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -271,6 +368,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -307,7 +405,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           overrides?: boolean;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  reason?: "blocked";
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | {
             ok: false;
             reason?: "blocked";
@@ -357,6 +476,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             name: string;
             overrides?: boolean;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -368,6 +488,22 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        reason?: "blocked";
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -387,6 +523,22 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        reason?: "blocked";
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -475,6 +627,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           };
           lastsMs?: number;
           maxReserved: number;
+          mode?: "shadow";
           name: string;
           override?: {
             block?: true;

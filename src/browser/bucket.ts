@@ -12,7 +12,7 @@ export interface Demand {
 }
 
 /**
- * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
+ * What `checkRateLimit` answers but `shadow`, and `value`: the tokens held at the moment, before this decision; negative while
  * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot knows, `resetAt` is absent and `retryAt` the
  * last moment that a Date can name.
  */
@@ -44,7 +44,7 @@ export function projectBucket(
   options: { now: number } & Demand,
   { isFree, isLate, isNext }: Beyond = {},
 ): ProjectedStatus {
-  const { now: moment, count = 1, reserve = false } = options;
+  const { now: moment, count = 1, reserve } = options;
   const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
   // The types forbid anything but numbers, JavaScript does not.
   const exact = count * unitsPerToken;

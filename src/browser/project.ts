@@ -31,6 +31,15 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot.");
   }
+  const status = projectHeld(snapshot, options);
+  if (!snapshot.mode) return status;
+  // In shadow everybody is let through, at once, whatever overrides the limit.
+  const { value, remaining, resetAt } = status;
+  return { ok: true, value, remaining, ...(resetAt !== undefined && { resetAt }) };
+}
+
+/** What holds at the moment, enforced. */
+function projectHeld(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
   const override = overrideAt(snapshot, options.now);
   if (!override || override.unlimited) return projectBucket(snapshot, options, { isFree: !!override });
   const { until = END_OF_TIME, snapshot: own } = override;

@@ -6,7 +6,7 @@ import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import { type Bucket, bucketAt, parseBucket } from "../engine/request.js";
 import { parseQueueTerms, type QueueTerms } from "../queue/terms.js";
-import type { AnyBucketArgs, RateLimitDefinitions } from "./args.js";
+import type { AnyBucketArgs, Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 
 export interface Definitions {
   /** All of them, by name. */
@@ -15,9 +15,12 @@ export interface Definitions {
   readonly queues: ReadonlyMap<string, QueueTerms>;
   /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
   readonly lookUp: (args: AnyBucketArgs, call: string, fields?: Fields) => Bucket;
-  /** Those that may be overridden. */
-  readonly overridable: ReadonlySet<string>;
+  /** What the definition of a name says besides the config; undefined where nothing is defined. */
+  readonly termsOf: (name: string) => DefinedTerms | undefined;
 }
+
+/** What a definition says of calls, besides the config. */
+type DefinedTerms = Pick<RateLimitDefinition, "keyed" | "overrides" | "throws" | "mode">;
 
 /** @throws when a definition is invalid, naming the limit and the field. */
 export function parseDefinitions(definitions: RateLimitDefinitions): Definitions {
@@ -27,31 +30,33 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     throw new Error(`defineRateLimits needs an object of limits by name, got ${show(given)}.`);
   }
   const limits = new Map<string, Limit>();
-  const keyedness = new Map<string, boolean | undefined>();
-  const overridable = new Set<string>();
+  const terms = new Map<string, DefinedTerms>();
   const queues = new Map<string, QueueTerms>();
   for (const [name, definition] of Object.entries(definitions)) {
     const object: unknown = definition;
     if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-    const { keyed, overrides, queue, ...config } = definition;
-    for (const [field, value] of Object.entries({ keyed, overrides })) {
-      if (value !== undefined && typeof value !== "boolean") throw fieldError(name, field, "true or false", value);
+    const { keyed, overrides, throws, mode, queue, ...config } = definition;
+    const own = { keyed, overrides, throws, mode };
+    for (const [field, { permitted, holds }] of Object.entries(TERM_FIELDS)) {
+      const value = own[field as keyof DefinedTerms];
+      if (value !== undefined && !holds(value)) throw fieldError(name, field, permitted, value);
     }
-    if (overrides) overridable.add(name);
-    if (overrides && queue)
+    if (overrides && queue) {
       throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
+    }
     limits.set(name, parseLimit(name, config));
-    keyedness.set(name, keyed);
+    terms.set(name, own);
     if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));
   }
   const lookUp: Definitions["lookUp"] = (args, call, fields = NO_FIELDS) => {
     // The name first, since the other messages name the limit.
     checkArgs(args, call);
     checkFields(args.name, call, args, { ...BUCKET_FIELDS, ...fields });
-    checkKeyed(args, keyedness.get(args.name));
-    return find(limits, args, overridable.has(args.name));
+    const defined = terms.get(args.name);
+    checkKeyed(args, defined?.keyed);
+    return find(limits, args, defined?.overrides);
   };
-  return { limits, queues, overridable, lookUp };
+  return { limits, queues, lookUp, termsOf: (name) => terms.get(name) };
 }
 
 const NO_FIELDS: Fields = {};
@@ -60,8 +65,23 @@ const NO_FIELDS: Fields = {};
 const ANYTHING: Field = { permitted: "anything", holds: () => true };
 const BUCKET_FIELDS: Fields = { name: ANYTHING, key: ANYTHING, config: ANYTHING };
 export const COUNT_FIELDS: Fields = { count: ANYTHING };
-export const DEMAND_FIELDS: Fields = { ...COUNT_FIELDS, reserve: ANYTHING };
-export const THROWS_FIELDS: Fields = { throws: booleanField };
+export const MODE_FIELDS: Fields = { mode: { permitted: '"enforce" or "shadow"', holds: isMode } };
+export const DEMAND_FIELDS: Fields = { ...COUNT_FIELDS, reserve: ANYTHING, ...MODE_FIELDS };
+export const THROWS_FIELDS: Fields = {
+  throws: { permitted: "true, false or { jitter: a number from 0 to 1 }", holds: isThrows },
+};
+export const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: ANYTHING, ...THROWS_FIELDS };
+const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, ...THROWS_FIELDS, ...MODE_FIELDS };
+
+function isMode(value: unknown): value is Mode {
+  return value === "enforce" || value === "shadow";
+}
+
+function isThrows(value: unknown): value is ThrowChoice {
+  if (typeof value !== "object" || value === null) return typeof value === "boolean";
+  const { jitter } = value as { jitter?: unknown };
+  return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
+}
 
 export function checkArgs(args: unknown, call: string): void {
   if (typeof args !== "object" || args === null || Array.isArray(args)) {
@@ -79,7 +99,7 @@ function checkKeyed({ name, key }: AnyBucketArgs, keyed: boolean | undefined): v
   }
 }
 
-function find(limits: ReadonlyMap<string, Limit>, { name, key, config }: AnyBucketArgs, overrides: boolean): Bucket {
+function find(limits: ReadonlyMap<string, Limit>, { name, key, config }: AnyBucketArgs, overrides = false): Bucket {
   if (config !== undefined) return parseBucket({ name, key, config, overrides });
   const limit = limits.get(name);
   if (limit) return bucketAt(limit, key, overrides);

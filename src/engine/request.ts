@@ -12,6 +12,15 @@ export interface Demand {
   readonly reserve: boolean;
   /** A reservation that would start later than this many ms from now is denied. */
   readonly withinMs: number;
+  /** Of a demand that fewer units satisfy, too. */
+  readonly atLeast?: LeastDemand;
+}
+
+/** The fewest units that are taken; more come in whole tokens. */
+interface LeastDemand {
+  readonly units: number;
+  /** The tokens that a caller has in so many units. */
+  readonly tokens: (units: number) => number;
 }
 
 /** `true` for any wait, or the longest wait in ms. */
@@ -19,23 +28,28 @@ type Reserve = boolean | { within: number };
 
 export interface DemandArgs {
   count?: number | undefined;
+  atLeast?: number | undefined;
   reserve?: Reserve | undefined;
+  /** Of several requests: whether a denial of this one stops none of the others. */
+  shadow?: boolean | undefined;
 }
 
 /**
- * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
- * `reserve` is neither a boolean nor a bound on the wait. What an override may serve is known only when the bucket has been read.
+ * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; when `reserve` is
+ * neither a boolean nor a bound on the wait; and when `atLeast` is above the count, or beside a reservation. What an override may
+ * serve is known only when the bucket has been read.
  */
-export function parseDemand(limit: Limit, { count = 1, reserve = false }: DemandArgs, isOverridable = false): Demand {
+export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
+  const { count = 1, reserve = false, atLeast } = asked;
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
     throw fieldError(limit.name, "count", "a finite number of at least 0", count);
   }
   const withinMs = parseReserve(limit.name, reserve);
+  if (atLeast !== undefined) return parsePart(limit, { count, reserve, atLeast }, isOverridable);
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  if (demand.units <= limit.kind.most(limit, demand.reserve)) return demand;
-  if (isOverridable && count <= MAX_TOKENS) return demand;
-  throw neverServedError(limit, demand, count);
+  if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
+  throw neverServedError(limit, asked);
 }
 
 /** Whether some wait is long enough: of an overridable bucket this is known late. */
@@ -43,13 +57,44 @@ export function isServable({ limit, demand }: Request): boolean {
   return demand.units <= limit.kind.most(limit, demand.reserve);
 }
 
-export function neverServedError(limit: Limit, { reserve }: Demand, count = 1): Error {
+export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = false }: DemandArgs): Error {
   const bound = reserve ? "with a reservation it can hold" : "it can hold";
-  const most = limit.kind.most(limit, reserve) / limit.unitsPerToken;
+  const most = limit.kind.most(limit, reserve !== false) / limit.unitsPerToken;
+  const asked = atLeast === undefined ? `count ${count}` : `atLeast ${atLeast}`;
   return misuseError(
     limit.name,
-    `count ${count} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
+    `${asked} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
   );
+}
+
+/** As much as there is: what suffices must fit into the bucket, what would be best need not. */
+function parsePart(
+  limit: Limit,
+  { count, reserve, atLeast }: { count: number; reserve: Reserve; atLeast: number },
+  isOverridable: boolean,
+): Demand {
+  if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
+    throw fieldError(limit.name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
+  }
+  if (reserve !== false) {
+    throw misuseError(limit.name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+  }
+  const { unitsPerToken, capacity } = limit;
+  const least = unitsOf(limit, atLeast);
+  if (!(least <= capacity || (isOverridable && atLeast <= MAX_TOKENS))) throw neverServedError(limit, { atLeast });
+  const all = unitsOf(limit, count);
+  const room = Math.max(0, capacity - least);
+  const most = all <= capacity ? all : least + Math.floor(room / unitsPerToken) * unitsPerToken;
+  const tokens = (units: number) =>
+    units === all ? count : Math.min(count, atLeast + (units - least) / unitsPerToken);
+  return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
+}
+
+/** The units that a demand gets of those that are there; undefined when they do not suffice. */
+export function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
+  if (units <= held) return units;
+  if (!atLeast || atLeast.units > held) return undefined;
+  return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
 }
 
 function parseReserve(name: string, reserve: unknown): number {

@@ -14,6 +14,7 @@ export const vLimitRequest = v.object({
   key: v.optional(v.string()),
   count: v.number(),
   config: vRateLimitConfig,
+  mode: v.optional(v.literal("shadow")),
 });
 
 /** What the wrapper asks of one limit. */
@@ -58,7 +59,12 @@ export function inComponent(component: ComponentApi): Consume {
   return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => rateLimitAll(ctx, requests), {
     giveBack: async (ctx: HttpCtx, requests: LimitRequest[]) => ({
       statuses: await ctx.runMutation(component.public.adjustAll, {
-        adjustments: requests.map((each) => ({ ...each, count: -each.count })),
+        adjustments: requests.map(({ name, key, config, count }) => ({
+          name,
+          ...(key !== undefined && { key }),
+          config,
+          count: -count,
+        })),
       }),
     }),
     snapshots: (ctx: HttpCtx, requests: LimitRequest[]) =>

@@ -7,6 +7,7 @@ import { type Bucket, isServable, neverServedError, type Request, requestTo } fr
 import { outlookOf, servedFrom } from "../engine/sharding/pool.js";
 import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";
+import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../validators.js";
 import { type Answer, answerCharging } from "./answer.js";
 
@@ -26,7 +27,7 @@ export async function answerUnder(
 ): Promise<Answer> {
   if (override?.does === "unlimit") return await letThrough(request, now, asking);
   if (override?.does === "configure") return await answerAs(override, request, asking);
-  if (!isServable(request)) throw neverServedError(request.limit, request.demand, request.asked.count);
+  if (!isServable(request)) throw neverServedError(request.limit, request.asked);
   return override ? await block(override, request, asking) : await asking.ask(request);
 }
 
@@ -45,7 +46,7 @@ async function answerAs(
 
 /** More than the override lets the bucket hold: for as long as it is in force, no wait is long enough. */
 async function refuse(own: Request, request: Request, ask: Asking["ask"]): Promise<Answer> {
-  if (!isServable(request)) throw neverServedError(own.limit, own.demand, request.asked.count);
+  if (!isServable(request)) throw neverServedError(own.limit, request.asked);
   const nothing = await ask({ ...own, demand: { units: 0, reserve: false, withinMs: Infinity } });
   return { ...nothing, status: { ...nothing.untouched(), ok: false, retryAt: END_OF_TIME } };
 }
@@ -65,14 +66,15 @@ async function block(override: Override, request: Request, { load }: Asking): Pr
   return { status, untouched: () => status, write: nothing };
 }
 
-/** Takes what is there, and owes the rest. */
-async function letThrough(request: Request, now: number, { ask, load }: Asking): Promise<Answer> {
-  const { limit, demand } = request;
-  if (demand.units <= limit.capacity) {
-    const answer = await ask({ ...request, demand: { ...demand, reserve: false } });
-    if (answer.status.ok) return answer;
-  }
-  return answerCharging(request, await load(request), now);
+/** Takes what is there, and owes the rest: all that is asked for, though less would suffice. */
+async function letThrough({ asked, ...bucket }: Request, now: number, { ask, load }: Asking): Promise<Answer> {
+  // Beside an `atLeast` a count may be any number.
+  const count = Math.min(asked.count ?? 1, MAX_TOKENS);
+  const all = requestTo(bucket, { count });
+  const held = all.demand.units <= bucket.limit.capacity ? await ask(all) : undefined;
+  const answer = held?.status.ok ? held : answerCharging(all, await load(all), now);
+  if (asked.atLeast === undefined) return answer;
+  return { ...answer, status: { ...answer.status, taken: count } as RateLimitStatus };
 }
 
 /** When the limit's own config lets the request go, once the override has ended. */

@@ -39,7 +39,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
   if (server) return await taking(ctx, request, server, call);
   if (span && heldByAll(seen, now) >= units) return takingTogether(request, span, seen, now);
-  if (!reserve && isFast(limit, units) && !isJustWritten(seen, now)) {
+  if (!reserve && !demand.atLeast && isFast(limit, units) && !isJustWritten(seen, now)) {
     const retryAt = whenAnyServes(limit, seen, now, units);
     return { status: { ok: false, retryAt }, untouched: unknown };
   }
@@ -90,7 +90,7 @@ async function taking(ctx: Reader, request: Request, shard: StoredShard, call: C
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
   const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
-  return { status: { ok: true }, untouched: unknown, write };
+  return { status: servedInFull(request), untouched: unknown, write };
 }
 
 /** Takes from several rows, which become one: so that the next such count finds a row that can hold it. */
@@ -99,10 +99,15 @@ function takingTogether(request: Request, interval: Interval, span: readonly Sto
   const { limit: share, state } = fold(limit, interval, span, now);
   const after = [{ interval, limit: share, state: share.kind.take(share, state, demand.units) }];
   return {
-    status: { ok: true },
+    status: servedInFull(request),
     untouched: unknown,
     write: (ctx) => save(ctx, request, span, after),
   };
+}
+
+/** What a call that has not read all rows can say. */
+function servedInFull({ demand: { units, atLeast } }: Request): RateLimitStatus {
+  return { ok: true, ...(atLeast && { taken: atLeast.tokens(units) }) };
 }
 
 /** What has to be written for a row's new state: it stays, is split, or becomes one with its neighbours. */

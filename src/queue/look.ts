@@ -11,12 +11,32 @@ export function classesOf({ limit, key, terms }: Queue): Class[] {
   return Array.from({ length: terms.priorities }, (_, priority) => ({ name: limit.name, key, priority }));
 }
 
+interface Arrivals {
+  readonly count: number;
+  /** Whether there are more than one run sorts in. */
+  readonly hasMore: boolean;
+}
+
+/** The arrivals since the last run, and the first jobs of each class, at most so many. */
+export async function look(
+  ctx: QueueWriter,
+  queue: Queue,
+  seen: { from: number; to: number },
+  most: number,
+): Promise<{ arrivals: Arrivals; heads: JobRow[][] }> {
+  const arriving = lookAtArrivals(ctx, queue, seen);
+  // Where arrivals are sorted in, the first jobs are known only then; else both are read at once.
+  if (queue.terms.fair) await arriving;
+  const [arrivals, heads] = await Promise.all([arriving, lookAtHeads(ctx, queue, seen.to, most)]);
+  return { arrivals, heads };
+}
+
 /** The jobs that have come since the last run: sorted into rounds, or counted where the number of jobs is bounded, or just noticed. */
-export async function lookAtArrivals(
+async function lookAtArrivals(
   ctx: QueueWriter,
   queue: Queue,
   { from, to }: { from: number; to: number },
-): Promise<{ count: number; hasMore: boolean }> {
+): Promise<Arrivals> {
   const { fair, maxQueued, exact } = queue.terms;
   const most = fair ? MOST_SORTED : maxQueued < Infinity && !exact ? MOST_COUNTED : 1;
   const range = { from: fair ? -1 : from, to };
@@ -32,7 +52,7 @@ export async function lookAtArrivals(
 }
 
 /** The first jobs of each class. */
-export async function lookAtHeads(ctx: QueueReader, queue: Queue, to: number, most: number): Promise<JobRow[][]> {
+async function lookAtHeads(ctx: QueueReader, queue: Queue, to: number, most: number): Promise<JobRow[][]> {
   return await Promise.all(
     classesOf(queue).map((of) =>
       queue.terms.fair ? readRounds(ctx, of, most) : readArrivals(ctx, of, { from: -1, to }, most),

@@ -2,10 +2,13 @@
 
 /** Between two runs while there is more to do: at most 50 a second. */
 export const GAP_MS = 20;
-/** While jobs keep coming, or wait for tokens that are near: so often. */
-const NAP_MS = 100;
-/** A worker that has seen no arrival for so long stops: the next caller starts it, which costs that caller a write. */
-const LINGER_MS = 250;
+/** While jobs keep coming, or wait for tokens that are near: so much later, since a job waits half of it on average. */
+const NAP_MS = 20;
+/** A worker that has seen no arrival for so long looks less often, */
+const CALM_MS = 60;
+const CALM_NAP_MS = 90;
+/** and after so long it stops: the next caller starts it, which costs that caller a write. */
+const LINGER_MS = 200;
 
 /** What a run has found. */
 interface Findings {
@@ -25,7 +28,7 @@ export type Pace =
 
 export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
   if (hasMore) return { kind: "run", at: now + GAP_MS };
-  const soon = now + NAP_MS;
+  const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
   if (awaited && awaited.dueAt <= soon) {
     // What is paid ahead is not late if it is paid a little later; what cannot be is, from its moment on.
     return { kind: "run", at: awaited.isAhead ? soon : Math.max(now + GAP_MS, awaited.dueAt) };

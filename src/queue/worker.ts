@@ -4,7 +4,7 @@
  */
 import type { BucketId, Writer } from "../storage/rows.js";
 import { loadAll, type StoredShard } from "../storage/shards.js";
-import { lookAtArrivals, lookAtHeads, hasYounger } from "./look.js";
+import { hasYounger, look } from "./look.js";
 import { backlogOf } from "./backlog.js";
 import { inOrder } from "./order.js";
 import { type Pace, paceOf } from "./pace.js";
@@ -17,7 +17,7 @@ import type { Queue } from "./terms.js";
 /** A job is given its moment when that is at most so far away: later jobs can still move up. */
 const AHEAD_MS = 1000;
 /** The jobs that a run looks at: twice as many as the one before has paid, within these bounds. A transaction has to be short. */
-const LEAST_JOBS = 8;
+const LEAST_JOBS = 16;
 const MOST_JOBS = 64;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
@@ -38,8 +38,7 @@ export async function work(
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const settledAt = now - SETTLED_MS;
-  const arrivals = await lookAtArrivals(ctx, queue, { from: run.seenTo ?? 0, to: settledAt });
-  const heads = await lookAtHeads(ctx, queue, settledAt, most);
+  const { arrivals, heads } = await look(ctx, queue, { from: run.seenTo ?? 0, to: settledAt }, most);
   const { taken, awaited } = await payFor(ctx, queue, { now, heads, most }, functions);
   const busyAt = arrivals.count > 0 ? now : (run.busyAt ?? now);
   const hasMore = !awaited && (arrivals.hasMore || taken === most);

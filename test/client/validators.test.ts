@@ -63,7 +63,7 @@ describe("the validator infers the type of", () => {
     expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, Own>>();
     expectTypeOf<Infer<typeof vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
     expect(Object.keys(vRateLimitSnapshot.fields)).toEqual(
-      "name config value ts unitsPerToken maxReserved capacity refill runs lastsMs parts few override".split(" "),
+      "name config value ts unitsPerToken maxReserved capacity refill runs lastsMs parts few mode override".split(" "),
     );
   });
 });

@@ -49,6 +49,7 @@ export interface Request {
   readonly key?: string | undefined;
   readonly config: RateLimitConfig;
   readonly count?: number;
+  readonly atLeast?: number;
   readonly reserve?: boolean | { within: number };
 }
 type Bucket = Pick<Request, "key" | "config">;
@@ -113,7 +114,7 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
   };
   const named = <Args extends Bucket>(args: Args) => ({ ...args, name: "limit", config: configured(args.config) });
   /** In one call a bucket has one config. */
-  const together = (requests: readonly Request[]) => {
+  const together = (requests: readonly Omit<Request, "atLeast">[]) => {
     const shards = setting[calls++ % setting.length];
     return requests.map((request) => ({
       ...request,
@@ -130,8 +131,8 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
     adjust: (args: Bucket & { count: number }): Promise<RateLimitStatus> => limits.adjustRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
-    consumeAll: (requests: readonly Request[]) => limits.rateLimitAll(ctx, together(requests)),
-    checkAll: (requests: readonly Request[]) => limits.checkRateLimitAll(ctx, together(requests)),
+    consumeAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.rateLimitAll(ctx, together(requests)),
+    checkAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.checkRateLimitAll(ctx, together(requests)),
   });
   type Calls = ReturnType<typeof within>;
   /** Each in a transaction of its own. */

@@ -1,12 +1,12 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
 import { randomFrom } from "../support/random.js";
-import { type Call, type Job, make, type Place, type Reply, type Status } from "./calls.js";
+import { type Call, type Job, make, type Place, type Reply, type Request, type Status } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
 import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
 import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
 import { exactly, fraction, isLess, least, minus, over, plus, rational, times, toNumber, ZERO } from "./rational.js";
-import { countOf, type Intent, type Scenario, type Wait } from "./scenario.js";
+import { countOf, type Intent, type Part, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
 import type { Limits, MutationCtx, Stage } from "./stage.js";
 
@@ -200,14 +200,16 @@ function unbalanced(
 function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[] {
   if (call.act === "all") {
     if (reply.is !== "statuses" || !reply.all.ok) return [];
-    return call.requests.filter((request) => idOf(request) === idOf(place)).map(({ count }) => -count);
+    const { statuses } = reply.all;
+    const taking = call.requests.filter((request, i) => idOf(request) === idOf(place) && statuses[i]?.ok);
+    return taking.map(({ count }) => -count);
   }
   if (call.act === "cancel") {
     return idOf(call.job) === idOf(place) && reply.is === "canceled" && reply.canceled ? [call.job.count] : [];
   }
   if (!("key" in call) || idOf(call) !== idOf(place)) return [];
   if (call.act === "reset") return ["reset"];
-  if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-call.count] : [];
+  if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-(reply.status.taken ?? call.count)] : [];
   if (call.act === "schedule") return reply.is === "scheduled" ? [-call.count] : [];
   return call.act === "adjust" ? [-call.count] : [];
 }
@@ -315,12 +317,13 @@ async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly
   if (only?.act !== "take" || others.length > 0) return undefined;
   return await stage.mutation(async (ctx) => ({
     check: await make(limits, ctx, { ...only, act: "check" }, now),
-    get: await make(limits, ctx, { ...only, act: "get" }, now),
+    get: await make(limits, ctx, { ...only, act: "get", count: only.atLeast ?? only.count }, now),
   }));
 }
 
 /** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
-function mayBeFast(limit: ExactLimit, count: number): boolean {
+function mayBeFast(limit: ExactLimit, { count, atLeast }: Request): boolean {
+  if (atLeast !== undefined) return false;
   return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
 }
 
@@ -336,7 +339,7 @@ function agree(
   if (check.is !== "status" || get.is !== "snapshot") throw new Error(`no status: ${JSON.stringify(before)}`);
   if (call.act !== "take") return;
   // A projection knows reservations without a bound on the wait.
-  if (typeof call.reserve === "boolean" && !isBeyondList(get.status, limitOf(call))) {
+  if (call.atLeast === undefined && typeof call.reserve === "boolean" && !isBeyondList(get.status, limitOf(call))) {
     const { ok, retryAt, remaining } = get.status;
     const resetAt = shownReset(get.status, limitOf(call), check.status.resetAt);
     expect({ ok, retryAt, remaining, resetAt }).toEqual({ retryAt: undefined, ...check.status });
@@ -347,7 +350,8 @@ function agree(
   // A check reads everything: it knows of every token that a call can find.
   if (ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
   const promise = (status: Status) => ({ ok: status.ok, retryAt: status.retryAt ?? now });
-  const isLazy = !isWhole && call.reserve === false && mayBeFast(limitOf(call), call.count);
+  const isLazy = !isWhole && call.reserve === false && mayBeFast(limitOf(call), call);
+  if (!isLazy && reply.is === "status") expect(reply.status.taken, "what a call gets").toBe(check.status.taken);
   if (!isLazy) expect(promise({ ok, retryAt }), "a call").toEqual(promise(check.status));
 }
 
@@ -373,7 +377,7 @@ async function waitsSuffice(
     throw new Undone("undone");
   });
   await expect(again).rejects.toThrow("undone");
-  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !mayBeFast(limitOf(call), call.count)) {
+  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !mayBeFast(limitOf(call), call)) {
     vi.setSystemTime(retryAt - 1);
     const early = await stage.mutation((ctx) => make(limits, ctx, { ...call, act: "check" }, retryAt - 1));
     expect(early, "the same call a millisecond before its retryAt").toMatchObject({ status: { ok: false } });
@@ -391,8 +395,10 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
     case "take":
     case "check":
     case "get": {
-      const { place, portion, reserve } = intent.of;
-      const request = { ...place, count: countOf(plan[place.name], portion, reserve === true), reserve };
+      const { place, portion, reserve, mode } = intent.of;
+      const count = countOf(plan[place.name], portion, reserve === true);
+      const part = reserve === false && intent.act !== "get" ? partIn(plan[place.name], count, intent.of.part) : {};
+      const request = { ...place, count, ...part, reserve, mode };
       if (intent.act === "take") return [{ act: "take", throws: intent.throws, ...request }];
       return [{ act: intent.act, ...request, reserve: intent.act === "get" ? reserve !== false : reserve }];
     }
@@ -401,8 +407,9 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
       const requests = intent.of.map(({ place, portion }) => {
         // One bucket cannot be asked both to consume and to reserve in the same call.
         const reserve = intent.of.find((each) => idOf(each.place) === idOf(place))?.reserve ?? false;
+        const mode = intent.of.find((each) => idOf(each.place) === idOf(place))?.mode;
         const count = countOf(plan[place.name], portion, reserve === true, intent.of.length);
-        return { ...place, count, reserve };
+        return { ...place, count, reserve, mode };
       });
       return [{ act: intent.act, requests }];
     }
@@ -433,6 +440,13 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
     case "sweep":
       return [{ act: "sweep" }];
   }
+}
+
+/** A call that takes as much as there is may ask for more than there ever is. */
+function partIn(limit: ExactLimit, count: number, part: Part | undefined): { count?: number; atLeast?: number } {
+  if (!part) return {};
+  const atLeast = Math.floor(count * part.share * 1000) / 1000;
+  return { atLeast, count: part.isBeyond ? count + Math.ceil(sizeOf(limit)) : count };
 }
 
 /** Debts of thousands of days would leave the dates that the calendar is tried on. */

@@ -14,7 +14,7 @@
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
 import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
-import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, type State, textOf } from "./exact/bucket.js";
+import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, partOf, type State, textOf } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
 import { exactly, isLess, plus, rational, toNumber, ZERO } from "./rational.js";
@@ -73,19 +73,40 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   const { now } = setting;
   const limit = setting.limitOf(call);
   const state = bucketOf(exact, call);
-  const outcome = ask(limit, state, now, call, reply.is === "status" ? reply.status.retryAt : undefined);
+  const count = countOf(call, reply, state, setting);
+  if (count === undefined) return [];
+  const decided = { ...call, count };
+  const outcome = ask(limit, state, now, decided, reply.is === "status" ? reply.status.retryAt : undefined);
   if (reply.is === "thrown denial") {
-    const isRight = call.act === "take" && call.throws && isRightDenial(reply.retryAt, outcome.answer, state, setting);
+    const isThrown = call.act === "take" && call.throws && call.mode !== "shadow";
+    const isRight = isThrown && isRightDenial(reply.retryAt, outcome.answer, state, setting);
     return isRight ? [exact] : [];
   }
   if (reply.is !== "status" && reply.is !== "snapshot") return [];
   if (reply.is === "snapshot" && !isSnapshot(reply, limit, state, setting)) return [];
-  if (call.act === "take" && call.throws && !reply.status.ok) return [];
+  if (call.act === "take" && call.throws && call.mode !== "shadow" && !reply.status.ok) return [];
   if (reply.is === "snapshot" && isBeyondList(reply.status, limit)) return [exact];
   const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
   const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
   if (!isRightStatus(shown, outcome.answer, state, setting)) return [];
-  return call.act === "take" && reply.status.ok ? [withTaken(exact, call, outcome.after, setting)] : [exact];
+  return call.act === "take" && reply.status.ok ? [withTaken(exact, decided, outcome.after, setting)] : [exact];
+}
+
+/**
+ * What a call comes down to: one that takes as much as there is, to what it got, or, denied, to what would have sufficed. On one row
+ * that is all there is; on several rows the exact bucket must have as much.
+ */
+function countOf(call: Request, reply: Reply, state: State, setting: Setting): number | undefined {
+  const { count, atLeast } = call;
+  const status = reply.is === "status" ? reply.status : { ok: false };
+  if (atLeast === undefined) return status.taken === undefined ? count : undefined;
+  if (!status.ok) return atLeast;
+  const { taken = NaN } = status;
+  const isWholeMore = Math.round((taken - atLeast) * 1000) % 1000 === 0;
+  const isPart = taken === count || (taken >= atLeast && taken < count && isWholeMore);
+  const limit = setting.limitOf(call);
+  const isAll = !isExactly(state, setting) || taken === partOf(limit, state, setting.now, { count, atLeast });
+  return isPart && isAll ? taken : undefined;
 }
 
 /** A debt of more calendar windows than a snapshot lists is shown as one without an end. */
@@ -158,18 +179,22 @@ function afterCancel(exact: Exact, job: Job, reply: Reply, setting: Setting): Ex
 function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllStatus, setting: Setting): Exact[] {
   const { now, limitOf } = setting;
   let granted = exact;
-  const expected = requests.map((place) => {
+  const expected = requests.map((place, i) => {
     const state = bucketOf(exact, place);
     const wanted = together(requests.filter((request) => idOf(request) === idOf(place)));
     const { answer, after } = ask(limitOf(place), state, now, wanted, promiseTo(all, requests, place));
-    granted = withTaken(granted, { ...place, count: wanted.count }, after, setting);
-    return { place, state, answer };
+    const isShadow = place.mode === "shadow";
+    // In shadow a denial takes nothing, and stops no other.
+    if (!isShadow || all.statuses[i]?.ok) {
+      granted = withTaken(granted, { ...place, count: wanted.count }, after, setting);
+    }
+    return { place, state, answer, isShadow };
   });
-  const isGranted = expected.every(({ answer }) => answer.ok);
+  const isGranted = expected.every(({ answer, isShadow }) => isShadow || answer.ok);
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];
-  const untouched = expected.map(({ place, state, answer }) => {
+  const untouched = expected.map(({ place, state, answer, isShadow }) => {
     const { remaining, resetAt } = ask(limitOf(place), state, now, { count: 0, reserve: false }).answer;
-    return { state, answer: answer.ok ? { ok: true, remaining, resetAt } : answer };
+    return { state, isShadow, answer: answer.ok ? { ok: true, remaining, resetAt } : answer };
   });
   return areRight(all, untouched, setting) ? [exact] : [];
 }
@@ -182,16 +207,17 @@ function together(requests: readonly Request[]): { count: number; reserve: Reque
 
 function areRight(
   { ok, statuses, retryAt }: RateLimitAllStatus,
-  expected: readonly { state: State; answer: Answer }[],
+  expected: readonly { state: State; answer: Answer; isShadow: boolean }[],
   setting: Setting,
 ): boolean {
-  const waits = statuses.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
+  const enforced = statuses.filter((_, i) => !expected[i]?.isShadow);
+  const waits = enforced.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
   const own = statuses.every((status, i) => {
     const right = expected[i];
     return right !== undefined && isRightStatus(status, right.answer, right.state, setting);
   });
   const isLatest = retryAt === (waits.length > 0 ? Math.max(...waits) : undefined);
-  return own && isLatest && statuses.length === expected.length && ok === statuses.every((status) => status.ok);
+  return own && isLatest && statuses.length === expected.length && ok === enforced.every((status) => status.ok);
 }
 
 function promiseTo(all: RateLimitAllStatus, requests: readonly Request[], place: Place) {

@@ -142,8 +142,13 @@ const PROMISES: Weights = { take: 15, ask: 5, all: 2, adjust: 5, schedule: 30, c
 /** Reservations make one row of a bucket, so there are few where it is to have many. */
 const FEW_PROMISES: Weights = { take: 60, ask: 10, all: 10, adjust: 20, schedule: 3, cancel: 3 };
 
+/** Of a call that takes as much as there is, what suffices, and whether it asks for more than there ever is. */
+const part = fc.record({ share: fc.constantFrom(0, 0.1, 0.5, 1), isBeyond: fc.boolean() });
+export type Part = typeof part extends fc.Arbitrary<infer Value> ? Value : never;
+const mode = fc.constantFrom(undefined, "shadow" as const);
+
 function callsOn(place: fc.Arbitrary<Place>, reserve: fc.Arbitrary<Reserve>, weights: Weights) {
-  const request = fc.record({ place, portion, reserve });
+  const request = fc.record({ place, portion, reserve, part, mode }, { requiredKeys: ["place", "portion", "reserve"] });
   const acts = fc.constantFrom("all" as const, "all" as const, "checkAll" as const);
   return fc.oneof(
     {
@@ -252,6 +257,7 @@ export interface Scenario {
 
 const random = fc.nat();
 const stepsOf = (each: fc.Arbitrary<Step>) => fc.array(each, { minLength: 1, maxLength: 40, size: "max" });
+export const anySteps = stepsOf(step);
 const firstOf = ([first]: readonly ExactLimit[]) => {
   if (!first) throw new Error("no plan");
   return first;
@@ -266,8 +272,10 @@ function scenarioOf(
 }
 
 /** Every bucket on one row. */
-export function oneRow(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  const steps = fc.oneof(stepsOf(step), stepsOf(promisingStep));
+export function oneRow(
+  kinds: readonly Kind[],
+  steps = fc.oneof(anySteps, stepsOf(promisingStep)),
+): fc.Arbitrary<Scenario> {
   return scenarioOf(plansOf(kinds), fc.constant([undefined, 1]), steps);
 }
 

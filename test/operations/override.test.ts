@@ -34,7 +34,9 @@ describe.each(placeNames)("in the %s", (place) => {
     api: { ...bucket, keyed: true, overrides: true },
     all: { ...bucket, overrides: true },
     wide: { ...large, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
+    fast: { ...large, rate: 200, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
     plain: bucket,
+    tried: { ...bucket, mode: "shadow", overrides: true },
   });
   const asPlain = defineIn(place, { api: bucket });
   const alice = { name: "api", key: "alice" };
@@ -104,6 +106,90 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await run((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: -25 }))).toMatchObject({
         remaining: 25,
       });
+    });
+  });
+
+  describe("a call that takes as much as there is", () => {
+    const takePart = (count: number, atLeast: number) =>
+      run((ctx) => limits.rateLimit(ctx, { ...alice, count, atLeast }));
+
+    it("gets what another config holds", async () => {
+      await override({ config: large });
+      expect(await takePart(100, 10)).toMatchObject({ ok: true, taken: 40, remaining: 0 });
+    });
+
+    it("gets all that it asks for without a limit, and owes it", async () => {
+      await override({ unlimited: true });
+      expect(await takePart(3, 1)).toMatchObject({ ok: true, taken: 3, remaining: 1 });
+      expect(await takePart(6, 5)).toMatchObject({ ok: true, taken: 6, remaining: 0 });
+      await clear();
+      expect(await run((ctx) => limits.getRateLimit(ctx, alice))).toMatchObject({ value: -5 });
+    });
+
+    it("gets no more than a bucket can owe", async () => {
+      await override({ unlimited: true });
+      expect(await takePart(1e300, 1)).toMatchObject({ ok: true, taken: 1e12 });
+    });
+
+    it("is denied where what suffices is more than the config can hold, until it ends", async () => {
+      await override({ config: { ...bucket, capacity: 2 }, until: NOW + MINUTE });
+      expect(await takePart(9, 3)).toEqual({ ok: false, retryAt: NOW + MINUTE, remaining: 2, resetAt: NOW });
+      expect(await takePart(9, 2)).toMatchObject({ ok: true, taken: 2 });
+      await expect(takePart(9, 5)).rejects.toThrow(
+        'Rate limit "api": atLeast 5 can never be served: it can hold at most 2',
+      );
+      await clear();
+      await expect(takePart(9, 5)).rejects.toThrow(
+        'Rate limit "api": atLeast 5 can never be served: it can hold at most 4',
+      );
+    });
+
+    it("is blocked as any other, until what suffices is there", async () => {
+      await take(4);
+      await override({ block: true, until: NOW + 1 });
+      expect(await takePart(4, 2)).toMatchObject({ ok: false, retryAt: NOW + 1000, reason: "blocked" });
+    });
+
+    it("of several rows reads all, so it is served before one that reads two", async () => {
+      const four = { name: "fast", count: 4 };
+      for (let call = 0; call < 16; call++) await run((ctx) => limits.rateLimit(ctx, { ...four, atLeast: 4 }));
+      await override({ block: true, until: NOW + 20 }, { name: "fast" });
+      const part = await run((ctx) => limits.rateLimit(ctx, { ...four, atLeast: 4 }));
+      expect(part).toMatchObject({ ok: false, retryAt: NOW + 20 });
+      const whole = await run((ctx) => limits.rateLimit(ctx, four));
+      expect(whole).toMatchObject({ ok: false, retryAt: NOW + 100 });
+    });
+  });
+
+  describe("of a limit in shadow", () => {
+    const tried = { name: "tried" };
+
+    it("a block lets through, and says what it would deny", async () => {
+      await override({ block: true, until: NOW + MINUTE }, tried);
+      const denial = { ok: false, retryAt: NOW + MINUTE, remaining: 0, resetAt: NOW + MINUTE, reason: "blocked" };
+      const through = { ok: true, remaining: 0, resetAt: NOW + MINUTE };
+      expect(await run((ctx) => limits.rateLimit(ctx, tried))).toEqual({ ...through, shadow: denial });
+      expect(await run((ctx) => limits.checkRateLimit(ctx, tried))).toEqual({ ...through, shadow: denial });
+      const all = await run((ctx) => limits.rateLimitAll(ctx, [tried, { name: "plain" }]));
+      expect(all).toMatchObject({
+        ok: true,
+        statuses: [
+          { ok: true, shadow: denial },
+          { ok: true, remaining: 3 },
+        ],
+      });
+      const snapshot = await run((ctx) => limits.getRateLimit(ctx, tried));
+      expect(projectRateLimit(snapshot, { now: NOW })).toEqual(through);
+    });
+
+    it("another config denies only in shadow", async () => {
+      await override({ config: { ...bucket, capacity: 1 } }, tried);
+      expect(await run((ctx) => limits.rateLimit(ctx, tried))).toMatchObject({ ok: true, shadow: { ok: true } });
+      const denial = { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 500 };
+      const answer = { ok: true, remaining: 0, resetAt: NOW + 500, shadow: denial };
+      expect(await run((ctx) => limits.rateLimit(ctx, tried))).toEqual(answer);
+      const snapshot = await run((ctx) => limits.getRateLimit(ctx, tried));
+      expect(projectRateLimit(snapshot, { now: NOW })).toEqual({ ok: true, remaining: 0, resetAt: NOW + 500 });
     });
   });
 
@@ -439,8 +525,12 @@ describe.each(placeNames)("in the %s", (place) => {
       });
       await override({ block: true, until: NOW + MINUTE });
       expect(await cost(call)).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 0 });
-      for (const read of [limits.checkRateLimit, limits.getRateLimit]) {
-        expect(await cost((ctx) => read(ctx, alice))).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 0 });
+      const reads = [
+        (ctx: QueryCtx) => limits.checkRateLimit(ctx, alice),
+        (ctx: QueryCtx) => limits.getRateLimit(ctx, alice),
+      ];
+      for (const read of reads) {
+        expect(await cost(read)).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 0 });
       }
       await override({ config: large });
       expect(await cost((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: 1 }))).toEqual({

@@ -304,7 +304,7 @@ function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[]
 }
 
 /** As src/queue/worker.ts: what a run looks at when the one before says nothing. */
-const LEAST_JOBS = 8;
+const LEAST_JOBS = 16;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 function labelOf(args: unknown): string {

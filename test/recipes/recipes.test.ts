@@ -261,3 +261,23 @@ describe("perfectly spaced work", () => {
     expect(calls).toHaveLength(60);
   });
 });
+
+it("a denial that is thrown leaves one line in the log, with its fields", async () => {
+  const lines = vi.spyOn(console, "log").mockImplementation(() => undefined);
+  const t = openApp();
+  const file = () => t.mutation(api.logged.file, { user: "ada" });
+  await file();
+  expect(lines).not.toHaveBeenCalled();
+  expect(await denialOf(file())).toMatchObject({ name: "report", retryAt: NOW + MINUTE });
+  const logged = lines.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown);
+  lines.mockRestore();
+  const fields = {
+    event: "rate limited",
+    limit: "report",
+    key: "ada",
+    count: 1,
+    mode: "enforce",
+    retryAt: NOW + MINUTE,
+  };
+  expect(logged).toEqual([fields]);
+});

@@ -56,3 +56,13 @@ export async function runUntil(t: Backend, moment: number): Promise<void> {
   }
   vi.setSystemTime(moment);
 }
+
+/** Lets time pass, and runs what is due on the way; what is due later stays. */
+export async function pass(t: Backend, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += STEP_MS) {
+    vi.advanceTimersByTime(STEP_MS);
+    await t.finishInProgressScheduledFunctions();
+  }
+}
+
+const STEP_MS = 10;

@@ -37,14 +37,14 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);",
-    to: "const exact = 1 + firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);",
+    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
+    to: "const exact = 1 + firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);",
-    to: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment + 1) >= units);",
+    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
+    to: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment + 1) >= enough);",
   },
   {
     name: "maxReserved is one unit less",
@@ -281,8 +281,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a call on several limits takes where others deny",
     file: "operations/all.ts",
-    from: "  if (status.ok) {\n",
-    to: "  if (status.ok || answers.length > 1) {\n",
+    from: "if (!all.ok) return all;",
+    to: "if (!all.ok && answers.length === 1) return all;",
   },
   {
     name: "a denial of several limits shows as taken what was not",
@@ -367,5 +367,49 @@ export const faults: readonly Fault[] = [
     file: "engine/snapshot.ts",
     from: "const ts = Math.max(...shards.map(({ state }) => state.ts));",
     to: "const ts = Math.min(...shards.map(({ state }) => state.ts));",
+  },
+  {
+    name: "a limit in shadow stops others",
+    file: "operations/all.ts",
+    from: "(requests[i]?.asked.shadow ? [] : [status])",
+    to: "[status]",
+  },
+  {
+    name: "a denial in shadow is a denial",
+    file: "client/decision.ts",
+    from: 'if (mode === "shadow") return letThrough(request, status);',
+    to: 'if (mode === "shadow" && status.ok) return letThrough(request, status);',
+  },
+  {
+    name: "who takes as much as there is gets a token more",
+    file: "engine/request.ts",
+    from: "return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
+    to: "return atLeast.units + Math.ceil((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
+  },
+  {
+    name: "who takes as much as there is gets what suffices",
+    file: "engine/request.ts",
+    from: "return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
+    to: "return atLeast.units;",
+  },
+  {
+    name: "who takes as much as there is waits for all",
+    file: "engine/decide.ts",
+    from: "const { units } = demand.atLeast ?? demand;",
+    to: "const { units } = demand;",
+  },
+  {
+    name: "on several rows, who takes as much as there is may be denied by what two of them say",
+    file: "operations/split.ts",
+    from: "!reserve && !demand.atLeast && isFast",
+    to: "!reserve && isFast",
+    test: "test/operations/atLeast.test.ts",
+  },
+  {
+    name: "on several rows, who takes as much as there is waits for all",
+    file: "engine/sharding/pool.ts",
+    from: "const enough = atLeast?.units ?? units;",
+    to: "const enough = atLeast ? Math.max(units, atLeast.units) : units;",
+    test: "test/operations/atLeast.test.ts",
   },
 ];

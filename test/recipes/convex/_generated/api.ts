@@ -7,6 +7,7 @@ import type * as anonymous from "../anonymous.js";
 import type * as geocoder from "../geocoder.js";
 import type * as images from "../images.js";
 import type * as lockouts from "../lockouts.js";
+import type * as logged from "../logged.js";
 import type * as logins from "../logins.js";
 import type * as notes from "../notes.js";
 import type * as partner from "../partner.js";
@@ -22,6 +23,7 @@ type Modules = ApiFromModules<{
   geocoder: typeof geocoder;
   images: typeof images;
   lockouts: typeof lockouts;
+  logged: typeof logged;
   logins: typeof logins;
   notes: typeof notes;
   partner: typeof partner;

@@ -1,0 +1,189 @@
+/** `npm run bench:queues`: callers that enqueue on one bucket, on the simulated backend. See bench/README.md. */
+import { parseArgs } from "node:util";
+import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
+import { markdownTable, percent } from "./report/markdown.js";
+import { arrivals } from "./simulator/arrivals.js";
+import { Backend } from "./simulator/backend.js";
+import type { Job } from "./simulator/context.js";
+import { ExactBucket, type Grant, overGrant } from "./simulator/oracle.js";
+import { CLASSES, type ClassName } from "./simulator/platform.js";
+import { job as jobFunction, queueApp } from "./simulator/queues.js";
+
+export interface QueueLoad {
+  readonly place: "tables" | "component";
+  readonly platform: ClassName;
+  /** Jobs of one token that come each second; the limit pays for four of five. */
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly seed: string;
+}
+
+export interface QueueFigures {
+  readonly jobs: number;
+  readonly attemptsPerJob: number;
+  /** Share of the callers that the platform gave up. */
+  readonly failed: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** From the moment at which a job could have been given its moment (its arrival, or a second before the exact bucket starts it). */
+  readonly meanDecidedMs: number;
+  /** The most by which a job that came later went first, in ms. */
+  readonly mostOvertakenMs: number;
+  /** The mean wait beyond that in one exact bucket, first come, first served. */
+  readonly extraWaitMs: number;
+  readonly runsPerSecond: number;
+  /** Tokens beyond the bound of the bucket. */
+  readonly overGrant: number;
+  /** Jobs that were accepted and not given a moment. */
+  readonly lost: number;
+}
+
+const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+export async function runQueueLoad({ place, platform, perSecond, seconds, seed }: QueueLoad): Promise<QueueFigures> {
+  const limit = { kind: "token bucket", rate: 0.8 * perSecond, period: 1000, capacity: 0.4 * perSecond } as const;
+  const app = queueApp(place, limit, {});
+  /** When each job came, by its label: the moment that is stored. */
+  const enqueued = new Map<number, number>();
+  const taken: { label: number; runAt: number; decidedMs: number }[] = [];
+  let runs = 0;
+  let failed = 0;
+  let attempts = 0;
+  const latencies: number[] = [];
+  const backend = new Backend(app.app, {
+    seed,
+    platform,
+    onJob: ({ address }, { nowMs, writes }) => {
+      if (address.module !== app.worker.module) return;
+      runs++;
+      for (const { table, document } of writes.values()) {
+        const planned = document as unknown as Job | null;
+        if (!table.endsWith("/_scheduled_functions") || planned?.address.module !== "jobs") continue;
+        const { label } = planned.args as { label: number };
+        taken.push({ label, runAt: planned.scheduledTime - EPOCH_MS, decidedMs: nowMs });
+      }
+    },
+  });
+  const all = arrivals({ pattern: "poisson", demand: perSecond, seconds, counts: { from: 1, to: 1 }, seed });
+  for (const [label, { atMs }] of all.entries()) {
+    backend.agenda.plan(atMs, () => {
+      backend.call(
+        (ctx) => app.enqueueRateLimited(ctx, { name: "llm" }, jobFunction, { label }),
+        ({ outcome, startedMs, endedMs, clock, attempts: tries }) => {
+          if (outcome.kind === "threw") throw outcome.error;
+          attempts += tries;
+          latencies.push(endedMs - startedMs);
+          if (outcome.kind !== "committed") failed++;
+          else enqueued.set(label, clock - EPOCH_MS);
+        },
+      );
+    });
+  }
+  await backend.agenda.run();
+  const exactOf = exactMoments(limit, enqueued);
+  const known = taken.map((one) => ({
+    ...one,
+    at: enqueued.get(one.label) ?? NaN,
+    exactAt: exactOf.get(one.label) ?? NaN,
+  }));
+  latencies.sort((a, b) => a - b);
+  const quantile = (share: number) => latencies[Math.ceil(share * latencies.length) - 1] ?? 0;
+  let youngest = -Infinity;
+  let mostOvertakenMs = 0;
+  for (const { at } of known) {
+    mostOvertakenMs = Math.max(mostOvertakenMs, youngest - at);
+    youngest = Math.max(youngest, at);
+  }
+  const grants: Grant[] = known.map(({ runAt }) => ({ atMs: runAt, count: 1 }));
+  return {
+    jobs: all.length,
+    attemptsPerJob: attempts / all.length,
+    failed: failed / all.length,
+    p50Ms: quantile(0.5),
+    p99Ms: quantile(0.99),
+    meanDecidedMs: mean(known.map(({ at, exactAt, decidedMs }) => decidedMs - Math.max(at, exactAt - AHEAD_MS))),
+    mostOvertakenMs,
+    extraWaitMs: mean(known.map(({ runAt, exactAt }) => runAt - exactAt)),
+    runsPerSecond: runs / ((known.at(-1)?.decidedMs ?? 1) / 1000),
+    overGrant: overGrant(limit, grants),
+    lost: enqueued.size - known.length,
+  };
+}
+
+/** As src/queue/worker.ts: how far ahead jobs are given their moments. */
+const AHEAD_MS = 1000;
+
+/** When one exact bucket would start each job, in the order of their arrival. */
+function exactMoments(
+  limit: ConstructorParameters<typeof ExactBucket>[0],
+  arrivals: ReadonlyMap<number, number>,
+): Map<number, number> {
+  const bucket = new ExactBucket(limit);
+  const inOrder = [...arrivals].sort(([, a], [, b]) => a - b);
+  return new Map(inOrder.map(([label, at]) => [label, at + bucket.charge({ atMs: at, count: 1 })]));
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
+
+const HELP = `npm run bench:queues -- [options]
+  --rates      jobs a second, default 60,200,1000
+  --seconds    virtual seconds, default 10
+  --seed       default 1`;
+
+async function main(): Promise<void> {
+  const text = { type: "string" } as const;
+  const options = { rates: text, seconds: text, seed: text, help: { type: "boolean" } } as const;
+  const { values } = parseArgs({ options });
+  if (values.help) {
+    console.log(HELP);
+    return;
+  }
+  const { seed = "1" } = values;
+  console.log(`Versions: ${versionLine()}. Seed: ${seed}.\n`);
+  const rows: string[][] = [];
+  for (const perSecond of parseNumbers(values.rates ?? "60,200,1000")) {
+    for (const platform of Object.keys(CLASSES) as ClassName[]) {
+      for (const place of ["tables", "component"] as const) {
+        const load = { place, platform, perSecond, seconds: Number(values.seconds ?? 10), seed };
+        rows.push(rowOf(load, await runQueueLoad(load)));
+      }
+    }
+  }
+  console.log(markdownTable(HEAD, rows));
+}
+
+const HEAD = [
+  "jobs a second",
+  "permits",
+  "attempts",
+  "failed",
+  "p50 ms",
+  "p99 ms",
+  "decided after ms",
+  "overtaken by ms",
+  "wait over exact ms",
+  "worker runs a second",
+  "over-grant",
+  "lost",
+];
+
+function rowOf({ place, platform, perSecond }: QueueLoad, figures: QueueFigures): string[] {
+  return [
+    `${perSecond} in the ${place}`,
+    `${CLASSES[platform].mutationPermits}`,
+    figures.attemptsPerJob.toFixed(3),
+    percent(figures.failed),
+    figures.p50Ms.toFixed(0),
+    figures.p99Ms.toFixed(0),
+    figures.meanDecidedMs.toFixed(0),
+    figures.mostOvertakenMs.toFixed(0),
+    figures.extraWaitMs.toFixed(1),
+    figures.runsPerSecond.toFixed(1),
+    String(figures.overGrant),
+    String(figures.lost),
+  ];
+}
+
+if (isProgram(import.meta.url)) await main();
