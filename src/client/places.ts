@@ -132,10 +132,9 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
 }
 
 /** From a mutation the calls take turns with what cancelling writes in the caller's own database. */
-function mutation(ctx: InComponent["mutation"] & { db?: object }): InComponent["mutation"]["runMutation"] {
+function mutation(ctx: InComponent["mutation"]): InComponent["mutation"]["runMutation"] {
   checkCaller(ctx, "runMutation", "a mutation or action");
-  const { db } = ctx;
-  return (...call) => (db ? inTurn({ db }, () => ctx.runMutation(...call)) : ctx.runMutation(...call));
+  return (...call) => inTurn(ctx, () => ctx.runMutation(...call));
 }
 
 function query(ctx: InComponent["query"]): InComponent["query"]["runQuery"] {
