@@ -16,7 +16,10 @@ export interface ExposedQueue {
 }
 
 const FIELDS: Fields = {
-  job: required({ permitted: "a function from ctx and an id to the job", holds: (value) => typeof value === "function" }),
+  job: required({
+    permitted: "a function from ctx and an id to the job",
+    holds: (value) => typeof value === "function",
+  }),
 };
 
 // The data model of whichever app registers the function: its own functions were typed with it.

@@ -14,7 +14,7 @@ import type {
 } from "./args.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
-import type { QueueFunctions } from "./queueFunctions.js";
+import type { RateLimitQueues } from "./queues.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type {
   ExactRateLimitStatus,
@@ -29,7 +29,7 @@ import type {
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
  * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
  */
-export interface RateLimits<Limits, Contexts extends InTables | InComponent> extends QueueFunctions<Limits, Contexts> {
+export interface RateLimits<Limits, Contexts extends InTables | InComponent> extends RateLimitQueues<Limits, Contexts> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],

@@ -8,6 +8,7 @@
  * @module
  */
 
+import type * as agent from "../agent.js";
 import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
 import type * as gateway from "../gateway.js";
@@ -32,6 +33,7 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
+  agent: typeof agent;
   crons: typeof crons;
   feedback: typeof feedback;
   gateway: typeof gateway;
