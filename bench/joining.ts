@@ -1,4 +1,4 @@
-/** `npm run bench:joining`: what a sliding window loses by joining moments when its row holds 64 of them. See docs/algorithms.md. */
+/** `npm run bench:joining`: what a sliding window loses by joining moments when its row holds 64 of them. See docs/kinds.md. */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { decide } from "../src/engine/decide.js";

@@ -9,6 +9,7 @@ import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as resetting from "../src/operations/reset.js";
 import {
+  adjustAllArgs,
   adjustArgs,
   allArgs,
   bucketArgs,
@@ -50,6 +51,16 @@ export const adjust = mutation({
   args: adjustArgs,
   returns: vRateLimitStatus,
   handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
+});
+
+export const adjustAll = mutation({
+  args: adjustAllArgs,
+  returns: v.array(vRateLimitStatus),
+  handler: (ctx, { adjustments }) =>
+    adjusting.adjustAll(
+      ctx,
+      adjustments.map((args) => adjustmentOf(parseBucket(args), args)),
+    ),
 });
 
 export const get = query({

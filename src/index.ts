@@ -10,6 +10,7 @@ export type {
   ScheduleArgs,
   SweepOptions,
 } from "./client/args.js";
+export type { RateLimitDecision } from "./client/decision.js";
 export { defineRateLimits } from "./client/defineRateLimits.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";

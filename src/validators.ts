@@ -3,11 +3,13 @@ import { type Infer, type ObjectType, v } from "convex/values";
 import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
 
 const outlook = { remaining: v.optional(v.number()), resetAt: v.optional(v.number()) };
+const allowed = { ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook, taken: v.optional(v.number()) };
+const denied = v.object({ ok: v.literal(false), retryAt: v.number(), ...outlook });
 
 /** The validator of a {@link RateLimitStatus}. */
 export const vRateLimitStatus = v.union(
-  v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook }),
-  v.object({ ok: v.literal(false), retryAt: v.number(), ...outlook }),
+  v.object({ ...allowed, shadow: v.optional(v.union(v.object(allowed), denied)) }),
+  denied,
 );
 
 interface Outlook {
@@ -24,6 +26,8 @@ interface Allowed extends Outlook {
   ok: true;
   /** Present for a reservation that waits: run the work at this moment, without asking again. */
   retryAt?: number;
+  /** Of a call with `atLeast`: how many tokens the caller has. */
+  taken?: number;
 }
 
 interface Denied extends Outlook {
@@ -35,8 +39,13 @@ interface Denied extends Outlook {
   retryAt: number;
 }
 
+interface LetThrough extends Allowed {
+  /** Of a limit in shadow, which lets everybody through: what it would answer if it were enforced. A denial has taken nothing. */
+  shadow?: Allowed | Denied;
+}
+
 /** What a limit answers. All times are whole milliseconds since the epoch. */
-export type RateLimitStatus = Allowed | Denied;
+export type RateLimitStatus = LetThrough | Denied;
 
 /** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
 export type ExactRateLimitStatus = RateLimitStatus & Required<Outlook>;
@@ -52,7 +61,7 @@ export const vRateLimitAllStatus = v.union(
  *
  * - `statuses`: one per request, in their order. Where nothing was taken because of another limit, `ok` is true and
  *   `remaining` is what is there.
- * - `retryAt`: the latest of the denials, or else of the reservations; in milliseconds since the epoch.
+ * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
@@ -60,25 +69,34 @@ export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus>
 /** How units arrive in a bucket, or in one row of it. */
 const terms = { capacity: v.number(), refill: v.number() };
 
+/** Steps at which units arrive. */
+const vRuns = v.array(
+  v.object({
+    start: v.number(),
+    period: v.optional(v.number()),
+    count: v.optional(v.number()),
+    units: v.optional(v.number()),
+  }),
+);
+
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
   name: v.string(),
+  mode: v.optional(v.literal("shadow")),
   config: vRateLimitConfig,
   value: v.number(),
   ts: v.number(),
   unitsPerToken: v.number(),
   maxReserved: v.number(),
   ...terms,
-  period: v.optional(v.number()),
-  start: v.optional(v.number()),
-  starts: v.optional(v.array(v.number())),
+  runs: v.optional(vRuns),
   lastsMs: v.optional(v.number()),
   parts: v.array(
     v.object({
       shard: v.optional(v.number()),
       value: v.number(),
       ts: v.number(),
-      recent: v.optional(v.array(v.object({ at: v.number(), units: v.number() }))),
+      runs: v.optional(vRuns),
       capacity: v.optional(v.number()),
       refill: v.optional(v.number()),
     }),
@@ -91,10 +109,11 @@ export const vRateLimitSnapshot = v.object({
  * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
  * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
  *
+ * - `mode`: present for a limit in shadow, which lets everybody through.
  * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
- * - `period` and `start`: fixed windows by period. `starts`: the coming starts of calendar windows.
+ * - `runs`: the starts of fixed windows: one at `start`, and one every `period` ms after it, `count` in all or without an end.
  * - `lastsMs`: of a sliding window, how long a taken unit stays away.
- * - `parts`: the rows of the bucket; what one of them does not say holds for all.
+ * - `parts`: the rows of the bucket; what one of them does not say holds for all. `runs` of a sliding window: `units` come back at `start`.
  * - `few`: a fast limit may deny on what two of several rows say, up to so many units; the spans that a call may then come upon.
  */
 export type RateLimitSnapshot = Omit<Infer<typeof vRateLimitSnapshot>, "config"> & { config: RateLimitConfig };
@@ -102,14 +121,17 @@ export type RateLimitSnapshot = Omit<Infer<typeof vRateLimitSnapshot>, "config">
 /** Which bucket: the arguments that every registered function of the component takes. */
 export const bucketArgs = { name: v.string(), key: v.optional(v.string()) };
 export const configuredArgs = { ...bucketArgs, config: vRateLimitConfig };
-export const demandArgs = {
+const consumedArgs = {
   ...configuredArgs,
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
 };
+export const demandArgs = { ...consumedArgs, atLeast: v.optional(v.number()) };
 /** `at`: of a cancelled reservation, the moment that its tokens were promised for. */
 export const adjustArgs = { ...configuredArgs, count: v.number(), at: v.optional(v.number()) };
-export const allArgs = { requests: v.array(v.object(demandArgs)) };
+export const adjustAllArgs = { adjustments: v.array(v.object(adjustArgs)) };
+/** `shadow`: a denial of this request stops none of the others. */
+export const allArgs = { requests: v.array(v.object({ ...consumedArgs, shadow: v.optional(v.boolean()) })) };
 
 /** One key of a limit, in a list. */
 const vRateLimitEntry = v.object({
@@ -175,6 +197,6 @@ export const vRateLimitedJob = v.object({
 
 /**
  * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
- * tokens are there, if `spread` has made that earlier; both in milliseconds since the epoch.
+ * tokens are there, where that is another moment (`spread`, a limit in shadow); both in milliseconds since the epoch.
  */
 export type RateLimitedJob = Infer<typeof vRateLimitedJob>;

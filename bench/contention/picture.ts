@@ -23,7 +23,7 @@ export function drawContention(results: readonly CaseResult[]): string {
       label: group,
       values: labels.map((label) => {
         const found = metrics.find((m) => m.label === label);
-        return found ? value(found) : 0;
+        return found && value(found);
       }),
     })),
   });
@@ -40,7 +40,8 @@ export function drawContention(results: readonly CaseResult[]): string {
   return drawBars(chart);
 }
 
-/** One row and four shards are left to the tables: next to them the others could not be told apart. */
+/** One row, four shards and our component are left to the tables: beside them the others could not be told apart. */
 function isShown({ shards, label }: Metrics): boolean {
+  if (label.endsWith("(component)")) return false;
   return shards === "auto" || shards >= 16 || label.endsWith("async");
 }

@@ -8,8 +8,8 @@ export interface Series {
 export interface Panel {
   readonly title: string;
   readonly unit: string;
-  /** One value per series. */
-  readonly groups: readonly { readonly label: string; readonly values: readonly number[] }[];
+  /** One value per series; undefined where a series did not run. */
+  readonly groups: readonly { readonly label: string; readonly values: readonly (number | undefined)[] }[];
 }
 
 export interface Chart {
@@ -82,7 +82,7 @@ function drawLegend(series: readonly Series[]): string {
 }
 
 function drawPanel({ title, unit, groups }: Panel, series: readonly Series[], top: number): string {
-  const most = Math.max(...groups.flatMap(({ values }) => values), Number.MIN_VALUE);
+  const most = Math.max(...groups.flatMap(({ values }) => values.map((value = 0) => value)), Number.MIN_VALUE);
   const base = top + ABOVE + PLOT;
   const groupWidth = (WIDTH - 2 * MARGIN) / groups.length;
   const barWidth = Math.min(46, (groupWidth * 0.86) / series.length);
@@ -91,6 +91,7 @@ function drawPanel({ title, unit, groups }: Panel, series: readonly Series[], to
     const left = middle - (barWidth * series.length) / 2;
     return [
       ...values.map((value, i) => {
+        if (value === undefined) return "";
         const height = Math.max(value > 0 ? 1 : 0, (value / most) * PLOT);
         const [x, y] = [(left + i * barWidth).toFixed(1), (base - height).toFixed(1)];
         const text = `<text class="value" x="${(left + (i + 0.5) * barWidth).toFixed(1)}" y="${(base - height - 5).toFixed(1)}">${show(value)}</text>`;

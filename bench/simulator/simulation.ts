@@ -45,6 +45,8 @@ export interface Scenario {
 export interface RunOptions extends Pick<BackendOptions, "seed" | "platform" | "skewMs" | "browser"> {
   /** Whether browsers send calls again that the platform gave up, until the scenario's time is over; default false. */
   readonly resends?: boolean | undefined;
+  /** Hears of each call when it is over. */
+  readonly onRequest?: ((request: Request) => void) | undefined;
 }
 
 /** One call, and what came of it. */
@@ -105,7 +107,9 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
     backend.call(
       body,
       (call) => {
-        requests.push({ atMs, key, count, call });
+        const request = { atMs, key, count, call };
+        requests.push(request);
+        options.onRequest?.(request);
         onEnd?.();
       },
       witness,

@@ -2,8 +2,7 @@
  * One attempt of a mutation: it reads the snapshot of its start with its own writes over it, and remembers what it read.
  * A sub-transaction that throws takes its writes back; its reads stay.
  */
-import { isDeepStrictEqual } from "node:util";
-import type { Value } from "convex/values";
+import { compareValues, type Value } from "convex/values";
 import { type Cost, noCost } from "./cost.js";
 import { type Document, tableOf, withoutUndefined } from "./document.js";
 import { comparePrefix, isWithin, type Range } from "./key.js";
@@ -130,7 +129,7 @@ export class Transaction {
     const { _id, _creationTime } = before;
     const after = { ...withoutUndefined(fields), _id, _creationTime };
     // As on the platform: a change to equal values is no write.
-    if (isDeepStrictEqual(before, after)) this.cost.storeCalls++;
+    if (compareValues(before, after) === 0) this.cost.storeCalls++;
     else this.#write(tableOf(_id), _id, after);
   }
 

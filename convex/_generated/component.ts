@@ -63,14 +63,102 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
+        Name
+      >;
+      adjustAll: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          adjustments: Array<{
+            at?: number;
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            count: number;
+            key?: string;
+            name: string;
+          }>;
+        },
+        Array<
+          | {
+              ok: true;
+              remaining?: number;
+              resetAt?: number;
+              retryAt?: number;
+              shadow?:
+                | {
+                    ok: true;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt?: number;
+                    taken?: number;
+                  }
+                | {
+                    ok: false;
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt: number;
+                  };
+              taken?: number;
+            }
+          | { ok: false; remaining?: number; resetAt?: number; retryAt: number }
+        >,
         Name
       >;
       check: FunctionReference<
         "query",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -106,7 +194,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -149,6 +257,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -160,6 +269,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -178,6 +302,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -193,6 +332,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
+          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -228,7 +368,27 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           reserve?: boolean | { within: number };
         },
-        | { ok: true; remaining?: number; resetAt?: number; retryAt?: number }
+        | {
+            ok: true;
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            shadow?:
+              | {
+                  ok: true;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt?: number;
+                  taken?: number;
+                }
+              | {
+                  ok: false;
+                  remaining?: number;
+                  resetAt?: number;
+                  retryAt: number;
+                };
+            taken?: number;
+          }
         | { ok: false; remaining?: number; resetAt?: number; retryAt: number },
         Name
       >;
@@ -271,6 +431,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             reserve?: boolean | { within: number };
+            shadow?: boolean;
           }>;
         },
         | {
@@ -282,6 +443,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -300,6 +476,21 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  shadow?:
+                    | {
+                        ok: true;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt?: number;
+                        taken?: number;
+                      }
+                    | {
+                        ok: false;
+                        remaining?: number;
+                        resetAt?: number;
+                        retryAt: number;
+                      };
+                  taken?: number;
                 }
               | {
                   ok: false;
@@ -386,19 +577,28 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           };
           lastsMs?: number;
           maxReserved: number;
+          mode?: "shadow";
           name: string;
           parts: Array<{
             capacity?: number;
-            recent?: Array<{ at: number; units: number }>;
             refill?: number;
+            runs?: Array<{
+              count?: number;
+              period?: number;
+              start: number;
+              units?: number;
+            }>;
             shard?: number;
             ts: number;
             value: number;
           }>;
-          period?: number;
           refill: number;
-          start?: number;
-          starts?: Array<number>;
+          runs?: Array<{
+            count?: number;
+            period?: number;
+            start: number;
+            units?: number;
+          }>;
           ts: number;
           unitsPerToken: number;
           value: number;

@@ -1,7 +1,7 @@
 /** Debian's chromium: playwright-core brings no browser of its own. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+export const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
 export async function launch(): Promise<Browser> {
   return await chromium.launch({
@@ -38,12 +38,13 @@ export async function open(
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   if (clockError !== 0) await context.addInitScript(shiftClock, clockError);
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(20_000);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
-    // Convex's client reports every error that a function has thrown; here they are thrown on purpose.
-    if (message.type() === "error" && !message.text().startsWith("[CONVEX ")) complaints.push(message.text());
+    if (message.type() !== "error") return;
+    // Convex's client reports every error that a function has thrown, and the browser every 429: here both are on purpose.
+    if (!/^\[CONVEX |status of 429 /.test(message.text())) complaints.push(message.text());
   });
   await page.goto(url);
   return { page, complaints };

@@ -1,75 +1,85 @@
 /** `npm run pictures`: the README's pictures, of the running page, in light and in dark, into docs/pictures. */
 import { mkdir } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
-import { launch, open, times } from "./chromium.js";
+import { launch, open } from "./chromium.js";
+import { Room } from "./room.js";
 import { build, Site } from "./site.js";
 
 const folder = new URL("../../docs/pictures/", import.meta.url).pathname;
+
+/** What a visitor does in each tab before its picture is taken. */
+const scenes: Record<string, { tab: string; play: (page: Page, room: Room) => Promise<void> }> = {
+  limit: {
+    tab: "burst",
+    play: async (page) => {
+      await press(page, "Send 5", "5 tokens · 5 left");
+      await press(page, "Send 1", /^1 token · \d left$/);
+      await page.getByRole("img", { name: /^[89] of 10 tokens$/ }).waitFor();
+      await press(page, "Send 5", /^5 tokens · \d left$/);
+      await press(page, "Reserve 5", /without asking again$/);
+      await press(page, "Send 5", /^5 tokens · come back in/);
+      await press(page, "One ms before?", /1 ms too early$/);
+      await press(page, "At that ms?", /that very millisecond$/);
+    },
+  },
+  queue: {
+    tab: "queue",
+    play: async (page) => {
+      await press(page, "Ask for 400 tokens", "it runs now.");
+      await press(page, "Ask for 100 tokens", /^100 tokens: promised/);
+      await press(page, "Ask for 400 tokens", /^400 tokens: promised/);
+      await press(page, "Ask for 1,000 tokens", /^1,000 tokens: promised/);
+      await press(page, "Ask for 400 tokens", /^400 tokens: promised/);
+      await press(page, "Ask for 100 tokens", /^100 tokens: promised/);
+      await press(page, "Cancel job 4", "are given back.");
+      await page.getByRole("listitem").filter({ hasText: "Job 2" }).getByText("running").waitFor();
+    },
+  },
+  hot: {
+    tab: "hot",
+    play: async (page) => {
+      await page
+        .getByRole("group")
+        .getByText(/attempts a call/)
+        .nth(2)
+        .waitFor();
+    },
+  },
+};
 
 await mkdir(folder, { recursive: true });
 await build();
 const site = await Site.open();
 const browser = await launch();
 try {
-  for (const colours of ["light", "dark"] as const) await picture(browser, colours);
+  for (const colours of ["light", "dark"] as const) {
+    for (const name of Object.keys(scenes)) await picture(browser, name, colours);
+  }
 } finally {
   await browser.close();
   await site.stop();
 }
 
-async function picture(on: Browser, colours: "light" | "dark"): Promise<void> {
-  const { page } = await open(on, site.room(colours), {
+async function picture(on: Browser, name: string, colours: "light" | "dark"): Promise<void> {
+  const scene = scenes[name];
+  if (!scene) throw new Error(`There is no scene ${name}.`);
+  const room = new Room(site, site.room(colours, scene.tab));
+  const { page } = await open(on, room.url, {
     colorScheme: colours,
-    viewport: { width: 1120, height: 900 },
-    deviceScaleFactor: 1.25,
+    viewport: { width: 1160, height: 1000 },
+    deviceScaleFactor: 2,
   });
-  await play(page);
-  const shots = {
-    limit: "A limit under your hands",
-    queue: "A queue for a language model",
-    hot: "A hot limit, on many rows",
-  };
-  for (const [name, title] of Object.entries(shots)) {
-    const path = `${folder}${name}-${colours}.png`;
-    await page.getByRole("region", { name: title }).screenshot({ path });
-    console.log(path);
-  }
+  await page.getByText("Live", { exact: true }).waitFor();
+  await scene.play(page, room);
+  // Out of the way, so that nothing is highlighted.
+  await page.mouse.move(0, 0);
+  const path = `${folder}${name}-${colours}.png`;
+  await page.locator(".stage").screenshot({ path });
+  console.log(path);
   await page.context().close();
 }
 
-/** A minute of use, as a visitor would. */
-async function play(page: Page): Promise<void> {
-  const click = (name: string) => page.getByRole("button", { name, exact: true }).click();
-  const hands = page.getByRole("region", { name: "A limit under your hands" });
-  /** Until the bucket shows so many tokens. */
-  const level = (text: RegExp) => hands.getByText(text).first().waitFor();
-
-  await page.getByLabel("Capacity").fill("20");
-  await page.getByLabel("Reservable").fill("20");
-  await click("Reset");
-  await times(3, () => click("Send 5"));
-  await level(/^1[0-9]\.\d$/);
-  await click("Hammer");
-  await page.locator("[aria-pressed=false]").waitFor();
-  await level(/^8\.\d$/);
-  await times(3, () => click("Send 1"));
-  await level(/^9\.\d$/);
-  await times(4, () => click("Reserve 5"));
-  await level(/^5\.\d$/);
-  await times(2, () => click("Send 1"));
-  await level(/^1[0-2]\.\d$/);
-  await click("Hammer");
-  await page.waitForTimeout(1200);
-  await click("Hammer");
-  await times(3, () => click("Reserve 5"));
-
-  await page.getByText("16", { exact: true }).click();
-  await times(3, () => click("100 calls"));
-  await page.getByText("300 calls: ").waitFor();
-
-  for (const tokens of ["400", "400", "1,000", "400", "100", "400", "100"]) await click(`Ask for ${tokens} tokens`);
-  await click("Cancel job 4");
-  await page.getByRole("listitem").filter({ hasText: "Job 2" }).getByText("running").waitFor();
-  // Out of the way, so that nothing is highlighted.
-  await page.mouse.move(0, 0);
+async function press(page: Page, button: string, answer: string | RegExp): Promise<void> {
+  await page.getByRole("button", { name: button, exact: true }).click();
+  await page.getByRole("status").getByText(answer).waitFor();
 }

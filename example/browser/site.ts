@@ -1,4 +1,4 @@
-/** The built page and its embedded backend, in a process that can be stopped and started again. */
+/** What `npm start` runs, in a process that can be stopped and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -20,11 +20,17 @@ export async function build(): Promise<void> {
 export class Site {
   private process: ChildProcess | undefined;
 
-  private constructor(private readonly port: number) {}
+  /** What the server has printed. */
+  said = "";
+
+  private constructor(
+    private readonly port: number,
+    private readonly env: NodeJS.ProcessEnv,
+  ) {}
 
   /** Serves the built page on a free port. */
-  static async open(): Promise<Site> {
-    const site = new Site(await freePort());
+  static async open(env: NodeJS.ProcessEnv = {}): Promise<Site> {
+    const site = new Site(await freePort(), env);
     await site.start();
     return site;
   }
@@ -33,24 +39,25 @@ export class Site {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The page, in a room that nobody else has. */
-  room(name: string): string {
-    return `${this.url}/?room=${name}-${Math.random().toString(36).slice(2, 10)}`;
+  /** The page, in a room that nobody else has; it does not play by itself. */
+  room(name: string, tab = "burst"): string {
+    return `${this.url}/?room=${name}-${Math.random().toString(36).slice(2, 10)}&autoplay=off#${tab}`;
   }
 
   async start(): Promise<void> {
-    const serving = spawn(process.execPath, [vite, "preview", ...config, "--strictPort"], {
+    const serving = spawn(process.execPath, ["--import", "tsx", "example/start.ts"], {
       cwd: root,
-      env: { ...process.env, PORT: String(this.port), NO_COLOR: "1" },
+      env: { ...process.env, ...this.env, PORT: String(this.port), NO_COLOR: "1" },
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.process = serving;
-    let said = "";
+    this.said = "";
     for await (const chunk of serving.stdout) {
-      said += String(chunk);
-      if (said.includes(`:${this.port}/`)) break;
+      this.said += String(chunk);
+      // The last thing that it says.
+      if (/npm start\n|a Convex deployment\n/.test(this.said)) break;
     }
-    if (!said.includes("for development, in memory")) throw new Error(`The server does not say what it is: ${said}`);
+    if (!this.said.includes(`:${this.port}/`)) throw new Error(`The server does not say where it is: ${this.said}`);
   }
 
   async stop(): Promise<void> {

@@ -1,9 +1,10 @@
-/** Each panel's story, on the built page. */
-import { ConvexHttpClient } from "convex/browser";
+/** Each tab's story on the built page: wide and narrow, light and dark, with the mouse and with the keyboard. */
 import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { api } from "../convex/_generated/api.js";
-import { launch, open, type Opened, times } from "./chromium.js";
+import { issuesOf } from "./axe.js";
+import { launch, open, type Opened } from "./chromium.js";
+import { Room } from "./room.js";
 import { Site } from "./site.js";
 
 let browser: Browser;
@@ -16,247 +17,406 @@ afterAll(async () => {
   await site.stop();
 });
 
-let opened: Opened;
-let page: Page;
-let room: string;
-beforeEach(async () => {
-  const url = site.room("story");
-  room = new URL(url).searchParams.get("room") ?? "";
-  opened = await open(browser, url);
-  ({ page } = opened);
-});
+let opened: Opened | undefined;
 afterEach(async () => {
-  await page.context().close();
-  expect(opened.complaints).toEqual([]);
+  const complaints = opened?.complaints;
+  await opened?.page.context().close();
+  opened = undefined;
+  expect(complaints).toEqual([]);
 });
 
-const panel = (title: string): Locator => page.getByRole("region", { name: title });
-const button = (name: string): Locator => page.getByRole("button", { name, exact: true });
-/** Waits until the text is there. */
-const see = (where: Locator, text: string | RegExp) => where.getByText(text).first().waitFor();
-const backend = () => new ConvexHttpClient(site.url);
+/** How a story is told: on which screen, and with what. */
+interface Way {
+  width: number;
+  colorScheme: "light" | "dark";
+  hand: "mouse" | "keyboard";
+}
+const WIDE: Way = { width: 1280, colorScheme: "light", hand: "mouse" };
+const WAYS: Way[] = [
+  WIDE,
+  { width: 1280, colorScheme: "dark", hand: "keyboard" },
+  { width: 390, colorScheme: "light", hand: "keyboard" },
+  { width: 390, colorScheme: "dark", hand: "mouse" },
+];
 
-describe("a limit under your hands", () => {
-  const hands = () => panel("A limit under your hands");
+/** Four virtual seconds of 400 calls each take about a second of this machine's time; it may be busy with other things. */
+const SIMULATION_MS = 60_000;
 
-  it("calls are admitted until the bucket is empty, then denied with the wait", async () => {
-    await see(hands(), "10.0");
-    await see(hands(), "No calls in the last minute");
-    await button("Send 5").click();
-    await see(hands(), "5 tokens: admitted. 5 left.");
-    await button("Send 5").click();
-    await see(hands(), /^5 tokens: admitted/);
-    await button("Send 5").click();
-    await see(hands(), /^5 tokens: denied. The same call succeeds in \d\.\d\ss\.$/);
-    await hands().getByText("No calls in the last minute").waitFor({ state: "detached" });
-  });
+/** A visitor in a room of their own. */
+class Visitor {
+  constructor(
+    readonly page: Page,
+    readonly room: Room,
+    readonly way: Way,
+  ) {}
 
-  it("a reservation is owed, and paid as time passes", async () => {
-    await times(3, () => button("Reserve 5").click());
-    await see(hands(), /^5 tokens: reserved. The work may run in 2\.\d\ss\.$/);
-    await see(hands(), "tokens owed");
-    await see(hands(), /^[1-9]\.\d$/);
-    await button("Send 1").click();
-    await see(hands(), /^1 token: admitted/);
-  });
+  button(name: string): Locator {
+    return this.page.getByRole("button", { name, exact: true });
+  }
 
-  it("hammering admits no more than the bucket held and what has arrived since", async () => {
-    await button("Hammer").click();
-    await button("Hammer").and(page.locator("[aria-pressed=true]")).waitFor();
-    await button("Hammer").and(page.locator("[aria-pressed=false]")).waitFor();
-    const seconds = await backend().query(api.playground.history, { room });
-    const total = (of: "admitted" | "denied" | "reserved") => seconds.reduce((sum, row) => sum + row[of], 0);
-    const [first, last] = [seconds[0]?.second ?? 0, seconds.at(-1)?.second ?? 0];
-    expect(total("admitted")).toBeGreaterThanOrEqual(10);
-    expect(total("admitted")).toBeLessThanOrEqual(10 + 2 * (last - first + 1));
-    expect(total("denied")).toBeGreaterThan(0);
-    expect(total("reserved")).toBe(0);
-    // Both are drawn.
-    expect(await page.locator(".recharts-bar-rectangle path[fill='var(--stop)']").count()).toBeGreaterThan(0);
-    expect(await page.locator(".recharts-bar-rectangle path[fill='var(--go)']").count()).toBeGreaterThan(0);
-  });
+  async press(name: string): Promise<void> {
+    await this.use(this.button(name));
+  }
 
-  it("the limit can be changed while it is in use: kind, period, rate, capacity, reserve", async () => {
-    await page.getByLabel("Capacity").fill("20");
-    await see(hands(), "at most 20 are saved up");
-    // What was full is not full any more: raising grants nothing.
-    await button("Send 1").click();
-    await see(hands(), /^1 token: admitted/);
-    await page.getByText("Fixed window").click();
-    await page.getByText("1 min", { exact: true }).click();
-    await page.getByLabel("Rate").fill("3");
-    await page.getByLabel("Reservable").fill("0");
-    await see(
-      hands(),
-      "Tokens arrive 3 at the start of each window of minute; at most 20 are saved up, at most 0 may be owed.",
-    );
-    const snapshot = await backend().query(api.playground.hands, { key: room });
-    expect(snapshot.config).toMatchObject({
-      kind: "fixed window",
-      rate: 3,
-      period: 60_000,
-      capacity: 20,
-      maxReserved: 0,
+  async use(control: Locator, key = "Enter"): Promise<void> {
+    if (this.way.hand === "mouse") await control.click();
+    else await control.press(key);
+  }
+
+  /** Waits until the text is there. */
+  async see(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).first().waitFor();
+  }
+
+  async image(name: string | RegExp): Promise<void> {
+    await this.page.getByRole("img", { name }).first().waitFor();
+  }
+}
+
+/** Opens the page on its first tab, and goes to another one as a visitor does. */
+async function visit(tab: string, way: Way, prepare?: (room: Room) => Promise<void>): Promise<Visitor> {
+  const room = new Room(site, site.room("story"));
+  await prepare?.(room);
+  const { width, colorScheme, hand } = way;
+  opened = await open(browser, room.url, { colorScheme, viewport: { width, height: 900 } });
+  const { page } = opened;
+  await page.getByText("Live", { exact: true }).waitFor();
+  const goal = page.getByRole("tab", { name: tab, exact: true });
+  if (hand === "mouse") await goal.click();
+  else {
+    await page.getByRole("tab", { selected: true }).focus();
+    const all = await page.getByRole("tab").allTextContents();
+    for (let step = all.indexOf(tab); step > 0; step--) await page.keyboard.press("ArrowRight");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(tab);
+  }
+  await page.getByRole("tabpanel", { name: tab }).waitFor();
+  return new Visitor(page, room, way);
+}
+
+const stories: Record<string, (way: Way) => Promise<Visitor>> = {
+  Burst: async (way) => {
+    const visitor = await visit("Burst", way, (room) => room.slow("send"));
+    await visitor.image("10 of 10 tokens");
+    await visitor.press("Send 5");
+    await visitor.see("5 tokens · 5 left");
+    await visitor.press("Send 5");
+    await visitor.see("5 tokens · 0 left");
+    await visitor.press("Send 5");
+    await visitor.see(/^5 tokens · come back in \d+\sh \d+\smin$/);
+    // The server is asked about the very millisecond that it has named, and about the one before.
+    await visitor.press("One ms before?");
+    await visitor.see(/^5 tokens, asked at [\d.]+: 1 ms too early$/);
+    await visitor.press("At that ms?");
+    await visitor.see(/^5 tokens, asked at [\d.]+: that very millisecond$/);
+    await visitor.press("Reserve 5");
+    await visitor.see(/^5 tokens · runs in \d+\sh \d+\smin, without asking again$/);
+    await visitor.see("tokens owed to work that has reserved them");
+    return visitor;
+  },
+
+  "LLM queue": async (way) => {
+    const visitor = await visit("LLM queue", way, (room) => room.edit("model", { rate: 20 }));
+    await visitor.see("No jobs yet.");
+    await visitor.press("Ask for 400 tokens");
+    await visitor.see("400 tokens: there are enough, it runs now.");
+    await visitor.press("Ask for 1,000 tokens");
+    await visitor.see(/^1,000 tokens: promised to run in \d+\ss\.$/);
+    await visitor.press("Cancel job 2");
+    await visitor.see("Job 2 is cancelled and its 1,000 tokens are given back.");
+    await visitor.press("Ask for 100 tokens");
+    // What the cancelled job gave back is this one's: it waits for a tenth.
+    await visitor.see(/^100 tokens: promised to run in \d(\.\d)?\ss\.$/);
+    return visitor;
+  },
+
+  "Login lock": async (way) => {
+    const visitor = await visit("Login lock", way);
+    await visitor.image("5 guesses left");
+    for (const left of ["4 guesses", "3 guesses", "2 guesses", "1 guess", "0 guesses"]) {
+      await visitor.press("Log in");
+      await visitor.page.getByRole("status").getByText(`${left} left`).waitFor();
+    }
+    await visitor.see("Locked");
+    await visitor.press("correct horse");
+    await visitor.press("Log in");
+    await visitor.see(/^whatever the password is; next guess in [56]\smin \d+\ss$/);
+    await visitor.press("Mail link");
+    await visitor.see("with the link in the mail");
+    await visitor.press("Log in");
+    await visitor.see("Ada is in, and the count is forgotten.");
+    return visitor;
+  },
+
+  "Several limits": async (way) => {
+    const visitor = await visit("Several limits", way, async (room) => {
+      await room.edit("byUser", { period: 86_400_000 });
+      await room.slow("byTeam", "everyone");
     });
+    for (const left of ["2, 4, 7", "1, 3, 6", "0, 2, 5"]) {
+      await visitor.press("Upload as Ada");
+      await visitor.see(`Ada · ${left} left for user, team, everyone`);
+    }
+    await visitor.press("Upload as Ada");
+    await visitor.see(/^Ada · by user: none was charged, again in /);
+    await visitor.image("Their team: 2 of 5 left");
+    for (const left of ["2, 1, 4", "1, 0, 3"]) {
+      await visitor.press("Upload as Ben");
+      await visitor.see(`Ben · ${left} left for user, team, everyone`);
+    }
+    await visitor.press("Upload as Ben");
+    await visitor.see(/^Ben · by team: none was charged, again in /);
+    await visitor.image("Ben: 1 of 3 left");
+    await visitor.image("Everyone: 3 of 8 left");
+    return visitor;
+  },
+
+  Rollback: async (way) => {
+    const visitor = await visit("Rollback", way, (room) => room.slow("message"));
+    await visitor.image("10 of 10 tokens");
+    await visitor.press("Broadcast");
+    await visitor.see("Dan has left: 3 tokens and 2 messages are back");
+    await visitor.image("10 of 10 tokens");
+    await visitor.see("0 messages delivered");
+    await visitor.use(visitor.page.getByLabel("Dan"), "Space");
+    await visitor.press("Broadcast");
+    await visitor.see("3 messages, 3 tokens taken");
+    await visitor.image("7 of 10 tokens");
+    await visitor.see("3 messages delivered");
+    return visitor;
+  },
+
+  "HTTP 429": async (way) => {
+    const visitor = await visit("HTTP 429", way, (room) => room.slow("requests"));
+    await visitor.image("5 of 5 requests left");
+    await visitor.press("Send 6");
+    await visitor.see("HTTP/1.1 429 Too Many Requests");
+    await visitor.see("HTTP/1.1 200 OK");
+    await visitor.image("0 of 5 requests left");
+    for (const field of ["ratelimit-policy:", "ratelimit:", "retry-after:", "x-ratelimit-remaining:"]) {
+      await visitor.see(field);
+    }
+    await visitor.see(/^Retry-After:/);
+    return visitor;
+  },
+
+  Windows: async (way) => {
+    const visitor = await visit("Windows", way, (room) => room.slow("bucket", "fixed", "sliding"));
+    for (let left = 4; left >= 0; left--) {
+      await visitor.press("Call all four");
+      for (const kind of ["Token bucket", "Fixed window", "Sliding window"]) {
+        await visitor.image(`${kind}: ${left} of 5 left`);
+      }
+    }
+    await visitor.press("Call all four");
+    await visitor.see("by token bucket, fixed window, sliding window");
+    await visitor.image(/^Calendar window: 1[4-9] of 20 left$/);
+    return visitor;
+  },
+
+  "Hot limit": async (way) => {
+    const visitor = await visit("Hot limit", way);
+    const { page } = visitor;
+    const lane = (name: string) => page.getByRole("group", { name }).getByText(/attempts a call/);
+    // 400 calls a second on one row: most run again, some fail; a limit that splits itself has neither.
+    const figures = async (name: string) => {
+      const text = await lane(name).innerText({ timeout: SIMULATION_MS });
+      const [, attempts, failed] = /^([\d.]+) attempts a call · ([\d.]+) % failed/.exec(text) ?? [];
+      return { attempts: Number(attempts), failed: Number(failed) };
+    };
+    const [one, auto, official] = [
+      await figures("This package, one row"),
+      await figures('This package, shards: "auto"'),
+      await figures("The official component, one shard"),
+    ];
+    expect(one.attempts).toBeGreaterThan(1.5);
+    expect(one.failed).toBeGreaterThan(0);
+    expect(official.failed).toBeGreaterThan(0);
+    expect(auto.attempts).toBeLessThan(1.5);
+    expect(auto.failed).toBe(0);
+    await page.getByLabel("Rows").press("ArrowRight");
+    await page.getByRole("group", { name: "This package, at most 4 rows" }).waitFor();
+    return visitor;
+  },
+
+  Admin: async (way) => {
+    const visitor = await visit("Admin", way);
+    const { page, room } = visitor;
+    const row = page.getByRole("row").filter({ hasText: "(this room)" });
+    for (const left of ["4", "3", "2", "1", "0"]) {
+      await visitor.press("Guess a password");
+      await row.getByRole("cell", { name: left, exact: true }).waitFor();
+    }
+    await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
+    await visitor.use(page.getByLabel("Only who has to wait"), "Space");
+    await row.waitFor();
+    await visitor.press(`Reset ${room.name}`);
+    await row.waitFor({ state: "detached" });
+    await visitor.see(`${room.name} is full again`);
+    return visitor;
+  },
+};
+
+describe.each(WAYS)("$width px, $colorScheme, with the $hand", (way) => {
+  it.each(Object.keys(stories))("%s", async (tab) => {
+    const visitor = await stories[tab]?.(way);
+    if (!visitor) throw new Error(`There is no story of ${tab}.`);
+    const { page } = visitor;
+    expect(await page.evaluate(() => document.documentElement.dataset["theme"])).toBe(way.colorScheme);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(way.width);
+    expect(await issuesOf(page)).toEqual([]);
+  });
+});
+
+it("every tab has a story", async () => {
+  const { page } = await visit("Burst", WIDE);
+  expect(await page.getByRole("tab").allTextContents()).toEqual(Object.keys(stories));
+});
+
+describe("the burst", () => {
+  it("hammering admits what the bucket held, and not one more", async () => {
+    const { page, room } = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const hammer = page.getByRole("button", { name: "Hammer" });
+    await hammer.click();
+    await hammer.and(page.locator("[aria-pressed=true]")).waitFor();
+    await hammer.and(page.locator("[aria-pressed=false]")).waitFor();
+    await page.getByRole("status").getByText("denied").first().waitFor();
+    expect(await room.client.query(api.stage.rollback.delivered, { room: room.name })).toHaveLength(10);
+    // Denials are drawn where they happened.
+    expect(await page.locator("[data-denied]").count()).toBeGreaterThan(0);
   });
 
-  it("a call that can never be served is misuse, and the page says so", async () => {
-    await button("No bursts: evenly spaced work").click();
-    await see(hands(), "at most 0 are saved up");
-    await button("Send 1").click();
-    await see(hands(), /count 1 can never be served/);
-    await button("Reserve 5").click();
-    await see(hands(), /^5 tokens: reserved/);
+  it("the wait counts down, and ends in a call that is accepted", async () => {
+    const visitor = await visit("Burst", WIDE);
+    const verdict = visitor.page.getByLabel("Verdict");
+    await visitor.page.getByLabel("count").fill("10");
+    await visitor.press("Send 10");
+    await verdict.getByText("come back in").waitFor();
+    expect(await visitor.button("Send when allowed").isDisabled()).toBe(true);
+    await verdict.getByText("10 tokens: go ahead").waitFor();
+    await visitor.press("Send when allowed");
+    await visitor.see(/^10 tokens · 0 left$/);
   });
 
   it("a reset makes the bucket full", async () => {
-    await times(2, () => button("Send 5").click());
-    await button("Reset").click();
-    await see(hands(), "Reset: the bucket is full again.");
-    await see(hands(), "10.0");
+    const visitor = await visit("Burst", WIDE, (room) => room.slow("send"));
+    await visitor.press("Send 5");
+    await visitor.image("5 of 10 tokens");
+    await visitor.press("Reset");
+    await visitor.image("10 of 10 tokens");
   });
 });
 
-describe("failed logins", () => {
-  const logins = () => panel("Failed logins");
-
-  it("five wrong passwords lock the account, for the right one too, until the link in the mail", async () => {
-    await see(logins(), "5 guesses left");
-    for (const left of ["4 guesses", "3 guesses", "2 guesses", "1 guess", "0 guesses"]) {
-      await button("Log in").click();
-      await see(logins(), `Wrong password. ${left} left.`);
-    }
-    await see(logins(), "Locked");
-    await see(logins(), /again in 5\smin \d+\ss/);
-    await button("correct horse").click();
-    await button("Log in").click();
-    await see(logins(), "Locked, whatever the password is.");
-    await button("Mail link").click();
-    await see(logins(), "Unlocked with the link in the mail.");
-    await button("Log in").click();
-    await see(logins(), "Welcome, Ada.");
+describe("the code", () => {
+  it("is edited, and the limit changes while it is in use", async () => {
+    const visitor = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const { page, room } = visitor;
+    await visitor.press("Send 5");
+    await page.getByLabel("capacity of send").fill("20");
+    await visitor.see("20 at most");
+    // Raising grants nothing for the past.
+    await visitor.image("5 of 20 tokens");
+    await page.getByLabel("rate of send").fill("3");
+    await page.getByLabel("period of send").selectOption("MINUTE");
+    await visitor.see("3 a minute flow in, 20 at most");
+    await page.getByLabel("period of send").selectOption("HOUR");
+    await visitor.see("3 an hour flow in");
+    await page.getByLabel("count").fill("4");
+    await visitor.press("Send 4");
+    await visitor.see(/^4 tokens · 1 left$/);
+    expect((await room.snapshot("send")).config).toMatchObject({ rate: 3, period: 3_600_000, capacity: 20 });
   });
 
-  it("a success resets the count", async () => {
-    for (const left of ["4 guesses", "3 guesses"]) {
-      await button("Log in").click();
-      await see(logins(), `Wrong password. ${left} left.`);
-    }
-    await page.getByLabel("Ada's password").fill("correct horse");
-    await button("Log in").click();
-    await see(logins(), "Welcome, Ada. The limit is reset.");
-    await see(logins(), "5 guesses left");
+  it("says why a number is refused, in the words of the library, and keeps the one before", async () => {
+    const visitor = await visit("Burst", WIDE);
+    const { page, room } = visitor;
+    const rate = page.getByLabel("rate of send");
+    await rate.fill("-1");
+    await page
+      .getByLabel("About the code")
+      .getByText(/rate.*-1/)
+      .waitFor();
+    await rate.fill("two");
+    await page.getByLabel("About the code").getByText('"two" is no number, so the rate of send stays 2.').waitFor();
+    expect(await rate.getAttribute("aria-invalid")).toBe("true");
+    await page.getByLabel("capacity of send").focus();
+    expect(await rate.inputValue()).toBe("2");
+    expect((await room.snapshot("send")).config).toMatchObject({ rate: 2 });
+  });
+
+  it("a call that can never be served is misuse, and the page says so", async () => {
+    const visitor = await visit("Burst", WIDE);
+    await visitor.page.getByLabel("count").fill("11");
+    await visitor.see("11 tokens can never be had of 10.");
+    await visitor.press("Send 11");
+    await visitor.see(/count 11 can never be served/);
+  });
+
+  it("shows the numbers that the backend runs with", async () => {
+    const { page, room } = await visit("Burst", WIDE);
+    const { config } = await room.snapshot("send");
+    await page.getByLabel("rate of send").waitFor();
+    const shown = async (field: string) => Number(await page.getByLabel(`${field} of send`).inputValue());
+    expect({
+      rate: await shown("rate"),
+      capacity: await shown("capacity"),
+      maxReserved: await shown("maxReserved"),
+    }).toEqual({ rate: config.rate, capacity: config.capacity, maxReserved: config.maxReserved });
   });
 });
 
-describe("two windows", () => {
-  const ann = () => page.getByRole("group", { name: "Ann's window" });
-  const ben = () => page.getByRole("group", { name: "Ben's window" });
-
-  it("what one takes the other sees; both wait for the same moment, and go on by themselves", async () => {
-    await ben().getByRole("img", { name: "5 of 5 left" }).waitFor();
-    await button("Send as Ann").click();
-    await ben().getByRole("img", { name: "4 of 5 left" }).waitFor();
-    // More than time can give back meanwhile.
-    await times(5, () => button("Send anyway as Ben").click());
-    await see(ann(), /^Again in [12] s$/);
-    await see(ben(), /^Again in [12] s$/);
-    expect(await button("Send as Ann").isDisabled()).toBe(true);
-    await see(ann(), "Go ahead");
-    await see(ben(), "Go ahead");
-    await button("Send as Ann").click();
-    await see(ann(), "Sent.");
-  });
-
-  it("a denial that is thrown reaches the page with its data", async () => {
-    await times(7, () => button("Send anyway as Ann").click());
-    await see(ann(), /^Thrown: RateLimited, retryAt in [0-2]\.\d\ss\.$/);
-  });
+it("a right password resets the count", async () => {
+  const visitor = await visit("Login lock", WIDE);
+  await visitor.press("Log in");
+  await visitor.image("4 guesses left");
+  await visitor.page.getByLabel("Ada's password").fill("correct horse");
+  await visitor.press("Log in");
+  await visitor.see("Ada is in, and the count is forgotten.");
+  await visitor.image("5 guesses left");
 });
 
 describe("the queue", () => {
-  const queue = () => panel("A queue for a language model");
-  const ask = (tokens: number) => button(`Ask for ${tokens.toLocaleString("en")} tokens`).click();
-
-  it("jobs run at the moment they were promised, never earlier, in the order in which they were asked", async () => {
-    await see(queue(), "No jobs yet.");
-    await ask(400);
-    await see(queue(), "400 tokens: there are enough, it runs now.");
-    await ask(100);
-    await see(queue(), /^100 tokens: promised to run in 0\.\d\ss\.$/);
-    await ask(100);
-    await see(queue(), /^100 tokens: promised to run in [01]\.\d\ss\.$/);
+  it("runs jobs at the moment they were promised, never earlier, in the order in which they were asked", async () => {
+    const visitor = await visit("LLM queue", WIDE);
+    const { page, room } = visitor;
+    await visitor.press("Ask for 400 tokens");
+    await visitor.see("400 tokens: there are enough, it runs now.");
+    await visitor.press("Ask for 100 tokens");
+    await visitor.press("Ask for 100 tokens");
     for (const number of [1, 2, 3]) {
-      await queue()
+      await page
         .getByRole("listitem")
         .filter({ hasText: `Job ${number}` })
         .getByText(/^ran \+\d+ ms$/)
         .waitFor();
     }
-    const jobs = await backend().query(api.playground.jobs, { room });
+    const jobs = await room.client.query(api.stage.queue.jobs, { room: room.name });
     expect(jobs.map(({ status }) => status)).toEqual(["done", "done", "done"]);
     for (const { promisedAt, startedAt } of jobs) expect(startedAt).toBeGreaterThanOrEqual(promisedAt);
     const promises = jobs.map(({ promisedAt }) => promisedAt);
     expect(promises).toEqual([...promises].sort((a, b) => a - b));
   });
 
-  it("a cancelled job gives its tokens back, and the next one is promised an earlier moment", async () => {
-    await ask(400);
-    await ask(1000);
-    await see(queue(), /^1000 tokens: promised to run in [45]\.\d\ss\.$/);
-    await button("Cancel job 2").click();
-    await see(queue(), "Job 2 is cancelled and its 1000 tokens are given back.");
-    await ask(400);
-    await see(queue(), /^400 tokens: promised to run in [01]\.\d\ss\.$/);
-    const jobs = await backend().query(api.playground.jobs, { room });
-    expect(jobs.map(({ status }) => status)).toEqual(["running", "cancelled", "queued"]);
-  });
-
-  it("a queue that is full says when there is room", async () => {
-    await times(6, () => ask(1000));
-    await see(queue(), /^The queue is full. Room for this job in \d\.\d\ss\.$/);
+  it("says, when it is full, when there is room", async () => {
+    const visitor = await visit("LLM queue", WIDE, (room) => room.edit("model", { rate: 1 }));
+    for (let asked = 1; asked <= 5; asked++) {
+      await visitor.press("Ask for 1,000 tokens");
+      await visitor.page
+        .getByRole("list")
+        .getByText(`Job ${Math.min(asked, 4)}`, { exact: true })
+        .waitFor();
+    }
+    await visitor.see(/^The queue is full\. Room for this job in /);
   });
 });
 
-describe("the hot limit", () => {
-  const hot = () => panel("A hot limit, on many rows");
-
-  it("calls are spread over rows, and all tokens of all rows can be had", async () => {
-    await hot().getByRole("img", { name: "400 of 400 tokens on 0 rows" }).waitFor();
-    await button("100 calls").click();
-    await see(hot(), "100 calls: 100 admitted, 0 denied.");
-    await hot()
-      .getByRole("img", { name: /tokens on 8 rows$/ })
-      .waitFor();
-    for (const calls of [200, 300, 400, 500]) {
-      await button("100 calls").click();
-      await see(hot(), `${calls} calls: `);
-    }
-    await see(hot(), /^500 calls: 4\d\d admitted, [1-9]\d? denied\.$/);
-  });
-
-  it("the number of rows changes under load, and no token is made", async () => {
-    await button("100 calls").click();
-    await see(hot(), "100 calls: 100 admitted");
-    let admitted = 100;
-    for (const [shards, calls] of [
-      ["16", 200],
-      ["4", 300],
-      ["1", 400],
-    ] as const) {
-      const before = await backend().query(api.playground.hot, { key: room });
-      await hot().getByText(shards, { exact: true }).click();
-      await button("100 calls").click();
-      await see(hot(), `${calls} calls: `);
-      await hot()
-        .getByRole("img", { name: new RegExp(`on ${shards} rows$`) })
-        .waitFor();
-      const total = Number(/: (\d+) admitted/.exec(await hot().getByRole("status").innerText())?.[1]);
-      const after = await backend().query(api.playground.hot, { key: room });
-      const arrived = (20 * (after.ts - before.ts)) / 1000;
-      // To a millionth of a token, which the sum of floating point numbers may be off by.
-      expect(after.value).toBeLessThanOrEqual(before.value + arrived - (total - admitted) + 1e-6);
-      admitted = total;
-    }
-  });
+it("the curl line can be copied, and does what it says", async () => {
+  const visitor = await visit("HTTP 429", WIDE, (room) => room.slow("requests"));
+  await visitor.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await visitor.press("Copy the curl line");
+  await visitor.see("Copied");
+  const line = await visitor.page.evaluate(() => navigator.clipboard.readText());
+  const [, address = ""] = /^curl -i '(.+)'$/.exec(line) ?? [];
+  expect((await fetch(address)).status).toBe(200);
+  // Whoever calls from a terminal is seen on the page.
+  await visitor.image("4 of 5 requests left");
 });

@@ -3,6 +3,7 @@ import { httpRouter } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
 import { httpAction } from "./_generated/server.js";
 import { cors, rules } from "./gateway.js";
+import { hello } from "./stage/gate.js";
 
 const http = httpRouter();
 
@@ -24,6 +25,9 @@ http.route({
     }),
   ),
 });
+
+// What the page's HTTP tab calls.
+http.route({ path: "/api/stage", method: "GET", handler: hello });
 
 // A browser asks before it sends a key; the answer is not counted.
 http.route({

@@ -1,6 +1,7 @@
 /**
  * Questions to a language model, whose provider grants us so many tokens a minute. A question reserves an estimate of its
- * tokens when it is asked and is told at once when it will run; nothing polls, nothing is retried, and nobody is overtaken.
+ * tokens when it is asked and is told at once when it will run; nothing polls and nothing is retried. A promised moment never
+ * moves; what a cancelled question gives back goes to the next one, which may then run before others that were asked earlier.
  * Afterwards it settles: what it has not used goes back.
  */
 import { ConvexError, type Infer, v } from "convex/values";

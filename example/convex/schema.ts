@@ -1,7 +1,7 @@
 import { rateLimitTables, vRateLimitedJob, vRateLimitQueuedJob } from "convex-rate-limits";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
-import { playgroundTables } from "./playgroundTables.js";
+import { stageTables } from "./stage/tables.js";
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
@@ -72,7 +72,7 @@ export default defineSchema({
 
   feedback: defineTable({ user: v.id("users"), text: v.string() }).index("by_user", ["user"]),
 
-  ...playgroundTables,
+  ...stageTables,
 
   // For feedback.ts. The other modules' limits live in the component's own tables.
   ...rateLimitTables,

@@ -46,9 +46,6 @@ async function openOn(
     // Vite has its own WebSocket on the same port, and answers what is not for the backend.
     embedded.upgrade(request, socket, head);
   });
-  listener.httpServer?.once("listening", () => {
-    console.log("\n  Embedded Convex backend: for development, in memory. It forgets everything when it stops.\n");
-  });
   listener.httpServer?.once("close", () => {
     embedded.close();
     if (loader !== listener) void loader.close();

@@ -1,5 +1,13 @@
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, useId } from "react";
 import { useIsOnline } from "./useIsOnline.js";
+
+export type Tone = "plain" | "go" | "later" | "stop";
+
+const COLOURS = { plain: "text-muted", go: "text-go", later: "text-later", stop: "text-stop" };
+
+export function colourOf(tone: Tone): string {
+  return COLOURS[tone];
+}
 
 const looks = {
   primary: "bg-go text-go-ink border-transparent hover:brightness-110",
@@ -15,7 +23,7 @@ export function CallButton({
   onClick,
   disabled = false,
   label,
-  isQuiet = false,
+  isSmall = false,
   children,
 }: {
   look?: keyof typeof looks;
@@ -23,13 +31,11 @@ export function CallButton({
   onClick: () => void;
   disabled?: boolean;
   /** Where the text alone does not say what it does. */
-  label?: string;
-  /** A line of a list, rather than a button among buttons. */
-  isQuiet?: boolean;
+  label?: string | undefined;
+  isSmall?: boolean;
   children: ReactNode;
 }) {
   const isOnline = useIsOnline();
-  const shape = isQuiet ? "h-9 px-2.5 text-left border-transparent bg-well" : "h-10 px-3.5 font-medium";
   return (
     <button
       type="button"
@@ -37,7 +43,7 @@ export function CallButton({
       aria-label={label}
       disabled={disabled || !isOnline}
       onClick={onClick}
-      className={`rounded-lg border text-sm whitespace-nowrap transition-[filter,border-color,opacity] disabled:cursor-not-allowed disabled:opacity-45 ${looks[look]} ${shape} ${isPressed ? "ring-2 ring-current" : ""}`}
+      className={`rounded-lg border font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-45 ${isSmall ? "h-8 px-2.5 text-[13px]" : "h-10 px-4 text-sm"} ${looks[look]} ${isPressed ? "ring-2 ring-current" : ""}`}
     >
       {children}
     </button>
@@ -57,15 +63,14 @@ export function Choice<Value extends string | number>({
   onChange: (value: Value) => void;
 }) {
   const name = useId();
-  const isOnline = useIsOnline();
   return (
-    <fieldset className="min-w-0" disabled={!isOnline}>
-      <legend className="mb-1.5 text-xs font-medium text-muted">{legend}</legend>
+    <fieldset className="min-w-0">
+      <legend className="sr-only">{legend}</legend>
       <div className="flex rounded-lg border border-line bg-well p-0.5">
         {options.map((option) => (
           <label
             key={option.value}
-            className="relative flex-1 rounded-md px-2.5 py-1.5 text-center text-sm whitespace-nowrap text-muted has-checked:bg-card has-checked:font-medium has-checked:text-ink has-checked:shadow-sm has-checked:ring-1 has-checked:ring-line has-focus-visible:outline-2 has-focus-visible:outline-go"
+            className="relative flex-1 rounded-md px-2.5 py-1 text-center text-sm whitespace-nowrap text-muted has-checked:bg-card has-checked:font-medium has-checked:text-ink has-checked:ring-1 has-checked:ring-line has-focus-visible:outline-2 has-focus-visible:outline-go"
           >
             <input
               type="radio"
@@ -84,68 +89,16 @@ export function Choice<Value extends string | number>({
   );
 }
 
-/** A number that takes effect as soon as it is one. */
-export function NumberField({
-  label,
-  value,
-  min,
-  max,
-  onCommit,
-}: {
-  label: string;
-  value: number | undefined;
-  min: number;
-  max: number;
-  onCommit: (value: number) => void;
-}) {
-  const [draft, setDraft] = useState<string>();
-  const isOnline = useIsOnline();
-  const isValid = (text: string) => text.trim() !== "" && Number(text) >= min && Number(text) <= max;
-  const shown = draft ?? (value === undefined ? "" : String(value));
-  return (
-    <label className="block min-w-0">
-      <span className="mb-1.5 block text-xs font-medium text-muted">{label}</span>
-      <input
-        type="number"
-        inputMode="decimal"
-        min={min}
-        max={max}
-        step="any"
-        disabled={!isOnline || value === undefined}
-        aria-invalid={draft !== undefined && !isValid(draft)}
-        value={shown}
-        onChange={({ target }) => {
-          setDraft(target.value);
-          if (isValid(target.value)) onCommit(Number(target.value));
-        }}
-        onBlur={() => {
-          setDraft(undefined);
-        }}
-        className="h-10 w-full rounded-lg border border-line bg-card px-3 text-sm aria-invalid:border-stop"
-      />
-    </label>
-  );
+/** What the tab shows, in one sentence. */
+export function Lead({ children }: { children: ReactNode }) {
+  return <p className="min-h-11 text-sm leading-relaxed text-muted">{children}</p>;
 }
 
 /** A line that is there also when there is nothing to say, so that nothing jumps. */
 export function Answer({ tone = "plain", children }: { tone?: Tone; children: ReactNode }) {
-  const colours = { plain: "text-muted", go: "text-go", later: "text-later", stop: "text-stop" };
   return (
-    <p role="status" className={`min-h-10 text-sm leading-5 ${colours[tone]}`}>
+    <p role="status" className={`min-h-10 text-sm leading-5 ${colourOf(tone)}`}>
       {children}
     </p>
-  );
-}
-
-export type Tone = "plain" | "go" | "later" | "stop";
-
-/** A figure with its name. */
-export function Figure({ name, children, tone = "plain" }: { name: string; children: ReactNode; tone?: Tone }) {
-  const colours = { plain: "", go: "text-go", later: "text-later", stop: "text-stop" };
-  return (
-    <div className="min-w-0">
-      <dt className="text-xs text-muted">{name}</dt>
-      <dd className={`truncate text-xl font-semibold tracking-tight ${colours[tone]}`}>{children}</dd>
-    </div>
   );
 }

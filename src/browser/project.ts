@@ -11,14 +11,14 @@ export interface Demand {
 }
 
 /**
- * What `checkRateLimit` answers, and `value`: the tokens held at the moment, before this decision, with fractions; negative while
- * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot lists, `resetAt` is absent and `retryAt` the
- * last moment that a Date can name. The list begins after the last write: for a bucket without a row, in 1970.
+ * What `checkRateLimit` answers but `shadow`, and `value`: the tokens held at the moment, before this decision; negative while
+ * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot knows, `resetAt` is absent and `retryAt` the
+ * last moment that a Date can name.
  */
 export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
 /** A shard with the terms that apply to it. */
-type Shard = Omit<RateLimitSnapshot, "value" | "ts"> & RateLimitSnapshot["parts"][number];
+type Shard = Omit<RateLimitSnapshot, "parts">;
 
 /** The last moment a JavaScript Date can name: a wait that would end later is cut off here. */
 const END_OF_TIME = 8.64e15;
@@ -53,51 +53,48 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot.");
   }
-  const { now: moment, count = 1, reserve = false } = options;
-  const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
+  const { now: moment, count = 1, reserve } = options;
+  const { name, mode, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
   // The types forbid anything but numbers, JavaScript does not.
-  const [exact, now] = [count, moment].every(Number.isFinite)
-    ? [count * unitsPerToken, Math.floor(moment)]
-    : [NaN, NaN];
+  const exact = count * unitsPerToken;
+  const now = Math.floor(moment);
   const { capacity: most = config.rate } = config;
   const units = Math.abs(count - most) <= most * 4 * SNAP ? capacity : Math.ceil(exact - exact * SNAP);
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
-  if (!(exact >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
+  if (!([count, moment].every(Number.isFinite) && exact >= 0 && units <= bound && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
       `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${String(count)} at ${String(moment)}.`,
     );
   }
 
   const parts = snapshot.parts.map((part): Shard => ({ ...snapshot, ...part }));
-  const total = (at: number) => sum(parts, (part) => held(part, at));
   const lastWrite = Math.max(...parts.map((part) => part.ts));
-  /** What all parts remember, as one: where a clock ahead has written one of them, the time of the others moves with it. */
-  const recentAt = (at: number) =>
-    parts.flatMap(({ recent = [], ts }) =>
-      recent.map((entry) => ({ ...entry, at: entry.at + Math.max(at, lastWrite) - Math.max(at, ts) })),
-    );
-  /** From when on all parts as one, after `taken` units at `at`, hold so many units. */
-  const whenHolding = (at: number, wanted: number, taken = 0) => {
-    const from = Math.max(at, lastWrite);
-    const recent = recentAt(at);
-    return firstMoment(from, (later) =>
-      lastsMs
-        ? capacity - away(recent, lastsMs, later) >= wanted
-        : total(at) - taken + arrived(snapshot, from, later) >= wanted,
-    );
-  };
+  /**
+   * All parts as one, `taken` units less. Where a clock ahead has written one of them, the time of the others moves with it, and
+   * what they have taken leaves later.
+   */
+  const wholeAt = (at: number, taken = 0): Shard => ({
+    ...snapshot,
+    value: sum(parts, (part) => held(part, at)) - taken,
+    ts: Math.max(at, lastWrite),
+    ...(lastsMs && {
+      runs: parts.flatMap(({ runs = [], ts }) =>
+        runs.map((run) => ({ ...run, start: run.start + Math.max(at, lastWrite) - Math.max(at, ts) })),
+      ),
+    }),
+  });
   /** When work that asks at `at` may start; undefined for a denial. */
   const startOf = (at: number): number | undefined => {
-    if (units <= total(at)) return at;
+    const { value, ts, runs = [] } = wholeAt(at);
+    if (units <= value) return at;
     if (!reserve) return undefined;
-    const from = Math.max(at, lastWrite);
-    const recent = recentAt(at);
-    const start = lastsMs
-      ? Math.max(whenHolding(at, units), ...(units > 0 ? recent.map((entry) => entry.at) : []))
-      : whenHolding(at, 0, units);
+    const start = Math.max(
+      lastsMs ? whenHolding(wholeAt(at), units) : whenHolding(wholeAt(at, units), 0),
+      ...runs.map((run) => (lastsMs && units ? run.start - lastsMs : 0)),
+    );
     const promised = lastsMs
-      ? sum(recent, (entry) => (entry.at > from ? entry.units : 0)) + (start > from ? units : 0)
-      : units - total(at);
+      ? sum(runs, (run) => (run.start - lastsMs > ts ? (run.units ?? 0) : 0)) + (start > ts ? units : 0)
+      : units - value;
     return units === 0 || promised <= maxReserved ? start : undefined;
   };
 
@@ -106,61 +103,52 @@ export function project(snapshot: RateLimitSnapshot, options: { now: number } & 
   let retryAt = start ?? firstMoment(now + 1, (at) => startOf(at) !== undefined);
   if (few && !ok && !reserve && units <= few.units) {
     const span = few.spans.find((each) => each.capacity >= 2 * units) ?? snapshot;
-    const empty = { ...snapshot, ...span, value: 0, ts: now, recent: [{ at: now, units: span.capacity }] };
+    const empty = { ...snapshot, ...span, value: 0, ts: now };
+    if (lastsMs) empty.runs = [{ start: now + lastsMs, count: 1, units: span.capacity }];
     for (const part of [empty, ...parts]) {
-      retryAt = Math.max(
-        retryAt,
-        firstMoment(part.ts, (at) => held(part, at) >= Math.min(units, part.capacity)),
-      );
+      retryAt = Math.max(retryAt, whenHolding(part, Math.min(units, part.capacity)));
     }
   }
 
   const taken = ok ? units : 0;
-  const value = total(now);
-  const resetAt = whenReset();
+  const { value, ts } = wholeAt(now);
+  const [window] = (lastsMs ? undefined : snapshot.runs) ?? [];
+  // When the bucket is full again; for fixed windows, the start of the next.
+  const resetAt = window
+    ? firstMoment(ts, (at) => ts >= window.start && arrived(snapshot, ts, at) > 0)
+    : Math.max(
+        whenHolding(wholeAt(now, lastsMs ? 0 : taken), capacity),
+        lastsMs && taken ? Math.max(ts, retryAt) + lastsMs : 0,
+      );
   return {
-    ...(ok ? { ok } : { ok, retryAt }),
-    ...(ok && retryAt > now && { retryAt }),
+    // In shadow everybody is let through, at once.
+    ok: !!(mode ?? ok),
+    ...(!mode && retryAt > now && { retryAt }),
     value: value / unitsPerToken,
     remaining: Math.max(0, Math.floor((value - taken) / unitsPerToken)),
-    ...((resetAt < END_OF_TIME || !snapshot.starts) && { resetAt }),
-  };
-
-  /** When the bucket is full again; for fixed windows, the start of the next. */
-  function whenReset(): number {
-    const from = Math.max(now, lastWrite);
-    if (lastsMs) {
-      const leaving = [...recentAt(now).map((entry) => entry.at), ...(taken > 0 ? [Math.max(from, retryAt)] : [])];
-      return Math.max(from, ...leaving.map((at) => at + lastsMs));
-    }
-    if (snapshot.period ?? snapshot.starts) return firstMoment(from, (at) => arrived(snapshot, from, at) > 0);
-    return whenHolding(now, capacity, taken);
-  }
-}
-
-type Entries = NonNullable<Shard["recent"]>;
-
-/** The units that were taken or promised less than `lastsMs` before a moment. */
-function away(recent: Entries, lastsMs: number, moment: number): number {
-  return sum(recent, ({ at, units }) => (at + lastsMs > moment ? units : 0));
+    ...((resetAt < END_OF_TIME || !window) && { resetAt }),
+  } as ProjectedStatus;
 }
 
 /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-function arrived(
-  { refill, period = 0, start = 0, starts }: Omit<Shard, "ts" | "value">,
-  from: number,
-  to: number,
-): number {
-  const arrivals = (at: number) =>
-    starts ? sum(starts, (each) => (each > at ? 0 : 1)) : period ? Math.floor((at - start) / period) : at - from;
-  return to > from ? Math.floor((arrivals(to) - arrivals(from)) * refill) : 0;
+function arrived({ refill, runs }: Shard | RateLimitSnapshot, from: number, to: number): number {
+  const steps = (at: number) =>
+    runs
+      ? sum(runs, ({ start, period = 1, count = Infinity, units = 1 }) =>
+          at < start ? 0 : units * Math.min(count, Math.floor((at - start) / period) + 1),
+        )
+      : at;
+  return to > from ? Math.floor((steps(to) - steps(from)) * refill) : 0;
 }
 
 /** What a part holds at a moment. Its clock never runs backwards: before `ts` it stands as it did then. */
 function held(part: Shard, at: number): number {
-  const { capacity, value, ts, recent = [], lastsMs } = part;
-  if (lastsMs) return capacity - away(recent, lastsMs, Math.max(ts, at));
-  return Math.min(capacity, value + arrived(part, ts, at));
+  return Math.min(part.capacity, part.value + arrived(part, part.ts, at));
+}
+
+/** From when on a part holds so many units, at most its capacity. */
+function whenHolding(part: Shard, units: number): number {
+  return firstMoment(part.ts, (at) => held(part, at) >= units);
 }
 
 /** The first millisecond from `from` on at which a condition that stays true is true; the end of time if none is. */

@@ -70,6 +70,9 @@ function createServerClock(client?: ClockClient): ServerClock {
     const startedAt = (measuredAt = performance.now());
     measuredDate = Date.now();
     let shortestMs = Infinity;
+    // The server reads its clock between the question and the answer: each sample bounds the offset on both sides.
+    let least = -Infinity;
+    let most = Infinity;
     let best = offsetMs;
     try {
       for (let sample = 0; sample < SAMPLES; sample++) {
@@ -77,12 +80,12 @@ function createServerClock(client?: ClockClient): ServerClock {
         const serverTime = await client.mutation(getServerTime, {});
         // An answer that outlived its connection says nothing about now; the next connection has its own.
         if (startedAt !== measuredAt || client.connectionState().connectionCount !== connectionCount) return;
-        const roundTripMs = performance.now() - askedAt;
-        if (roundTripMs < shortestMs) {
-          shortestMs = roundTripMs;
-          // The way back takes at least half: the server reads its clock first and commits afterwards.
-          best = serverTime - askedAt - roundTripMs / 2;
-        }
+        const answeredAt = performance.now();
+        shortestMs = Math.min(shortestMs, answeredAt - askedAt);
+        least = Math.max(least, serverTime - answeredAt);
+        most = Math.min(most, serverTime - askedAt);
+        // Late by at most half of the shortest round trip; within that as late as the samples allow, so as not to be early.
+        best = Math.max(least, most - shortestMs / 2);
         // The first answer is better than none, but not than an older measurement.
         if (!isKnown) correct(best);
       }

@@ -3,10 +3,26 @@ import type { FunctionReference } from "convex/server";
 import type { QueueConfig, RateLimitConfig } from "../configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
 
-/** A limit as `defineRateLimits` takes it: a config, and whether it has one bucket per key. */
+/**
+ * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and the wait that it
+ * names is longer at random, by up to this fraction of itself (0 to 1): so that clients of one limit do not all return at once.
+ */
+export type ThrowChoice = boolean | { jitter: number };
+
+/** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
+export type Mode = "enforce" | "shadow";
+
+/** A limit as `defineRateLimits` takes it: a config, whether it has one bucket per key, and what becomes of its denials. */
 export type RateLimitDefinition = RateLimitConfig & {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
+  /** Whether denials of this limit are thrown as a `ConvexError`; default what the options of `defineRateLimits` say. */
+  throws?: ThrowChoice;
+  /**
+   * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
+   * answer. Default `"enforce"`.
+   */
+  mode?: Mode;
   /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
   queue?: QueueConfig;
 };
@@ -62,16 +78,53 @@ interface Asked {
   reserve?: boolean | { within: number } | undefined;
 }
 
-/** One bucket, and what is asked of it. */
-export type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked;
+export interface ModeArg {
+  /** Whether the limit is enforced in this call; default what its definition says. */
+  mode?: Mode | undefined;
+}
 
-export interface ThrowsArg {
-  /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. */
-  throws?: boolean | undefined;
+/** One bucket, and what is asked of it. */
+export type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked & ModeArg;
+
+/** `Said` is what a call says, so that its answer's type can follow from it. */
+export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
+  /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned; default what the definitions say. */
+  throws?: Said | undefined;
 }
 
 /** What `rateLimit` and `checkRateLimit` take. */
-export type RateLimitArgs<Limits, Name> = DemandArgs<Limits, Name> & ThrowsArg;
+export type RateLimitArgs<
+  Limits,
+  Name,
+  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
+  Least extends number | undefined = number | undefined,
+> = DemandArgs<Limits, Name> &
+  ThrowsArg<Said> & {
+    /**
+     * As much as there is: takes `count` tokens if they are there, or else this many and as many more whole tokens as there are; the
+     * status says how many (`taken`). A number from 0 to `count`, not beside `reserve`; `count` may then be above the capacity.
+     */
+    atLeast?: Least | undefined;
+  };
+
+/** Whether a denial is thrown: what is nearest to the call decides. Of several names each has its say. */
+export type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
+  ? Name extends keyof Limits
+    ? Limits[Name] extends { throws: infer Own }
+      ? Own
+      : Default
+    : Default
+  : Said;
+
+/** An answer, without the denials if these are thrown. */
+export type ReturnedAnswer<Answer, Thrown> = [Thrown] extends [true | { jitter: number }]
+  ? Extract<Answer, { ok: true }>
+  : Answer;
+
+/** A call with `atLeast` is told how many tokens it has. */
+export type TakenStatus<Status, Least> = [Least] extends [number]
+  ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
+  : Status;
 
 /** The answer: exact for limits that are defined without `shards`. */
 export type StatusOf<Limits, Name> = Name extends keyof Limits
@@ -92,7 +145,10 @@ export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
 };
 
 /** What `scheduleRateLimited` takes. */
-export type ScheduleArgs<Limits, Name> = BucketArgs<Limits, Name> & {
+export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined = ThrowChoice | undefined> = BucketArgs<
+  Limits,
+  Name
+> & {
   /** Tokens that the job takes: a finite number of at least 0, default 1. */
   count?: number | undefined;
   /**
@@ -100,7 +156,8 @@ export type ScheduleArgs<Limits, Name> = BucketArgs<Limits, Name> & {
    * once.
    */
   spread?: number | undefined;
-};
+} & ModeArg &
+  ThrowsArg<Said>;
 
 /** What `listRateLimits` takes. */
 export type ListArgs<Name> = {
@@ -133,4 +190,5 @@ export interface AnyBucketArgs {
   key?: string | undefined;
   config?: RateLimitConfig | undefined;
 }
-export type AnyDemandArgs = AnyBucketArgs & Asked;
+export type AnyDemandArgs = AnyBucketArgs & Asked & ModeArg;
+export type AnyArgs = AnyDemandArgs & ThrowsArg & { atLeast?: number | undefined };

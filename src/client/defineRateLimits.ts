@@ -2,8 +2,8 @@
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../configs.js";
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import type { RateLimitDefinition, RateLimitDefinitions } from "./args.js";
-import { parseDefinitions } from "./definitions.js";
+import type { RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
+import { parseDefinitions, THROWS_FIELDS } from "./definitions.js";
 import { functionsIn } from "./functions.js";
 import { inComponent, type InComponent, inTables, type InTables } from "./places.js";
 import type { RateLimits, RateLimitsOptions } from "./rateLimits.js";
@@ -14,6 +14,8 @@ type KnownFields<Limits> = {
 };
 type FieldOf<Definition> =
   | "keyed"
+  | "throws"
+  | "mode"
   | "queue"
   | (Definition extends { kind: infer Kind }
       ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
@@ -31,20 +33,31 @@ type FieldOf<Definition> =
  * ```ts
  * import { defineRateLimits, HOUR, MINUTE } from "convex-rate-limits";
  *
- * export const { rateLimit, checkRateLimit, resetRateLimit } = defineRateLimits({
- *   sendMessage: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20, keyed: true },
- *   signUp: { kind: "fixed window", rate: 100, period: HOUR },
- * });
+ * export const { rateLimit, checkRateLimit, resetRateLimit } = defineRateLimits(
+ *   {
+ *     sendMessage: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20, keyed: true },
+ *     signUp: { kind: "fixed window", rate: 100, period: HOUR },
+ *   },
+ *   { throws: true },
+ * );
  * ```
  */
-export function defineRateLimits<const Limits extends RateLimitDefinitions>(
+export function defineRateLimits<
+  const Limits extends RateLimitDefinitions,
+  Default extends ThrowChoice | undefined = false,
+  Ctx = InComponent["mutation"],
+>(
   limits: Limits & KnownFields<Limits>,
-  options: RateLimitsOptions & { component: ComponentApi },
-): RateLimits<Limits, InComponent>;
-export function defineRateLimits<const Limits extends RateLimitDefinitions>(
+  options: RateLimitsOptions<Ctx, Default> & { component: ComponentApi },
+): RateLimits<Limits, InComponent, Default, Ctx>;
+export function defineRateLimits<
+  const Limits extends RateLimitDefinitions,
+  Default extends ThrowChoice | undefined = false,
+  Ctx = InTables["mutation"],
+>(
   limits: Limits & KnownFields<Limits>,
-  options?: RateLimitsOptions & { component?: undefined },
-): RateLimits<Limits, InTables>;
+  options?: RateLimitsOptions<Ctx, Default> & { component?: undefined },
+): RateLimits<Limits, InTables, Default, Ctx>;
 export function defineRateLimits(
   limits: RateLimitDefinitions,
   options: RateLimitsOptions & { component?: ComponentApi | undefined } = {},
@@ -60,6 +73,8 @@ export function defineRateLimits(
 const OPTION_FIELDS: Fields = {
   component: { permitted: "a component's api, such as components.rateLimits", holds: isComponent },
   errorKeys: booleanField,
+  ...THROWS_FIELDS,
+  onDecision: { permitted: "a function of ctx and a decision", holds: (value) => typeof value === "function" },
   queueModule: { permitted: 'the path of a module of yours, such as "limits"', holds: isModulePath },
 };
 

@@ -1,5 +1,6 @@
-/** The denial as an error: thrown by the client code on request (`throws: true`), in both places alike. */
+/** The denial as an error: thrown by the client code where `throws` says so, in both places alike. */
 import { ConvexError } from "convex/values";
+import { END_OF_TIME } from "../engine/time.js";
 
 /**
  * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
@@ -13,11 +14,16 @@ export type RateLimitErrorData = {
   retryAfter: number;
 };
 
+/** @param jitter - by what fraction of itself the wait may be longer, at random. */
 export function denialError(
   { name, key }: { name: string; key: string | undefined },
-  retryAt: number,
+  dueAt: number,
+  jitter: number,
 ): ConvexError<RateLimitErrorData> {
-  const retryAfter = Math.max(0, retryAt - Date.now());
+  const now = Date.now();
+  const waitMs = Math.max(0, dueAt - now);
+  const retryAt = jitter > 0 ? Math.min(END_OF_TIME, dueAt + Math.floor(waitMs * jitter * Math.random())) : dueAt;
+  const retryAfter = Math.max(0, retryAt - now);
   return new ConvexError({ kind: "RateLimited", name, ...(key === undefined ? {} : { key }), retryAt, retryAfter });
 }
 

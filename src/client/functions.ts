@@ -3,15 +3,15 @@ import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/serv
 import { bundle } from "../engine/bundle.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { adjustmentOf, type Request, requestTo } from "../engine/request.js";
+import { adjustmentOf, type Bucket, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
 import { checkDatabase } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
-import type { RateLimitAllStatus, RateLimitStatus } from "../validators.js";
-import type { AnyBucketArgs, AnyDemandArgs, RateLimitDefinitions, ThrowsArg } from "./args.js";
-import { checkArgs, COUNT_FIELDS, DEMAND_FIELDS, type Definitions, THROWS_FIELDS } from "./definitions.js";
-import { denialError } from "./errors.js";
+import type { RateLimitAllStatus, RateLimitSnapshot } from "../validators.js";
+import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
+import { type AskedRequest, concluded, concludedAll, told } from "./decision.js";
+import { CALL_FIELDS, checkArgs, COUNT_FIELDS, DEMAND_FIELDS, type Definitions, THROWS_FIELDS } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, Place } from "./places.js";
 import { queueFunctionsIn } from "./queueFunctions.js";
@@ -23,21 +23,16 @@ export function functionsIn<Contexts extends InTables | InComponent>(
   definitions: Definitions,
   options: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, Contexts> {
-  const { limits, lookUp } = definitions;
-  const { errorKeys = false } = options;
+  const { limits, lookUp, termsOf } = definitions;
+  const { errorKeys = false, throws: byDefault = false, onDecision } = options;
   const { wake, ...queueFunctions } = queueFunctionsIn(place, definitions, options);
-  const throwDenial = ({ limit, key }: Request, status: RateLimitStatus) => {
-    if (!status.ok) throw denialError({ name: limit.name, key: errorKeys ? key : undefined }, status.retryAt);
+  /** What is nearest to the call decides: the call itself, the definition, the options. */
+  const askedOf = (bucket: Bucket, args: AnyArgs): AskedRequest => {
+    const defined = termsOf(args.name);
+    const { throws = defined?.throws ?? byDefault, mode = defined?.mode ?? "enforce" } = args;
+    return { request: requestTo(bucket, args), throws, mode };
   };
-  /** Of several denials the one that takes longest is thrown: it is the one to wait for. */
-  const throwLongest = (requests: readonly Request[], all: RateLimitAllStatus) => {
-    requests.forEach((request, i) => {
-      const status = all.statuses[i];
-      if (status && status.retryAt === all.retryAt) throwDenial(request, status);
-    });
-  };
-  const parse = (args: AnyDemandArgs & ThrowsArg, call: string): Request =>
-    requestTo(lookUp(args, call, CALL_FIELDS), args);
+  const parse = (args: AnyArgs, call: string): AskedRequest => askedOf(lookUp(args, call, CALL_FIELDS), args);
   const parseAll = (list: readonly AnyDemandArgs[], options: ThrowsArg, call: string) => {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = list;
@@ -45,39 +40,58 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       throw new Error(`${call} needs an array of one or more requests, got ${show(given)}.`);
     }
     checkFields(call, "the options", options, THROWS_FIELDS);
-    return bundle(Array.from(list, (args) => requestTo(lookUp(args, call, DEMAND_FIELDS), args)));
+    const asked = Array.from(list, (args) => {
+      const one = askedOf(lookUp(args, call, DEMAND_FIELDS), { ...args, throws: options.throws });
+      const { request, mode } = one;
+      return mode === "shadow" ? { ...one, request: { ...request, asked: { ...request.asked, shadow: true } } } : one;
+    });
+    return { asked, bundled: bundle(asked.map(({ request }) => request)) };
+  };
+  /** Tells of decisions, one after another, in the caller's transaction; what `onDecision` throws is the app's. */
+  const tell = async (
+    ctx: unknown,
+    asked: readonly AskedRequest[],
+    all: Pick<RateLimitAllStatus, "ok" | "statuses">,
+  ) => {
+    if (!onDecision) return;
+    for (const [i, one] of asked.entries()) {
+      const status = all.statuses[i];
+      // Where another limit has denied, one that has not took nothing.
+      if (status && (all.ok || !status.ok)) await onDecision(ctx as never, told(one, status));
+    }
+  };
+  const get = async (ctx: Contexts["query"], bucket: AnyBucketArgs, call: string): Promise<RateLimitSnapshot> => {
+    const snapshot = await place.get(ctx, lookUp(bucket, call));
+    return termsOf(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
   };
   return {
     ...queueFunctions,
-    rateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
-      const request = parse(args, "rateLimit");
-      const status = await place.consume(ctx, request);
-      if (args.throws) throwDenial(request, status);
-      return exact(status);
+    rateLimit: async (ctx, args: AnyArgs) => {
+      const asked = parse(args, "rateLimit");
+      const status = await place.consume(ctx, asked.request);
+      if (onDecision) await tell(ctx, [asked], { ok: true, statuses: [status] });
+      // The way of most calls is short.
+      return (status.ok && asked.mode === "enforce" ? status : concluded(asked, status, errorKeys)) as never;
     },
-    checkRateLimit: async (ctx, args: AnyDemandArgs & ThrowsArg) => {
-      const request = parse(args, "checkRateLimit");
-      const status = await place.check(ctx, request);
-      if (args.throws) throwDenial(request, status);
-      return exact(status);
+    checkRateLimit: async (ctx, args: AnyArgs) => {
+      const asked = parse(args, "checkRateLimit");
+      return concluded(asked, await place.check(ctx, asked.request), errorKeys) as never;
     },
     rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const bundled = parseAll(list, options, "rateLimitAll");
+      const { asked, bundled } = parseAll(list, options, "rateLimitAll");
       const all = await place.consumeAll(ctx, bundled);
-      if (options.throws) throwLongest(bundled.requests, all);
-      return exact(all);
+      await tell(ctx, asked, all);
+      return concludedAll(asked, all, errorKeys) as never;
     },
     checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const bundled = parseAll(list, options, "checkRateLimitAll");
-      const all = await place.checkAll(ctx, bundled);
-      if (options.throws) throwLongest(bundled.requests, all);
-      return exact(all);
+      const { asked, bundled } = parseAll(list, options, "checkRateLimitAll");
+      return concludedAll(asked, await place.checkAll(ctx, bundled), errorKeys) as never;
     },
     adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) => {
       const adjustment = adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count });
       const status = await place.adjust(ctx, adjustment);
       if (args.count < 0) await wake(ctx, args);
-      return exact(status);
+      return status as never;
     },
     resetRateLimit: async (ctx, args: AnyBucketArgs) => {
       const { limit, key } = lookUp(args, "resetRateLimit");
@@ -85,26 +99,28 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       await wake(ctx, args);
       return null;
     },
-    getRateLimit: async (ctx, args: AnyBucketArgs) => await place.get(ctx, lookUp(args, "getRateLimit")),
+    getRateLimit: async (ctx, args: AnyBucketArgs) => await get(ctx, args, "getRateLimit"),
     exposeRateLimit: (name: string, args: AnyExposeArgs) =>
       expose(name, args, {
         check: (bucket) => lookUp(bucket, "exposeRateLimit"),
-        get: (ctx, bucket) => place.get(ctx, lookUp(bucket, "exposeRateLimit")),
+        get: (ctx, bucket) => get(ctx, bucket, "exposeRateLimit"),
       }),
     scheduleRateLimited: async <Fn extends SchedulableFunctionReference>(
       ctx: Parameters<typeof scheduleReserved>[0] & Contexts["mutation"],
-      args: AnyBucketArgs & { count?: number; spread?: number },
+      args: AnyBucketArgs & ThrowsArg & ModeArg & { count?: number; spread?: number },
       fn: Fn,
       ...fnArgs: OptionalRestArgs<Fn>
     ) => {
       const bucket = lookUp(args, "scheduleRateLimited", SCHEDULE_FIELDS);
       const { name, key, config, count = 1, spread = 0 } = args;
-      const request = requestTo(bucket, { count, reserve: reserveFor(spread) });
+      const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(spread) });
       checkScheduler(ctx, "scheduleRateLimited");
-      const status = await place.consume(ctx, request);
+      const decided = await place.consume(ctx, asked.request);
+      await tell(ctx, [asked], { ok: true, statuses: [decided] });
+      const status = concluded(asked, decided, errorKeys);
       // The job is stored in documents: only its own fields, and none that is undefined.
       const reserved = { name, count, ...(key !== undefined && { key }), ...(config && { config }) };
-      return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
+      return (await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs)) as never;
     },
     cancelRateLimited: async (ctx, job) => {
       checkJob(job);
@@ -138,14 +154,8 @@ export function functionsIn<Contexts extends InTables | InComponent>(
   };
 }
 
-/** Whether a status is exact follows from the definitions, which the types of the functions know and those in here do not. */
-function exact(status: RateLimitStatus | RateLimitAllStatus): never {
-  return status as never;
-}
-
 const SWEEP_FIELDS: Fields = {
   configs: { permitted: "an object of configs by name", holds: (value) => typeof value === "object" && value !== null },
   cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
   next: { permitted: "a function of yours", holds: (value) => value !== null },
 };
-const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, ...THROWS_FIELDS };

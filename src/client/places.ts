@@ -111,11 +111,10 @@ export const inTables: Place<InTables> = {
 export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<InComponent> {
   return {
     queues: queuesInComponent(queue),
-    consume: async (ctx, request) => await mutation(ctx)(api.consume, requestArgs(request)),
-    check: async (ctx, request) => await query(ctx)(api.check, requestArgs(request)),
-    consumeAll: async (ctx, { requests }) =>
-      await mutation(ctx)(api.consumeAll, { requests: requests.map(requestArgs) }),
-    checkAll: async (ctx, { requests }) => await query(ctx)(api.checkAll, { requests: requests.map(requestArgs) }),
+    consume: async (ctx, request) => await mutation(ctx)(api.consume, demandArgs(request)),
+    check: async (ctx, request) => await query(ctx)(api.check, demandArgs(request)),
+    consumeAll: async (ctx, bundle) => await mutation(ctx)(api.consumeAll, allArgs(bundle)),
+    checkAll: async (ctx, bundle) => await query(ctx)(api.checkAll, allArgs(bundle)),
     adjust: async (ctx, { count, at, ...bucket }) =>
       await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
     get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
@@ -128,9 +127,11 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
   };
 }
 
-function mutation(ctx: InComponent["mutation"]): InComponent["mutation"]["runMutation"] {
+/** From a mutation the calls take turns with what cancelling writes in the caller's own database. */
+function mutation(ctx: InComponent["mutation"] & { db?: object }): InComponent["mutation"]["runMutation"] {
   checkCaller(ctx, "runMutation", "a mutation or action");
-  return (...call) => ctx.runMutation(...call);
+  const { db } = ctx;
+  return (...call) => (db ? inTurn({ db }, () => ctx.runMutation(...call)) : ctx.runMutation(...call));
 }
 
 function query(ctx: InComponent["query"]): InComponent["query"]["runQuery"] {
@@ -143,11 +144,25 @@ function checkCaller(ctx: unknown, method: string, whose: string): void {
   throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
 }
 
-function requestArgs({ limit, key, asked: { count, reserve } }: Request) {
+function demandArgs(request: Request) {
+  const { atLeast } = request.asked;
+  return { ...consumedArgs(request), ...(atLeast !== undefined && { atLeast }) };
+}
+
+function consumedArgs({ limit, key, asked: { count, reserve } }: Request) {
   return {
     ...bucketArgs({ limit, key }),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
+  };
+}
+
+function allArgs({ requests }: Bundle) {
+  return {
+    requests: requests.map((request) => ({
+      ...consumedArgs(request),
+      ...(request.asked.shadow && { shadow: true }),
+    })),
   };
 }
 

@@ -1,6 +1,5 @@
 /** The functions of limits with a queue: join it, leave it, ask for one's place. */
 import { createFunctionHandle } from "convex/server";
-import type { Value } from "convex/values";
 import type { Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseJob } from "../queue/job.js";

@@ -7,11 +7,16 @@ import type {
   ListArgs,
   NameIn,
   RateLimitArgs,
+  ReturnedAnswer,
   ScheduleArgs,
   StatusOf,
   SweepOptions,
+  TakenStatus,
+  ThrowChoice,
   ThrowsArg,
+  ThrowChoiceIn,
 } from "./args.js";
+import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
 import type { RateLimitQueues } from "./queues.js";
@@ -29,35 +34,55 @@ import type {
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
  * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
  */
-export interface RateLimits<Limits, Contexts extends InTables | InComponent> extends RateLimitQueues<Limits, Contexts> {
+export interface RateLimits<
+  Limits,
+  Contexts extends InTables | InComponent,
+  Default extends ThrowChoice | undefined = false,
+  Ctx = Contexts["mutation"],
+> extends RateLimitQueues<Limits, Contexts> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
-  rateLimit: <Name extends NameIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: RateLimitArgs<Limits, Name>,
-  ) => Promise<StatusOf<Limits, Name>>;
+  rateLimit: <
+    Name extends NameIn<Limits>,
+    Said extends ThrowChoice | undefined = undefined,
+    Least extends number | undefined = undefined,
+  >(
+    ctx: Contexts["mutation"] & Ctx,
+    args: RateLimitArgs<Limits, Name, Said, Least>,
+  ) => Promise<ReturnedAnswer<TakenStatus<StatusOf<Limits, Name>, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /** The same decision as `rateLimit` would make now, taking nothing; for queries too. */
-  checkRateLimit: <Name extends NameIn<Limits>>(
+  checkRateLimit: <
+    Name extends NameIn<Limits>,
+    Said extends ThrowChoice | undefined = undefined,
+    Least extends number | undefined = undefined,
+  >(
     ctx: Contexts["query"],
-    args: RateLimitArgs<Limits, Name>,
-  ) => Promise<ExactRateLimitStatus>;
+    args: RateLimitArgs<Limits, Name, Said, Least>,
+  ) => Promise<ReturnedAnswer<TakenStatus<ExactRateLimitStatus, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add
-   * up; their order does not matter. With `throws`, the denial that takes longest is thrown.
+   * up; their order does not matter. With `throws`, the denial that takes longest is thrown. A limit in shadow stops no other.
    */
-  rateLimitAll: <const Names extends readonly NameIn<Limits>[]>(
-    ctx: Contexts["mutation"],
+  rateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
+    ctx: Contexts["mutation"] & Ctx,
     requests: DemandList<Limits, Names>,
-    options?: ThrowsArg,
-  ) => Promise<RateLimitAllStatus<StatusOf<Limits, Names[number]>>>;
+    options?: ThrowsArg<Said>,
+  ) => Promise<
+    ReturnedAnswer<
+      RateLimitAllStatus<StatusOf<Limits, Names[number]>>,
+      ThrowChoiceIn<Limits, Names[number], Said, Default>
+    >
+  >;
 
   /** The same decision as `rateLimitAll` would make now, taking nothing; for queries too. */
-  checkRateLimitAll: <const Names extends readonly NameIn<Limits>[]>(
+  checkRateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     requests: DemandList<Limits, Names>,
-    options?: ThrowsArg,
-  ) => Promise<RateLimitAllStatus<ExactRateLimitStatus>>;
+    options?: ThrowsArg<Said>,
+  ) => Promise<
+    ReturnedAnswer<RateLimitAllStatus<ExactRateLimitStatus>, ThrowChoiceIn<Limits, Names[number], Said, Default>>
+  >;
 
   /**
    * Settles after the fact, when the true count is known only later (LLM tokens): charges `count` without asking, below zero if
@@ -95,12 +120,16 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent> ext
    * uniform random delay of up to `spread` ms. It is the caller's own scheduler that runs it, in the caller's transaction:
    * a mutation that throws leaves neither the job nor the reservation.
    */
-  scheduleRateLimited: <Name extends NameIn<Limits>, Fn extends SchedulableFunctionReference>(
-    ctx: Contexts["mutation"] & SchedulingCtx,
-    args: ScheduleArgs<Limits, Name>,
+  scheduleRateLimited: <
+    Name extends NameIn<Limits>,
+    Fn extends SchedulableFunctionReference,
+    Said extends ThrowChoice | undefined = undefined,
+  >(
+    ctx: Contexts["mutation"] & SchedulingCtx & Ctx,
+    args: ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>
-  ) => Promise<ScheduleResult>;
+  ) => Promise<ReturnedAnswer<ScheduleResult, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later moment keep it. A job
@@ -127,10 +156,21 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent> ext
   ) => Promise<SweepResult>;
 }
 
-/** Options for a set of limits. */
-export interface RateLimitsOptions {
+/** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide then have to be given it. */
+export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /**
-   * Whether the error of `throws: true` carries the key, default false. The error reaches the client: set it only where clients may
+   * Whether denials are thrown, default false. With `true` nobody can forget to look at an answer, whose type is then only
+   * `ok: true`. A definition, and a call, may say otherwise.
+   */
+  throws?: Default | undefined;
+  /**
+   * Called after each decision of `rateLimit`, `rateLimitAll` and `scheduleRateLimited`, in the caller's transaction and with its
+   * `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision; what it throws, the call throws. Of several
+   * limits that are denied together, it is told of those that denied.
+   */
+  onDecision?: ((ctx: Ctx, decision: RateLimitDecision) => void | Promise<void>) | undefined;
+  /**
+   * Whether the error of a denial carries the key, default false. The error reaches the client: set it only where clients may
    * know the keys that the server chooses.
    */
   errorKeys?: boolean | undefined;

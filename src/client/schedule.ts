@@ -1,10 +1,10 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
 import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
-import type { Fields } from "../engine/fields.js";
-import { numberField } from "../engine/fields.js";
+import { type Fields, numberField } from "../engine/fields.js";
 import { show } from "../engine/misuse.js";
 import { type JobReader, readJobState } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../validators.js";
+import { MODE_FIELDS, THROWS_FIELDS } from "./definitions.js";
 import { DAY } from "./durations.js";
 
 /** What scheduling needs of a ctx, besides the limit's place: the app's scheduler, so that the job is the app's own. */
@@ -18,8 +18,12 @@ export type CancellingCtx = SchedulingCtx & JobReader;
 /**
  * - `ok: true`: the job is scheduled for `runAt` (ms since the epoch); `job` can be stored and cancelled.
  * - `ok: false`: `maxReserved` is used up, or the job would start more than five years from now; ask again at `retryAt`.
+ * - `shadow`: of a limit in shadow, what it would answer if it were enforced; the job is scheduled as if there were no limit.
  */
-export type ScheduleResult = { ok: true; runAt: number; job: RateLimitedJob } | { ok: false; retryAt: number };
+export type ScheduleResult =
+  | { ok: true; runAt: number; job: RateLimitedJob; shadow?: NonNullable<Allowed["shadow"]> }
+  | { ok: false; retryAt: number };
+type Allowed = Extract<RateLimitStatus, { ok: true }>;
 
 /** The state that a job was found in when it was too late to cancel it; "deleted" when Convex has forgotten it. */
 export type CancelResult =
@@ -31,6 +35,8 @@ const SCHEDULER_MS = 5 * 366 * DAY;
 export const SCHEDULE_FIELDS: Fields = {
   count: { permitted: "a number", holds: () => true },
   spread: numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" }),
+  ...MODE_FIELDS,
+  ...THROWS_FIELDS,
 };
 
 /** The reservation that a job needs: one whose start the scheduler accepts. */
@@ -55,10 +61,16 @@ export async function scheduleReserved<Fn extends SchedulableFunctionReference>(
   args: OptionalRestArgs<Fn>,
 ): Promise<ScheduleResult> {
   if (!status.ok) return { ok: false, retryAt: status.retryAt };
-  const dueAt = status.retryAt ?? Date.now();
-  const runAt = dueAt + Math.floor(Math.random() * spread);
+  const now = Date.now();
+  const { shadow } = status;
+  const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
   const id = await ctx.scheduler.runAt(runAt, fn, ...args);
-  return { ok: true, runAt, job: { ...reserved, runAt, ...(runAt > dueAt && { dueAt }), id } };
+  const promise = shadow ?? status;
+  // What a limit in shadow has denied was not taken, and is not given back.
+  const count = promise.ok ? reserved.count : 0;
+  const dueAt = (promise.ok ? promise.retryAt : undefined) ?? now;
+  const job = { ...reserved, count, runAt, ...(runAt !== dueAt && { dueAt }), id };
+  return { ok: true, runAt, job, ...(shadow && { shadow }) };
 }
 
 /** Cancels a job that has not begun; it is up to the caller to give its tokens back. */

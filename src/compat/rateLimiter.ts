@@ -154,7 +154,8 @@ function bucketOf(name: string, { key, config }: AnyArgs) {
 
 function request(name: string, args: AnyArgs) {
   const { count, reserve } = args;
-  return { ...bucketOf(name, args), count, reserve };
+  // A definition in JavaScript may say `throws`; what is thrown here has another form.
+  return { ...bucketOf(name, args), count, reserve, throws: false };
 }
 
 function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false): RateLimitReturns {

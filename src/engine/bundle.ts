@@ -52,6 +52,9 @@ function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Req
   if (JSON.stringify(asked.reserve ?? false) !== JSON.stringify(other.asked.reserve ?? false)) {
     throw misuseError(limit.name, "one bucket cannot be asked both to consume and to reserve in the same call.");
   }
+  if ((asked.shadow ?? false) !== (other.asked.shadow ?? false)) {
+    throw misuseError(limit.name, "one bucket cannot be both enforced and in shadow in the same call.");
+  }
 }
 
 /** What a limit does, whatever the order of its config's fields, the defaults that were spelt out, and the number of rows. */

@@ -3,7 +3,7 @@
  * the rows of another as one. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
 import type { RateLimitStatus } from "../validators.js";
-import type { Demand } from "./request.js";
+import { type Demand, servedBy } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -24,11 +24,13 @@ export function decide(limit: Limit, stored: State, now: number, demand: Demand)
 
 /** The decision; undefined for a denial. */
 function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
-  const { units, reserve, withinMs } = demand;
+  const { units, reserve, withinMs, atLeast } = demand;
   const state = limit.kind.advance(limit, stored, now);
-  if (units <= state.value) {
-    const taken = units === 0 ? undefined : limit.kind.take(limit, state, units);
-    return { status: { ok: true, ...outlook(limit, taken ?? state, now) }, taken };
+  const served = servedBy(limit, demand, state.value);
+  if (served !== undefined) {
+    const taken = served === 0 ? undefined : limit.kind.take(limit, state, served);
+    const part = atLeast && { taken: atLeast.tokens(served) };
+    return { status: { ok: true, ...outlook(limit, taken ?? state, now), ...part }, taken };
   }
   if (!reserve) return undefined;
   const { at, state: taken, owed } = startOf(limit, stored, now, units);
@@ -52,7 +54,8 @@ function startOf(
 /** The first moment after `now` at which the same demand succeeds, if nobody else takes anything. */
 function whenServed(limit: Limit, stored: State, now: number, demand: Demand): number {
   const { kind, capacity } = limit;
-  const { units, reserve, withinMs } = demand;
+  const { reserve, withinMs } = demand;
+  const { units } = demand.atLeast ?? demand;
   const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
   if (!reserve) return atOnce;
   const reservable = units === 0 ? now : kind.whenReservable(limit, stored, units);

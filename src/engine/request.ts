@@ -12,6 +12,15 @@ export interface Demand {
   readonly reserve: boolean;
   /** A reservation that would start later than this many ms from now is denied. */
   readonly withinMs: number;
+  /** Of a demand that fewer units satisfy, too. */
+  readonly atLeast?: LeastDemand;
+}
+
+/** The fewest units that are taken; more come in whole tokens. */
+interface LeastDemand {
+  readonly units: number;
+  /** The tokens that a caller has in so many units. */
+  readonly tokens: (units: number) => number;
 }
 
 /** `true` for any wait, or the longest wait in ms. */
@@ -19,27 +28,64 @@ type Reserve = boolean | { within: number };
 
 export interface DemandArgs {
   count?: number | undefined;
+  atLeast?: number | undefined;
   reserve?: Reserve | undefined;
+  /** Of several requests: whether a denial of this one stops none of the others. */
+  shadow?: boolean | undefined;
 }
 
 /**
- * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; and when
- * `reserve` is neither a boolean nor a bound on the wait.
+ * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; when `reserve` is
+ * neither a boolean nor a bound on the wait; and when `atLeast` is above the count, or beside a reservation.
  */
-export function parseDemand(limit: Limit, { count = 1, reserve = false }: DemandArgs): Demand {
+export function parseDemand(limit: Limit, { count = 1, reserve = false, atLeast }: DemandArgs): Demand {
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
     throw fieldError(limit.name, "count", "a finite number of at least 0", count);
   }
   const withinMs = parseReserve(limit.name, reserve);
+  if (atLeast !== undefined) return parsePart(limit, { count, reserve, atLeast });
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
   const most = limit.kind.most(limit, demand.reserve);
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
   if (demand.units <= most) return demand;
-  const bound = demand.reserve ? "with a reservation it can hold" : "it can hold";
-  throw misuseError(
+  throw neverError(limit, "count", count, demand.reserve);
+}
+
+function neverError(limit: Limit, field: string, count: number, reserve: boolean): Error {
+  const bound = reserve ? "with a reservation it can hold" : "it can hold";
+  const most = limit.kind.most(limit, reserve) / limit.unitsPerToken;
+  return misuseError(
     limit.name,
-    `count ${count} can never be served: ${bound} at most ${most / limit.unitsPerToken} (capacity and maxReserved say how much).`,
+    `${field} ${count} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
   );
+}
+
+/** As much as there is: what suffices must fit into the bucket, what would be best need not. */
+function parsePart(
+  limit: Limit,
+  { count, reserve, atLeast }: { count: number; reserve: Reserve; atLeast: number },
+): Demand {
+  if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
+    throw fieldError(limit.name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
+  }
+  if (reserve !== false) {
+    throw misuseError(limit.name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+  }
+  const { unitsPerToken, capacity } = limit;
+  const least = unitsOf(limit, atLeast);
+  if (!(least <= capacity)) throw neverError(limit, "atLeast", atLeast, false);
+  const all = unitsOf(limit, count);
+  const most = all <= capacity ? all : least + Math.floor((capacity - least) / unitsPerToken) * unitsPerToken;
+  const tokens = (units: number) =>
+    units === all ? count : Math.min(count, atLeast + (units - least) / unitsPerToken);
+  return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
+}
+
+/** The units that a demand gets of those that are there; undefined when they do not suffice. */
+export function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
+  if (units <= held) return units;
+  if (!atLeast || atLeast.units > held) return undefined;
+  return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
 }
 
 function parseReserve(name: string, reserve: unknown): number {

@@ -9,13 +9,8 @@ import { fold, type Shard, shareOf } from "./sharding/shard.js";
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   const { name, kind, unitsPerToken, capacity, maxReserved } = limit;
   const ts = Math.max(...shards.map(({ state }) => state.ts));
-  const [only] = shards;
-  const { value } = only && shards.length === 1 ? only.state : fold(limit, WHOLE, shards, ts).state;
-  const { starts, ...arrivals } = kind.arrivals(
-    limit,
-    Math.min(...shards.map(({ state }) => state.ts)),
-    capacity - value,
-  );
+  const { value } = fold(limit, WHOLE, shards, ts).state;
+  const { runsFrom, ...arrivals } = kind.arrivals(limit);
   return {
     name,
     config: kind.shownConfig(limit),
@@ -25,7 +20,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     capacity,
     maxReserved,
     ...arrivals,
-    ...(starts && { starts: [...starts] }),
+    ...(runsFrom && { runs: [...runsFrom(Math.min(...shards.map(({ state }) => state.ts)))] }),
     parts: shards.map(partOf),
     ...(shards.length > 1 && { few: { units: fastUnits(limit), spans: spansOf(limit) } }),
   };
@@ -33,21 +28,18 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
 
 function partOf({ interval, limit, state }: Shard): RateLimitSnapshot["parts"][number] {
   const { kind, capacity } = limit;
-  const { value, ts } = state;
+  const { ts } = state;
+  const { value } = kind.advance(limit, state, ts);
   const shard = toShard(interval);
-  const recent = kind.entries(limit, state);
-  return {
-    value,
-    ts,
-    ...(recent && { recent: [...recent] }),
-    ...(shard !== undefined && { shard, capacity, refill: kind.arrivals(limit, ts, 0).refill }),
-  };
+  const { refill, lastsMs = 0 } = kind.arrivals(limit);
+  const runs = kind.entries(limit, state)?.map(({ at, units }) => ({ start: at + lastsMs, count: 1, units }));
+  return { value, ts, ...(runs && { runs }), ...(shard !== undefined && { shard, capacity, refill }) };
 }
 
 /** The first span of rows on each level, smallest first: no other of its level has less. */
 function spansOf(limit: Limit): { capacity: number; refill: number }[] {
   return Array.from({ length: limit.levels.most + 1 }, (_, i) => {
     const share = shareOf(limit, { start: 0, level: limit.levels.most - i });
-    return { capacity: share.capacity, refill: share.kind.arrivals(share, 0, 0).refill };
+    return { capacity: share.capacity, refill: share.kind.arrivals(share).refill };
   });
 }

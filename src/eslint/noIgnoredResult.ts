@@ -2,6 +2,7 @@
 import type { Rule } from "eslint";
 import type { Node } from "estree";
 import { createReader } from "./limitingCall.js";
+import { canBeDenied } from "./resultType.js";
 import { throwsAlready } from "./throws.js";
 
 export const noIgnoredResult: Rule.RuleModule = {
@@ -11,14 +12,17 @@ export const noIgnoredResult: Rule.RuleModule = {
     messages: {
       ignored: "The result of {{name}} is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
     },
-    schema: [],
+    schema: [{ type: "object", properties: { throws: { type: "boolean" } }, additionalProperties: false }],
   },
   create(context) {
     const reader = createReader(context.sourceCode);
+    const [{ throws: elsewhere = false } = {}] = context.options as [{ throws?: boolean }?];
     return {
       CallExpression(node) {
         const call = isIgnored(node) ? reader.limitingCall(node) : undefined;
-        if (!call || throwsAlready(call, reader)) return;
+        if (!call) return;
+        // A type knows every definition; without one, what this file says.
+        if (!(canBeDenied(node, context.sourceCode) ?? !throwsAlready(call, reader, elsewhere))) return;
         context.report({ node, messageId: "ignored", data: { name: call.name } });
       },
     };

@@ -2,7 +2,8 @@
 import type { Node, ObjectExpression } from "estree";
 import { keyOf, type LimitingCall, type SourceReader } from "./limitingCall.js";
 
-export function throwsAlready({ node, definitions }: LimitingCall, reader: SourceReader): boolean {
+/** @param elsewhere - whether limits throw that are defined in another file. */
+export function throwsAlready({ node, definitions }: LimitingCall, reader: SourceReader, elsewhere: boolean): boolean {
   const objectAt = (expression: Node | undefined): ObjectExpression | undefined => {
     const value = expression && reader.valueOf(expression);
     return value?.type === "ObjectExpression" ? value : undefined;
@@ -20,5 +21,7 @@ export function throwsAlready({ node, definitions }: LimitingCall, reader: Sourc
   // What is nearest to the call decides.
   const said = [args, options, objectAt(definition), defaults].map((object) => fieldOf(object, "throws"));
   const first = said.find((throws) => throws !== undefined);
-  return first?.type === "Literal" && first.value === true;
+  if (!first) return elsewhere && !definitions;
+  // `{ jitter }` throws, too.
+  return first.type === "ObjectExpression" || (first.type === "Literal" && first.value === true);
 }

@@ -45,13 +45,15 @@ async function withRemaining(
   ctx: HttpCtx,
   request: Request,
 ): Promise<readonly HttpStatus[]> {
-  const unknown = requests.filter((_, i) => statuses[i]?.remaining === undefined);
+  // Of a limit in shadow nothing is told.
+  const isUnknown = (status: HttpStatus | undefined) => status?.remaining === undefined && !status?.shadow;
+  const unknown = requests.filter((_, i) => isUnknown(statuses[i]));
   if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return statuses;
   try {
     const snapshots = [...(await consume.snapshots(ctx, unknown))];
     const now = Date.now();
     return statuses.map((status) => {
-      const snapshot = status.remaining === undefined ? snapshots.shift() : undefined;
+      const snapshot = isUnknown(status) ? snapshots.shift() : undefined;
       if (!snapshot) return status;
       const { remaining, resetAt } = projectRateLimit(snapshot, { now, count: 0 });
       return { ...status, remaining, resetAt };

@@ -13,6 +13,7 @@ export const vLimitRequest = v.object({
   key: v.optional(v.string()),
   count: v.number(),
   config: vRateLimitConfig,
+  mode: v.optional(v.literal("shadow")),
 });
 
 /** What the wrapper asks of one limit. */
@@ -53,10 +54,17 @@ type ReadSnapshots = (ctx: HttpCtx, requests: LimitRequest[]) => Promise<readonl
  * ```
  */
 export function inComponent(component: ComponentApi): Consume {
-  const { rateLimitAll, adjustRateLimit, getRateLimit } = defineRateLimits({}, { component });
+  const { rateLimitAll, getRateLimit } = defineRateLimits({}, { component });
   return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => rateLimitAll(ctx, requests), {
     giveBack: async (ctx: HttpCtx, requests: LimitRequest[]) => ({
-      statuses: await Promise.all(requests.map((each) => adjustRateLimit(ctx, { ...each, count: -each.count }))),
+      statuses: await ctx.runMutation(component.public.adjustAll, {
+        adjustments: requests.map(({ name, key, config, count }) => ({
+          name,
+          ...(key !== undefined && { key }),
+          config,
+          count: -count,
+        })),
+      }),
     }),
     snapshots: (ctx: HttpCtx, requests: LimitRequest[]) =>
       Promise.all(requests.map(({ name, key, config }) => getRateLimit(ctx, { name, key, config }))),

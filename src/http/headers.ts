@@ -21,7 +21,7 @@ export interface RateLimitHeadersOptions {
  * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
  * - r: the tokens that are left; t: after a denial the time until `retryAt`, else the time that r has to last.
  *
- * A limit whose status has no `remaining` sends its policy alone. Names are sent as they are if they are printable ASCII; other
+ * A limit whose status has no `remaining` sends its policy alone, one in shadow sends nothing: it is not enforced. Names are sent as they are if they are printable ASCII; other
  * characters, and %, are percent-encoded.
  *
  * @param limits - one or several limits that the request was held to. Policies are listed in this order, the others by
@@ -42,7 +42,8 @@ export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
   { formats = ["draft-11"], jitter = 0, caller, now = Date.now() }: RateLimitHeadersOptions = {},
 ): Record<string, string> {
-  const quotas = asList(limits).map((limit) => quotaOf(limit, now));
+  const enforced = asList(limits).filter(({ status }) => !status.shadow);
+  const quotas = enforced.map((limit) => quotaOf(limit, now));
   const [first] = quotas;
   if (!first) return {};
   checkJitter(first.name, jitter);

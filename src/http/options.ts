@@ -7,7 +7,7 @@ import type { DenialAnswer, HttpDenial } from "./denial.js";
 import { checkFormats, type RateLimitFormat } from "./formats.js";
 import { asList } from "./headers.js";
 import type { HttpLimit } from "./httpLimit.js";
-import { withoutKeyed } from "./quota.js";
+import { configIn } from "./quota.js";
 import { QUOTA_UNITS } from "./quota.js";
 import type { Report } from "./report.js";
 import { checkJitter } from "./retryAfter.js";
@@ -144,7 +144,7 @@ function checkLimits(limits: readonly HttpLimit[]): void {
     }
     if (names.has(name)) throw misuseError(name, "is listed twice; clients could not tell the policies apart.");
     names.add(name);
-    if (config !== undefined && typeof config !== "function") parseLimit(name, withoutKeyed(config));
+    if (config !== undefined && typeof config !== "function") parseLimit(name, configIn(config));
   }
 }
 

@@ -10,7 +10,7 @@ import type { HttpCtx } from "./ctx.js";
 import type { Caller, HttpLimit } from "./httpLimit.js";
 import { atEnd, type ChosenKey, type KeyEnd } from "./keyChoice.js";
 import { boundedKey } from "./keys.js";
-import { type LimitedBy, withoutKeyed } from "./quota.js";
+import { type LimitedBy, configIn } from "./quota.js";
 
 /** What to ask of one limit, or why it need not be asked. */
 export type Plan =
@@ -44,7 +44,8 @@ async function planFor(
   const { chosen, configOf } = await identify(limit, ctx, request, identified);
   if (chosen.kind === "deny") return { kind: "refuse", end: chosen };
   const { key } = chosen;
-  const config = withoutKeyed(await configOf(key));
+  const definition = await configOf(key);
+  const config = configIn(definition);
   // What is wrong with a config is found here: behind this line only the limiter itself can fail.
   const parsed = parseLimit(name, config);
   const capacity = config.capacity ?? config.rate;
@@ -54,7 +55,8 @@ async function planFor(
   }
   if (!canEverServe(parsed, count)) return { kind: "never", name, count, capacity };
   const shown = { unit, partitionKey: partitionKey && (await partitionKey({ ctx, request, key })) };
-  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config }, shown };
+  const mode = definition.mode === "shadow" ? { mode: definition.mode } : {};
+  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config, ...mode }, shown };
 }
 
 /** Counts are rounded up and capacities down, so comparing the two numbers would not do. */

@@ -8,7 +8,7 @@ import { lowered, raised } from "../engine/units.js";
 import { MAX_INTEGER, toAscii } from "./structuredFields.js";
 
 /** What HTTP reads of a status; a limit on several rows may leave out what it would have to read all of them for. */
-export type HttpStatus = { remaining?: number; resetAt?: number } & (
+export type HttpStatus = { remaining?: number; resetAt?: number; shadow?: { ok: boolean } } & (
   { ok: true; retryAt?: number } | { ok: false; retryAt: number }
 );
 
@@ -78,7 +78,7 @@ export function quotaOf(limit: LimitedBy, now: number): Quota {
 
 /** The limit of the bucket: of windows without a `start`, it is the key that says when they start. */
 function limitOf({ name, key, config }: LimitedBy): Limit {
-  return bucketAt(parseLimit(name, withoutKeyed(config)), key).limit;
+  return bucketAt(parseLimit(name, configIn(config)), key).limit;
 }
 
 function leftOf(limited: LimitedBy, now: number): Left | undefined {
@@ -114,9 +114,14 @@ export function secondsUntil(moment: number, now: number): number {
   return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((moment - now) / 1000)));
 }
 
-/** A definition of `defineRateLimits` is a config with one more field, which says nothing here: the key is always chosen. */
-export function withoutKeyed(definition: RateLimitDefinition): RateLimitConfig {
+/**
+ * A definition of `defineRateLimits` is a config with more fields. The key is always chosen here, and a denial always answered; what
+ * `mode` says is asked for with the request.
+ */
+export function configIn(definition: RateLimitDefinition): RateLimitConfig {
   const config = { ...definition };
   delete config.keyed;
+  delete config.throws;
+  delete config.mode;
   return config;
 }

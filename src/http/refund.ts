@@ -31,13 +31,23 @@ async function refund(
   response: Response | undefined,
 ): Promise<readonly LimitedBy[]> {
   const { giveBack } = options.consume;
-  const taken = requests.filter(({ count }) => count > 0);
+  // What a limit in shadow has denied was not taken.
+  const taken = requests.filter(({ count }, i) => count > 0 && limited[i]?.status.shadow?.ok !== false);
   try {
     if (!giveBack || taken.length === 0 || !(await isRefunded(options, response, request))) return limited;
-    const { statuses } = await giveBack(ctx, taken);
+    // An adjustment has no mode.
+    const { statuses } = await giveBack(
+      ctx,
+      taken.map((each) => {
+        const request = { ...each };
+        delete request.mode;
+        return request;
+      }),
+    );
     return limited.map((limit) => {
       const status = statuses[taken.findIndex(({ name }) => name === limit.name)];
-      return status ? { ...limit, status } : limit;
+      const { shadow } = limit.status;
+      return status ? { ...limit, status: { ...status, ...(shadow && { shadow }) } } : limit;
     });
   } catch (error) {
     // The request has been served, and counts: that is not the client's business.

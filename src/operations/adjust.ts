@@ -2,7 +2,6 @@
 import { outlook } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import type { Adjustment } from "../engine/request.js";
-import { outlookOf } from "../engine/sharding/pool.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import type { Writer } from "../storage/rows.js";
@@ -22,8 +21,15 @@ export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateL
   if (heldByAll(shards, call.now) < units) return await charge(ctx, adjustment, shards, call.now);
   const demand = { units, reserve: false, withinMs: Infinity };
   const { status, write } = answerOnAll({ ...adjustment, asked: {}, demand }, shards, call.now);
-  await write(ctx);
+  await write?.(ctx);
   return status;
+}
+
+/** Several adjustments in their order: two may be of one bucket. */
+export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[]): Promise<RateLimitStatus[]> {
+  const statuses: RateLimitStatus[] = [];
+  for (const adjustment of adjustments) statuses.push(await adjust(ctx, adjustment));
+  return statuses;
 }
 
 /** One of several rows, if it has what is charged, or room for what comes back. */
@@ -83,8 +89,7 @@ async function giveBack(
   }
   await save(ctx, bucket, before, after);
   const all = [...shards.filter((shard) => !before.includes(shard)), ...after];
-  const [only] = all;
-  return only && all.length === 1 ? standing(limit, only.state, now) : { ok: true, ...outlookOf(limit, all, now) };
+  return standing(limit, fold(limit, WHOLE, all, now).state, now);
 }
 
 /** How a bucket stands; while it is in debt, with the moment at which the debt is paid. */

@@ -1,4 +1,7 @@
-/** Several limits at once, all or nothing: nothing is written unless every one of them lets its part go. */
+/**
+ * Several limits at once, all or nothing: nothing is written unless every one of them lets its part go. A limit in shadow is asked,
+ * and charged if it can be, but stops none of the others.
+ */
 import type { Bundle } from "../engine/bundle.js";
 import type { Request } from "../engine/request.js";
 import type { Reader, Writer } from "../storage/rows.js";
@@ -11,11 +14,10 @@ import { answer } from "./consume.js";
 export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
   const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
-  const status = combine(bundle, answers);
-  if (status.ok) {
-    for (const { write } of answers) await write(ctx);
-  }
-  return status;
+  const all = combine(bundle, answers);
+  if (!all.ok) return all;
+  for (const { write } of answers) await write?.(ctx);
+  return all;
 }
 
 /** The same decision on all rows, taking nothing. */
@@ -25,15 +27,16 @@ export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAl
   return combine(bundle, await Promise.all(bundle.summed.map(ask)));
 }
 
-/** One status from those of all the buckets; where one denies, the others stay as they are. */
-function combine({ partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
-  const own = partOf.flatMap((place) => answers[place] ?? []);
-  const denials = own.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
+/** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
+function combine({ requests, partOf }: Bundle, answers: readonly Answer[]): RateLimitAllStatus {
+  const own = partOf.flatMap((place) => answers.slice(place, place + 1));
+  const enforced = own.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
+  const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
   if (denials.length > 0) {
     const statuses = own.map(({ status, untouched }) => (status.ok ? untouched() : status));
     return { ok: false, retryAt: Math.max(...denials), statuses };
   }
   const statuses = own.map(({ status }) => status);
-  const waits = statuses.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
+  const waits = enforced.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
   return { ok: true, ...(waits.length > 0 ? { retryAt: Math.max(...waits) } : {}), statuses };
 }

@@ -12,12 +12,13 @@ export interface Call {
   readonly random: () => number;
 }
 
-/** What a bucket says to a demand. Nothing is written until `write` is called; a denial has nothing to write. */
+/** What a bucket says to a demand. Nothing is written until `write` is called. */
 export interface Answer {
   readonly status: RateLimitStatus;
   /** How the bucket stands while nothing is taken from it. */
   readonly untouched: () => RateLimitStatus;
-  readonly write: (ctx: Writer) => Promise<void>;
+  /** Absent where nothing changes: of a denial. */
+  readonly write?: (ctx: Writer) => Promise<void>;
 }
 
 /** The answer of a call that has read all shards of a bucket. */

@@ -16,7 +16,7 @@ import { answerSplit } from "./split.js";
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
   const { status, write } = await answer(ctx, request, { now: Date.now(), random: Math.random });
-  if (status.ok) await write(ctx);
+  await write?.(ctx);
   return status;
 }
 

@@ -74,6 +74,6 @@ function describe(limit: Limit, { key, rows }: BucketRows, now: number): Omit<Ra
     const { status } = decideOnAll(own, shards, now, demand);
     return { value: heldByAll(shards, now) / own.unitsPerToken, ...status };
   } catch (error) {
-    return { value: 0, ok: false, error: error instanceof Error ? error.message : String(error) };
+    return { value: 0, ok: false, error: (error as Error).message };
   }
 }

@@ -4,7 +4,7 @@
  */
 import { decide, outlook } from "../engine/decide.js";
 import type { Bucket, Demand, Request } from "../engine/request.js";
-import { around, isSame, POINTS, WHOLE } from "../engine/sharding/interval.js";
+import { around, type Interval, isSame, POINTS } from "../engine/sharding/interval.js";
 import { areIdle, fateOf, isFast, isJustWritten } from "../engine/sharding/policy.js";
 import { whenAnyServes } from "../engine/sharding/pool.js";
 import { fold, heldBy, heldByAll, type Shard, spanFor, splitTo } from "../engine/sharding/shard.js";
@@ -34,19 +34,21 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const isLarge = 2 * units > first.limit.capacity;
   const isRunningOut = first.interval.level <= FEW_LEVEL && !isFast(limit, units);
   if (isRunningOut && !isLarge) return await answerAll(ctx, request, now);
-  const seen = isLarge ? await loadSpan(ctx, request, first) : await loadSecond(ctx, request, first, call);
+  const span = isLarge ? spanFor(limit, first, SPAN * units) : undefined;
+  const seen = span ? await loadSpan(ctx, request, span) : await loadSecond(ctx, request, first, call);
   const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
   if (server) return await taking(ctx, request, server, call);
-  if (isLarge && heldByAll(seen, now) >= units) return takingTogether(request, first, seen, now);
-  if (!reserve && isFast(limit, units) && !isJustWritten(seen, now)) {
+  if (span && heldByAll(seen, now) >= units) return takingTogether(request, span, seen, now);
+  if (!reserve && !demand.atLeast && isFast(limit, units) && !isJustWritten(seen, now)) {
     const retryAt = whenAnyServes(limit, seen, now, units);
-    return { status: { ok: false, retryAt }, untouched: () => ({ ok: true }), write: nothing };
+    return { status: { ok: false, retryAt }, untouched: unknown };
   }
   return await answerAll(ctx, request, now);
 }
 
-async function nothing(): Promise<void> {
-  await Promise.resolve();
+/** How a bucket stands of which not all rows were read. */
+function unknown(): RateLimitStatus {
+  return { ok: true };
 }
 
 async function answerAll(ctx: Reader, request: Request, now: number): Promise<Answer> {
@@ -64,10 +66,9 @@ async function loadSecond(ctx: Reader, bucket: Bucket, first: StoredShard, call:
   return second && !isSame(second.interval, first.interval) ? [first, second] : [first];
 }
 
-/** The rows around the first that can together hold several such counts. */
-async function loadSpan(ctx: Reader, { limit, key, demand }: Request, first: StoredShard): Promise<StoredShard[]> {
-  const span = spanFor(limit, first, SPAN * demand.units);
-  return span.level === 0 ? await loadAll(ctx, { limit, key }) : await loadWithin(ctx, { limit, key }, span);
+/** The rows of an interval. */
+async function loadSpan(ctx: Reader, bucket: Bucket, span: Interval): Promise<StoredShard[]> {
+  return span.level === 0 ? await loadAll(ctx, bucket) : await loadWithin(ctx, bucket, span);
 }
 
 /** The bucket is one row, and may become two. */
@@ -79,8 +80,8 @@ async function answerOnWhole(ctx: Reader, request: Request, shard: StoredShard, 
     ok: true,
     ...outlook(limit, limit.kind.advance(limit, shard.state, now), now),
   });
-  const write = taken ? await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) : nothing;
-  return { status, untouched, write };
+  if (!taken) return { status, untouched };
+  return { status, untouched, write: await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) };
 }
 
 /** Takes all from one row. What the others hold is not known, so the status does not say what remains. */
@@ -89,28 +90,24 @@ async function taking(ctx: Reader, request: Request, shard: StoredShard, call: C
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
   const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
-  return { status: { ok: true }, untouched: () => ({ ok: true }), write };
+  return { status: servedInFull(request), untouched: unknown, write };
 }
 
 /** Takes from several rows, which become one: so that the next such count finds a row that can hold it. */
-function takingTogether(request: Request, first: StoredShard, span: readonly StoredShard[], now: number): Answer {
+function takingTogether(request: Request, interval: Interval, span: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
-  const interval = span.length > 1 ? enclosing(first, span) : first.interval;
   const { limit: share, state } = fold(limit, interval, span, now);
   const after = [{ interval, limit: share, state: share.kind.take(share, state, demand.units) }];
   return {
-    status: { ok: true },
-    untouched: () => ({ ok: true }),
+    status: servedInFull(request),
+    untouched: unknown,
     write: (ctx) => save(ctx, request, span, after),
   };
 }
 
-function enclosing({ interval }: StoredShard, span: readonly StoredShard[]) {
-  for (let level = interval.level - 1; level > 0; level--) {
-    const outer = around(interval, level);
-    if (span.every((shard) => isSame(around(shard.interval, level), outer))) return outer;
-  }
-  return WHOLE;
+/** What a call that has not read all rows can say. */
+function servedInFull({ demand: { units, atLeast } }: Request): RateLimitStatus {
+  return { ok: true, ...(atLeast && { taken: atLeast.tokens(units) }) };
 }
 
 /** What has to be written for a row's new state: it stays, is split, or becomes one with its neighbours. */
@@ -121,7 +118,7 @@ export async function settle(
   after: Shard,
   demand: Pick<Demand, "units" | "reserve">,
   call: Call,
-): Promise<Answer["write"]> {
+): Promise<NonNullable<Answer["write"]>> {
   const { limit, key } = bucket;
   const { now } = call;
   const fate = fateOf(limit, before, after, demand, { key, ...call });
@@ -132,7 +129,7 @@ export async function settle(
       return (writer) => save(writer, bucket, [before], splitTo(limit, after, fate.level, now));
     case "fold": {
       const interval = around(before.interval, fate.level);
-      const all = interval.level === 0 ? await loadAll(ctx, bucket) : await loadWithin(ctx, bucket, interval);
+      const all = await loadSpan(ctx, bucket, interval);
       const others = all.filter((shard) => !isSame(shard.interval, before.interval));
       if (fate.mustBeIdle && !areIdle(others, now)) return (writer) => save(writer, bucket, [before], [after]);
       const folded = fold(limit, interval, [...others, after], now);

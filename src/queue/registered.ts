@@ -11,7 +11,7 @@ import {
 import { type ObjectType, v } from "convex/values";
 import type { QueueWriter } from "./rows.js";
 import { runAction, runMutation, settle } from "./settle.js";
-import { type Run, workerFunctionsIn } from "./start.js";
+import { workerFunctionsIn } from "./start.js";
 import { queuedRunArgs, runArgs, settleArgs } from "./wire.js";
 import { work } from "./worker.js";
 

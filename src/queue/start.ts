@@ -20,7 +20,7 @@ export const SETTLED_MS = 50;
 export const LEASE_MS = 60_000;
 
 /** What one run of a worker passes on to the next. */
-export interface Run {
+export interface WorkArgs {
   name: string;
   key?: string;
   generation: number;
@@ -83,7 +83,7 @@ export async function ensureRunning(
     await insertWorker(ctx, { ...id, config, queue: toQueueConfig(terms), ...state, ...counted });
   }
   // A millisecond more than it leaves alone: the job that starts it is then old enough.
-  if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies Run);
+  if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies WorkArgs);
 }
 
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */

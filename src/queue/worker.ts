@@ -11,7 +11,7 @@ import { type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
 import { patchJob, patchWorker, type JobRow, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
-import { LEASE_MS, type Run, SETTLED_MS, storedQueue, type Worker } from "./start.js";
+import { LEASE_MS, type WorkArgs, SETTLED_MS, storedQueue, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /** A job is given its moment when that is at most so far away: later jobs can still move up. */
@@ -25,7 +25,7 @@ const DAMAGED_MS = 60_000;
 /** @param lookUp - finds the bucket's queue as it is defined now; undefined where only the worker's row knows it. */
 export async function work(
   ctx: QueueWriter,
-  run: Run,
+  run: WorkArgs,
   functions: Worker,
   lookUp: (bucket: BucketId) => Queue | undefined,
 ): Promise<null> {
@@ -42,7 +42,7 @@ export async function work(
   const hasMore = !awaited && (arrivals.hasMore || taken === most);
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const backlog = await backlogOf(ctx, { queue, row, run, now, settledAt, pace }, { arrived: arrivals.count, taken });
-  const next: Run = {
+  const next: WorkArgs = {
     ...run,
     seenTo: Math.max(run.seenTo ?? 0, settledAt),
     busyAt,
@@ -84,7 +84,7 @@ async function payFor(
 interface Step {
   readonly queue: Queue;
   readonly row: WorkerRow;
-  readonly next: Run;
+  readonly next: WorkArgs;
   readonly now: number;
   readonly pace: Pace;
   readonly awaited: JobRow | undefined;

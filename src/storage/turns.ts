@@ -3,13 +3,13 @@
  * reads for all of them before it writes for any, and each would take the same tokens.
  */
 
-/** The end of the last turn, for each `ctx.db`: one of these exists for each transaction. */
+/** The end of the last turn, however it ended, for each `ctx.db`: one of these exists for each transaction. */
 const lastTurns = new WeakMap<object, Promise<unknown>>();
 
 /** Runs `operation` when those before it on the same database have ended, however they ended. */
 export async function inTurn<T>({ db }: { db: object }, operation: () => Promise<T>): Promise<T> {
   const before = lastTurns.get(db);
-  const turn = before ? before.then(operation, operation) : operation();
+  const turn = before ? before.then(operation) : operation();
   lastTurns.set(db, turn.catch(ignore));
   return await turn;
 }

@@ -9,8 +9,11 @@ import { MAX_LEVEL } from "../../src/engine/sharding/interval.js";
 import { decideOnAll } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, split } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
+import { lastStartIn } from "../support/snapshots.js";
 
-const NOW = 1_700_000_000_000;
+/** Of a debt beyond the calendar that a snapshot lists, it only says that no end is known. */
+const END_OF_TIME = 8.64e15;
+const NOW = 1_800_000_000_000;
 
 const shared = {
   rate: fc.oneof(fc.integer({ min: 1, max: 200 }), fc.constantFrom(0.5, 1 / 3, 2.25)),
@@ -23,15 +26,28 @@ const capacity = fc.option(fc.integer({ min: 0, max: 300 }), { nil: undefined })
 /** Without the fields that are undefined: a config has none. */
 const config = fc
   .oneof(
-    fc.record({ kind: fc.constant("token bucket" as const), period, capacity, ...shared }),
-    fc.record({
-      kind: fc.constant("fixed window" as const),
-      period,
-      capacity,
-      start: fc.constantFrom(0, 123),
-      ...shared,
-    }),
-    fc.record({ kind: fc.constant("sliding window" as const), period, ...shared }),
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("token bucket" as const), period, capacity, ...shared }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant("fixed window" as const),
+        period,
+        capacity,
+        start: fc.constantFrom(0, 123),
+        ...shared,
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("sliding window" as const), period, ...shared }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("fixed window" as const),
+        period: fc.constantFrom("day", "week", "month"),
+        timeZone: fc.constantFrom("UTC", "Europe/Berlin", "Africa/Casablanca"),
+        capacity,
+        ...shared,
+      }),
+    },
   )
   .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
   .map((fields) => fields as unknown as RateLimitConfig);
@@ -107,7 +123,9 @@ describe("projectRateLimit", () => {
         }
         const status = projectRateLimit(snapshot, { now, count, reserve });
         const { value } = project(snapshot, { now, count, reserve });
-        expect(status).toEqual(decideOnAll(limit, shards, now, demand).status);
+        const decided = decideOnAll(limit, shards, now, demand).status;
+        const isListed = (decided.retryAt ?? 0) <= lastStartIn(snapshot);
+        expect(status).toEqual(isListed ? decided : { ...decided, retryAt: END_OF_TIME });
         expect(value * limit.unitsPerToken).toBeLessThanOrEqual(limit.capacity);
       }),
       { numRuns: 4000 },
@@ -115,20 +133,36 @@ describe("projectRateLimit", () => {
     expect(several).toBeGreaterThan(500);
   });
 
-  it("of a calendar window knows the windows that the snapshot lists", () => {
-    const limit = parseLimit("export", { kind: "fixed window", rate: 3, period: "day", timeZone: "Europe/Berlin" });
-    const taken = limit.kind.take(
-      limit,
-      limit.kind.advance(limit, { value: limit.capacity, ts: 0 }, NOW),
-      limit.capacity,
-    );
-    const shards = [{ ...fullShard(limit), state: taken }];
-    const snapshot = snapshotOf(limit, shards);
-    for (const ahead of [0, 3_600_000, 86_400_000]) {
-      const demand = parseDemand(limit, {});
-      const status = projectRateLimit(snapshot, { now: NOW + ahead });
-      expect(status).toEqual(decideOnAll(limit, shards, NOW + ahead, demand).status);
-    }
+  describe("of a calendar window", () => {
+    const limit = parseLimit("export", { kind: "fixed window", rate: 3, period: "month", timeZone: "Europe/Berlin" });
+    const decided = (ts: number, now: number, count: number) => {
+      const state = { value: limit.capacity, ts };
+      const shards = [{ ...fullShard(limit), state: ts === 0 ? state : limit.kind.take(limit, state, 1) }];
+      return {
+        projected: projectRateLimit(snapshotOf(limit, shards), { now, count, reserve: true }),
+        checked: decideOnAll(limit, shards, now, parseDemand(limit, { count, reserve: true })).status,
+      };
+    };
+    const afterYears = (ts: number, years: number) => (ts || Date.UTC(2026, 0, 1)) + years * 366 * 86_400_000;
+
+    it.each([0, NOW])("is right until ten years after the last write, or after 2026: %s", (ts) => {
+      for (const years of [0, 0.5, 5, 9.9]) {
+        for (const count of [0, 3, 6]) {
+          const { projected, checked } = decided(ts, afterYears(ts, years), count);
+          expect(projected).toEqual(checked);
+        }
+      }
+    });
+
+    it.each([
+      ["later", NOW, afterYears(NOW, 10.2)],
+      ["before 2026, where the bucket was never used", 0, Date.UTC(2025, 5, 1)],
+    ])("does not say when the next window starts: %s", (_, ts, now) => {
+      const { projected, checked } = decided(ts, now, 1);
+      const { resetAt, ...known } = checked;
+      expect(resetAt).toBeGreaterThan(now);
+      expect(projected).toEqual(known);
+    });
   });
 
   it.each([undefined, null, 5, {}])("asks for a snapshot, not %s", (given) => {

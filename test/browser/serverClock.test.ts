@@ -82,6 +82,14 @@ describe("a measurement", () => {
     expect(corrections).toHaveBeenCalledTimes(2);
   });
 
+  it("combines the samples: a slow question is bounded by the quick one of another sample", async () => {
+    const slowQuestion = { there: 500, back: 10 };
+    const slowAnswer = { there: 10, back: 500 };
+    const clock = await new Network([slowQuestion, slowAnswer, slowQuestion], serverTime).measured();
+    // The middle of one round trip would be 245 ms early.
+    expect(serverTime() - clock.now()).toBe(10);
+  });
+
   it("is made again after a reconnect, and replaced only when all samples are in", async () => {
     const network = new Network([{ there: 10, back: 10 }], serverTime);
     const corrections = vi.fn();

@@ -13,13 +13,15 @@ const { rateLimit, adjustRateLimit, scheduleRateLimited } = defineRateLimits({
   signUp: { kind: "fixed window", rate: 10, period/*windowPeriod*/: MINUTE, start/*start*/: 0, maxReserved/*maxReserved*/: 1 },
   monthly: { kind: "fixed window", rate: 10, period: "month", timeZone/*timeZone*/: "UTC", anchor/*anchor*/: 1 },
   window: { kind: "sliding window", rate: 10, period/*slidingPeriod*/: MINUTE, shards/*shards*/: 8 },
-}, { errorKeys/*errorKeys*/: true });
+}, { errorKeys/*errorKeys*/: true, onDecision/*onDecision*/: () => undefined });
 void rateLimit(ctx, { name: "/*name*/" });
 void rateLimit(ctx, { name: "send", /*args*/ });
 void adjustRateLimit(ctx, { name: "signUp", count/*charge*/: 5 });
 declare const fn: never;
 void scheduleRateLimited(ctx, { name: "signUp", spread/*spread*/: 5 }, fn);
-const status = await rateLimit/*call*/(ctx, { name: "send", key: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: true });
+const status = await rateLimit/*call*/(ctx, { name: "send", key: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: false, mode/*mode*/: "enforce" });
+const some = await rateLimit(ctx, { name: "send", key: "a", count: 5, atLeast/*atLeast*/: 1 });
+if (some.ok) console.log(some.taken/*taken*/, some.shadow/*shadow*/);
 if (!status.ok) console.log(status.retryAt/*denied*/, status.remaining/*remaining*/, status.resetAt/*resetAt*/);
 else console.log(status.retryAt/*allowed*/);
 defineRateLimits({ a: { kind: "/*kind*/" } });
@@ -35,7 +37,7 @@ describe("an editor offers", () => {
   });
 
   it("the arguments of a call", () => {
-    expect(offered("args")).toEqual(["config", "count", "key", "reserve", "throws"]);
+    expect(offered("args")).toEqual(["atLeast", "config", "count", "key", "mode", "reserve", "throws"]);
   });
 
   it("the kinds", () => {
@@ -43,8 +45,8 @@ describe("an editor offers", () => {
   });
 
   it("the fields of each kind, a start only for windows", () => {
-    const all = ["capacity", "keyed", "maxReserved", "period", "rate", "shards"];
-    expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"]);
+    const all = ["capacity", "keyed", "maxReserved", "mode", "period", "rate", "shards", "throws"];
+    expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"].sort());
     expect(offered("bucket")).toEqual(all);
     expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));
     expect(offered("sliding")).not.toContain("start");
@@ -69,6 +71,11 @@ describe("an editor shows what it means, and in which unit:", () => {
     ["count", /Tokens to take: .*default 1/],
     ["reserve", /taken from the future, up to `maxReserved`/],
     ["throws", /thrown as a `ConvexError`/],
+    ["mode", /enforced in this call; default what its definition says/],
+    ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
+    ["atLeast", /As much as there is: .*from 0 to `count`/],
+    ["taken", /Of a call with `atLeast`: how many tokens the caller has/],
+    ["shadow", /what it would answer if it were enforced/],
     ["charge", /Tokens to charge; negative to give back/],
     ["spread", /Milliseconds, up to a day/],
     ["denied", /first millisecond at which the same request succeeds/],

@@ -2,7 +2,15 @@
 import * as free from "convex-rate-limits";
 import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type AnyRateLimits, defineIn, openBackend, type PlaceName, placeNames, rowsIn } from "../support/places.js";
+import {
+  type AnyRateLimits,
+  defineIn,
+  type MutationCtx,
+  openBackend,
+  type PlaceName,
+  placeNames,
+  rowsIn,
+} from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000 };
@@ -105,8 +113,14 @@ describe.each(placeNames)("in the %s", (place) => {
     const t = openBackend();
     const problem =
       'Rate limit "send": is not one of your limits (none is defined); to use it without a definition give its config.';
-    for (const call of [rateLimit, checkRateLimit, getRateLimit, resetRateLimit]) {
-      await expect(t.mutation(async (ctx) => await call(ctx, bucket))).rejects.toThrow(problem);
+    const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+      (ctx) => rateLimit(ctx, bucket),
+      (ctx) => checkRateLimit(ctx, bucket),
+      (ctx) => getRateLimit(ctx, bucket),
+      (ctx) => resetRateLimit(ctx, bucket),
+    ];
+    for (const call of calls) {
+      await expect(t.mutation(call)).rejects.toThrow(problem);
     }
   });
 

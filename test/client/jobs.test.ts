@@ -4,23 +4,13 @@ import { describe, expect, it, vi } from "vitest";
 import { overdraft } from "../../example/demo/laws.js";
 import { type Backend, defineIn, insertRows, placeNames, rowsIn } from "../support/places.js";
 import { NOW, openQueue, pendingJobs, run, runAll, runUntil, type Start, useClock } from "../support/jobs.js";
+import { randomFrom } from "../support/random.js";
 
 useClock();
 
 const JOBS = 1000;
 const CAPACITY = 500;
 const RATE = 1000;
-
-/** A seeded generator (mulberry32), so that a failure comes again. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 describe.each(placeNames)("in the %s", (place) => {
   it.each([
@@ -33,7 +23,7 @@ describe.each(placeNames)("in the %s", (place) => {
       const { scheduleRateLimited } = defineIn(place, {
         llm: { kind: "token bucket", rate: RATE, period: 1000, capacity: CAPACITY, shards },
       });
-      const random = seeded(seed);
+      const random = randomFrom(seed);
       const promises = new Map<string, number>();
       const schedule = async (t: Backend, count: number) => {
         for (let i = 0; i < count; i++) {

@@ -3,7 +3,7 @@
  * value and what is permitted; nothing is read or written; the gate does not open.
  */
 import { makeFunctionReference } from "convex/server";
-import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
+import { defineRateLimits, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { snapshotBy } from "../support/snapshots.js";
 import {
@@ -165,6 +165,19 @@ describe("a bad definition fails at module load", () => {
     }
   });
 
+  it.each([null, 1, "on", { jitter: 1.1 }])("throws: %j, and mode", (value) => {
+    const shown = `got ${JSON.stringify(value)}.`;
+    const permitted = "throws must be true, false or { jitter: a number from 0 to 1 }";
+    const throwing = `Rate limit "send": ${permitted}, ${shown}`;
+    expect(() => defineLoosely("tables", { send: { ...bucket, throws: value } })).toThrow(throwing);
+    const mode = `Rate limit "send": mode must be "enforce" or "shadow", ${shown}`;
+    expect(() => defineLoosely("tables", { send: { ...bucket, mode: value } })).toThrow(mode);
+    const options = { throws: value } as never;
+    expect(() => defineRateLimits({}, options)).toThrow(`Rate limit "defineRateLimits": ${permitted}, ${shown}`);
+    const told = { onDecision: value } as never;
+    expect(() => defineRateLimits({}, told)).toThrow("onDecision must be a function of ctx and a decision");
+  });
+
   it.each([null, 1, "yes", {}])("keyed: %j", (keyed) => {
     const problem = `Rate limit "send": keyed must be true or false, got ${JSON.stringify(keyed)}.`;
     expect(() => defineLoosely("tables", { send: { ...bucket, keyed } })).toThrow(problem);
@@ -268,11 +281,31 @@ const badDemands: BadCall[] = [
     args: { name: "open", reserve: { within: NaN } },
     problem: `Rate limit "open": reserve must be ${RESERVE}, got`,
   },
-  ...[null, 1, "yes", {}].map((throws) => ({
+  ...[null, 1, "yes", {}, { jitter: 2 }, { jitter: -0.1 }, { jitter: NaN }, { jitter: 1, spread: 1 }].map((throws) => ({
     args: { name: "open", throws },
-    problem: `Rate limit "open": ${must("throws", "true or false", JSON.stringify(throws))}`,
+    problem: `Rate limit "open": ${must("throws", "true, false or { jitter: a number from 0 to 1 }", JSON.stringify(throws))}`,
   })),
 ];
+const LEAST = "a number of at least 0 and at most count";
+const badParts: BadCall[] = [
+  ...[...noNumbers, [-1, "-1"] as const, [3.001, "3.001"] as const].map(([atLeast, shown]) => ({
+    args: { name: "open", count: 3, atLeast },
+    problem: `Rate limit "open": ${must("atLeast", `${LEAST} (3)`, shown)}`,
+  })),
+  { args: { name: "open", atLeast: 2 }, problem: `Rate limit "open": ${must("atLeast", `${LEAST} (1)`, "2")}` },
+  ...[true, { within: 5 }].map((reserve) => ({
+    args: { name: "strict", count: 3, atLeast: 1, reserve },
+    problem: 'Rate limit "strict": atLeast takes what is there now, so it cannot stand beside reserve.',
+  })),
+  ...[5.001, 1e300].map((atLeast) => ({
+    args: { name: "open", count: Number.MAX_VALUE, atLeast },
+    problem: `Rate limit "open": atLeast ${atLeast} can never be served: it can hold at most 5 (capacity`,
+  })),
+];
+const badModes: BadCall[] = [null, true, "Shadow", "enforced", {}].map((mode) => ({
+  args: { name: "open", mode },
+  problem: `Rate limit "open": ${must("mode", '"enforce" or "shadow"', JSON.stringify(mode))}`,
+}));
 const never = (name: string, count: number, most: string): string =>
   `Rate limit "${name}": count ${count} can never be served: ${most} (capacity and maxReserved say how much).`;
 const neverServed: BadCall[] = [
@@ -404,18 +437,27 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     if ("count" in args) await refuses(["scheduleRateLimited"], args, problem);
   });
 
+  it.each(badParts)("a bad part: $problem", async ({ args, problem }) => {
+    await refuses(asking, args, problem);
+  });
+
+  it.each(badModes)("a bad mode: $problem", async ({ args, problem }) => {
+    await refuses([...asking, ...several, "scheduleRateLimited"], args, problem);
+  });
+
   it.each([
-    ["rateLimit", ["name", "key", "config", "count", "reserve", "throws"]],
-    ["checkRateLimit", ["name", "key", "config", "count", "reserve", "throws"]],
-    ["rateLimitAll", ["name", "key", "config", "count", "reserve"]],
-    ["checkRateLimitAll", ["name", "key", "config", "count", "reserve"]],
+    ["rateLimit", ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"]],
+    ["checkRateLimit", ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"]],
+    ["rateLimitAll", ["name", "key", "config", "count", "reserve", "mode"]],
+    ["checkRateLimitAll", ["name", "key", "config", "count", "reserve", "mode"]],
     ["adjustRateLimit", ["name", "key", "config", "count"]],
     ["getRateLimit", ["name", "key", "config"]],
     ["resetRateLimit", ["name", "key", "config"]],
-    ["scheduleRateLimited", ["name", "key", "config", "count", "spread"]],
+    ["scheduleRateLimited", ["name", "key", "config", "count", "spread", "mode", "throws"]],
     ["listRateLimits", ["cursor", "limit", "onlyLimited"]],
   ] as const)("a field that %s does not have", async (call, known) => {
-    const all = ["name", "key", "config", "count", "reserve", "throws", "spread", "cursor", "limit", "onlyLimited"];
+    const asked = ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"];
+    const all = [...asked, "spread", "cursor", "limit", "onlyLimited"];
     const others = all.filter((field) => field !== "name" && !known.some((name) => name === field));
     for (const field of ["throw", "cuont", "component", "__proto__", ...others]) {
       for (const value of [true, undefined]) {
@@ -483,6 +525,10 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
         [{ name: "open" }, { name: "open", config: { ...bucket, rate: 6 } }],
         "one bucket must have the same config in all the requests of a call.",
       ],
+      [
+        [{ name: "open" }, { name: "open", mode: "shadow" }],
+        "one bucket cannot be both enforced and in shadow in the same call.",
+      ],
     ] as const) {
       const t = openBackend();
       for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
@@ -498,7 +544,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
       const call = t.mutation(async (ctx) => await untyped(limits[name])(ctx, [{ name: "open" }], { throws }));
       await expect(call).rejects.toThrow(
-        `Rate limit "${name}": throws must be true or false, got ${JSON.stringify(throws)}.`,
+        `Rate limit "${name}": throws must be true, false or { jitter: a number from 0 to 1 }, got ${JSON.stringify(throws)}.`,
       );
     }
     expect(await rowsIn(place, t)).toEqual([]);
@@ -574,10 +620,10 @@ describe.each(placeNames)("in the %s, a stored row that holds", (place) => {
       const problem =
         `Rate limit "${name}": the stored state is unusable (value ${state.value}, ts ${state.ts}), so nothing is let ` +
         "through. resetRateLimit makes it full again.";
-      for (const call of ["rateLimit", "checkRateLimit", "getRateLimit"] as const) {
-        await expect(t.mutation(async (ctx) => await limits[call](ctx, { name }))).rejects.toThrow(problem);
-      }
-      const later: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+      const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+        (ctx) => limits.rateLimit(ctx, { name }),
+        (ctx) => limits.checkRateLimit(ctx, { name }),
+        (ctx) => limits.getRateLimit(ctx, { name }),
         (ctx) => limits.rateLimitAll(ctx, [{ name: "other", config: five }, { name }]),
         (ctx) =>
           limits.checkRateLimitAll(ctx, [
@@ -587,7 +633,7 @@ describe.each(placeNames)("in the %s, a stored row that holds", (place) => {
         (ctx) => limits.adjustRateLimit(ctx, { name, count: 1 }),
         (ctx) => limits.adjustRateLimit(ctx, { name, count: -1 }),
       ];
-      for (const call of later) await expect(t.mutation(call)).rejects.toThrow(problem);
+      for (const call of calls) await expect(t.mutation(call)).rejects.toThrow(problem);
       // A page names the damaged bucket, and goes on.
       expect(await t.query(async (ctx) => await limits.listRateLimits(ctx, { name }))).toEqual({
         page: [{ value: 0, ok: false, error: problem }],

@@ -48,7 +48,7 @@ describe("the validator infers the type of", () => {
     expectTypeOf<Omit<RateLimitSnapshot, "config">>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, "config">>();
     expectTypeOf<Infer<typeof vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
     expect(Object.keys(vRateLimitSnapshot.fields)).toEqual(
-      "name config value ts unitsPerToken maxReserved capacity refill period start starts lastsMs parts few".split(" "),
+      "name mode config value ts unitsPerToken maxReserved capacity refill runs lastsMs parts few".split(" "),
     );
   });
 });

@@ -88,7 +88,7 @@ const clients: [string, () => Promise<unknown>][] = [
   [
     "axios with axios-retry",
     async () => {
-      const client = axios.create({ headers: KEY });
+      const client = axios.create({ headers: KEY, proxy: false });
       axiosRetry(client, {
         retries: 3,
         retryCondition: (error) => error.response?.status === 429,
@@ -123,7 +123,18 @@ const clients: [string, () => Promise<unknown>][] = [
         [
           "curl --retry",
           async () => {
-            const args = ["-sS", "-w", "%{http_code}", "--retry", "3", "-H", "X-Api-Key: demo-pro", url];
+            const args = [
+              "-sS",
+              "--noproxy",
+              "*",
+              "-w",
+              "%{http_code}",
+              "--retry",
+              "3",
+              "-H",
+              "X-Api-Key: demo-pro",
+              url,
+            ];
             return Number((await run("curl", args)).stdout.slice(-3));
           },
         ] as [string, () => Promise<unknown>],

@@ -1,7 +1,8 @@
 /** Snapshots: what is stored, and the answer at any moment from it. */
-import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
+import type { Calendar } from "../../src/engine/kinds/calendar.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
@@ -12,6 +13,9 @@ import { NOW } from "./arbitraries.js";
 
 /** The limit as it applies to a key. */
 const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);
+
+const startsIn = ({ runs = [] }: RateLimitSnapshot) =>
+  runs.flatMap(({ start, period = 1, count = 1 }) => Array.from({ length: count }, (_, i) => start + i * period));
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, shards: 4 };
 const limit = parseLimit("send", config);
@@ -60,6 +64,35 @@ describe("a snapshot", () => {
     });
   });
 
+  it("lists ten years of a calendar from the last write on, and from 2026 on for a bucket that was never used", () => {
+    const TEN_YEARS = 10 * 366 * 86_400_000;
+    const of = (period: "day" | "week" | "month", timeZone?: string) =>
+      parseLimit("export", { kind: "fixed window", rate: 1, period, ...(timeZone && { timeZone }) });
+    for (const limit of [
+      of("day", "Europe/Berlin"),
+      of("week", "Africa/Casablanca"),
+      of("month"),
+      of("month", "Asia/Kolkata"),
+    ]) {
+      for (const [ts, begin] of [
+        [0, Date.UTC(2026, 0, 1)],
+        [NOW, NOW],
+      ] as const) {
+        const snapshot = snapshotOf(limit, [shardAt(limit, WHOLE, { value: limit.capacity, ts })]);
+        const { windows } = limit as Limit & { windows: Calendar };
+        const last = windows.windowAt(begin + TEN_YEARS);
+        const listed = startsIn(snapshot);
+        expect(listed).toEqual(
+          Array.from({ length: listed.length }, (_, i) => windows.startOf(last - listed.length + 1 + i)),
+        );
+        expect(windows.windowAt(begin) - windows.windowAt(listed[0] ?? NaN)).toBeOneOf([0, 1, 2, 3, 4]);
+        // What is sent stays small.
+        expect(JSON.stringify(snapshot.runs).length).toBeLessThan(4000);
+      }
+    }
+    for (const limit of [of("day"), of("week")]) expect(snapshotOf(limit, [fullShard(limit)]).runs).toHaveLength(1);
+  });
+
   it("says what the key has chosen, and what a sliding window remembers", () => {
     const window = at(parseLimit("send", { kind: "fixed window", rate: 1, period: 64 }), "alice");
     expect(snapshotOf(window, [fullShard(window)]).config).toEqual({
@@ -80,9 +113,27 @@ describe("a snapshot", () => {
       unitsPerToken: sliding.unitsPerToken,
       capacity: sliding.capacity,
       maxReserved: sliding.maxReserved,
-      refill: 0,
+      refill: 1,
       lastsMs: 1000,
-      parts: [{ value: 7 * sliding.unitsPerToken, ts: NOW, recent: [{ at: NOW, units: 3 * sliding.unitsPerToken }] }],
+      parts: [
+        {
+          value: 7 * sliding.unitsPerToken,
+          ts: NOW,
+          runs: [{ start: NOW + 1000, count: 1, units: 3 * sliding.unitsPerToken }],
+        },
+      ],
     });
+  });
+
+  // Found by the fuzzer: it said 0 of 60 tokens where 59 were left, until the next write.
+  it("of a sliding window says what is left under the rate and the period of now", () => {
+    const sliding = (rate: number, period: number) =>
+      parseLimit("slide", { kind: "sliding window", rate, period, maxReserved: 0 });
+    const [former, raised, shorter] = [sliding(1, 1000), sliding(60, 1000), sliding(1, 100)];
+    const state = { value: 0, ts: NOW, recent: [{ at: NOW - 500, units: former.unitsPerToken }] };
+    expect(former.unitsPerToken).toBe(raised.unitsPerToken);
+    expect(snapshotOf(former, [shardAt(former, WHOLE, state)]).value).toBe(0);
+    expect(snapshotOf(raised, [shardAt(raised, WHOLE, state)]).value).toBe(59);
+    expect(snapshotOf(shorter, [shardAt(shorter, WHOLE, state)]).value).toBe(1);
   });
 });

@@ -2,6 +2,7 @@
 /** The rule `no-ignored-result`, on JavaScript and on TypeScript. */
 import rateLimits from "convex-rate-limits/eslint";
 import { Linter, RuleTester } from "eslint";
+import path from "node:path";
 import { parser } from "typescript-eslint";
 import { describe, expect, it } from "vitest";
 
@@ -36,6 +37,11 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${defined}const { rateLimit } = defineRateLimits({ send: {} }, { throws: true }); await rateLimit(ctx, { name: "send" });`,
     `${defined}const limits = defineRateLimits({ send: { throws: true } }); await limits.rateLimit(ctx, { name: "send" });`,
     `${defined}const all = { send: { throws: true } }; const { rateLimit: take } = defineRateLimits(all); await take(ctx, { name: "send" });`,
+    `${imported}await rateLimit(ctx, { name: "send", throws: { jitter: 0.5 } });`,
+    `${defined}const { rateLimit } = defineRateLimits({ send: {} }, { throws: { jitter: 0.5 } }); await rateLimit(ctx, { name: "send" });`,
+    // Defined to throw in another file.
+    { code: `${imported}await rateLimit(ctx, { name: "send" });`, options: [{ throws: true }] },
+    { code: `${imported}await rateLimitAll(ctx, [{ name: "send" }]);`, options: [{ throws: true }] },
     // Not ours.
     'import { rateLimit } from "another-package"; await rateLimit(ctx);',
     'const { rateLimit } = somethingElse(); await rateLimit(ctx, { name: "send" });',
@@ -63,6 +69,13 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     ignored(`${imported}await rateLimit(ctx, { name: "send", throws: false });`),
     ignored(`${imported}await rateLimit(ctx, args);`),
     ignored(`${imported}const args = { name: "send" }; await rateLimit(ctx, args);`),
+    { ...ignored(`${imported}await rateLimit(ctx, { name: "send", throws: false });`), options: [{ throws: true }] },
+    {
+      ...ignored(
+        `${defined}const { rateLimit } = defineRateLimits({ send: {} }); await rateLimit(ctx, { name: "send" });`,
+      ),
+      options: [{ throws: true }],
+    },
     // By other names.
     ignored('import { rateLimit as take } from "./limits"; await take(ctx, { name: "send" });'),
     ignored('import { rateLimit } from "convex-rate-limits"; await rateLimit(ctx, { name: "send", config });'),
@@ -116,5 +129,30 @@ it("the preset turns it on, and the message says what to do", () => {
     severity: 2,
     line: 2,
     message: "The result of rateLimit is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
+  });
+});
+
+describe("with types", () => {
+  const typed = new Linter({ cwd: import.meta.dirname });
+  const parserOptions = {
+    projectService: { allowDefaultProject: ["*.ts"] },
+    tsconfigRootDir: import.meta.dirname,
+  };
+  const lint = (code: string) => {
+    const text = `import { rateLimit } from "./typedLimits.js";\ndeclare const ctx: never;\n${code}\n`;
+    const config = {
+      files: ["**/*.ts"],
+      languageOptions: { parser, parserOptions },
+      ...rateLimits.configs.recommended,
+    };
+    return typed.verify(text, [config], { filename: path.join(import.meta.dirname, "typed.ts") });
+  };
+
+  it("the type of a result decides, whatever file defines its limit", () => {
+    expect(lint('await rateLimit(ctx, { name: "loud" });')).toEqual([]);
+    expect(lint('await rateLimit(ctx, { name: "quiet" });')).toMatchObject([{ messageId: "ignored" }]);
+    expect(lint('await rateLimit(ctx, { name: "quiet", throws: true });')).toEqual([]);
+    expect(lint('await rateLimit(ctx, { name: "loud", throws: false });')).toMatchObject([{ messageId: "ignored" }]);
+    expect(lint('void rateLimit(ctx, { name: "loud" });')).toEqual([]);
   });
 });

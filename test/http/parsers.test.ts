@@ -1,4 +1,4 @@
-/** What popular parsers make of each format: the table in docs/http.md. */
+/** What popular parsers make of each format: the table in docs/http-fields.md. */
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseList } from "structured-headers";
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";

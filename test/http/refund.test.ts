@@ -5,6 +5,7 @@ import {
   everyone,
   fixed,
   fromQuery,
+  type HttpCtx,
   type HttpLimit,
   inComponent,
   type LimitHttpOptions,
@@ -78,6 +79,36 @@ describe.each<[string, Consume]>([
     await expect(send("/0")).rejects.toThrow("bug");
     expect(rule.mock.lastCall?.[0]).toBeUndefined();
     expect(await left(send)).toEqual(["r=1", "r=30"]);
+  });
+});
+
+describe.each<[string, Consume]>([
+  ["your tables", consumeIn("tables")],
+  ["the component", inComponent(component)],
+])("in %s", (_, consume) => {
+  it("the tokens of all limits come back in one call, also where two of them are of one bucket", async () => {
+    const calls: string[] = [];
+    const counted = (ctx: HttpCtx): HttpCtx => ({
+      ...ctx,
+      runMutation: (...call) => {
+        calls.push("mutation");
+        return ctx.runMutation(...call);
+      },
+    });
+    const giveBack: Consume["giveBack"] = async (ctx, requests) =>
+      (await consume.giveBack?.(counted(ctx), [...requests, ...requests])) ?? { statuses: [] };
+    const withCount = Object.assign(consume.bind(undefined), { giveBack }) as Consume;
+    const send = serve({ limits: [three, days], consume: withCount, refund: "failed" }, byPath);
+    const left = async (path: string) =>
+      (await send(path)).headers
+        .get("RateLimit")
+        ?.match(/"\w+";r=\d+/g)
+        ?.sort();
+    expect(await left("/200?days=20")).toEqual(['"days";r=30', '"three";r=2']);
+    // Each status is that of its own refund; both together gave back what two requests had taken.
+    expect(await left("/500?days=10")).toEqual(['"days";r=30', '"three";r=2']);
+    expect(calls).toEqual(["mutation"]);
+    expect(await left("/200?days=1")).toEqual(['"days";r=39', '"three";r=2']);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * The behaviours that the suites of express-rate-limit and hono-rate-limiter ask of their middleware, asked of this one: the
- * table in docs/http.md. Each of its rows that is held or refused is one test here.
+ * table in docs/http-compared.md. Each of its rows that is held or refused is one test here.
  */
 import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {
@@ -19,7 +19,7 @@ import { consumeIn, noConsume, noCtx, pass, serve, served, START, useClock } fro
 
 useClock();
 
-const pages = import.meta.glob<string>("../../docs/http.md", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/http-compared.md", { query: "?raw", import: "default", eager: true });
 
 /** A window as the suites use it: so many requests a minute, from the first request on. */
 const window = (rate: number, period = MINUTE): Extract<RateLimitConfig, { kind: "fixed window" }> => ({

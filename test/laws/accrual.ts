@@ -56,9 +56,9 @@ export interface Held {
 
 /** As of the last write: what had left the window by then, in rows that were not written since, is gone whatever comes. */
 export function heldIn({ value, ts, parts, unitsPerToken, lastsMs = Infinity }: RateLimitSnapshot): Held {
-  const entries = parts.flatMap(({ recent }) => recent ?? []).filter(({ at }) => at > ts - lastsMs);
-  const recent = entries.map(({ at, units }) => ({ at, count: units / unitsPerToken }));
-  return { value, ts, ...(parts.some((part) => part.recent) && { recent }) };
+  const away = parts.flatMap(({ runs }) => runs ?? []).filter(({ start }) => start > ts);
+  const recent = away.map(({ start, units = NaN }) => ({ at: start - lastsMs, count: units / unitsPerToken }));
+  return { value, ts, ...(parts.some((part) => part.runs) && { recent }) };
 }
 
 /** What a bucket holds at a moment that is not before its last write. */

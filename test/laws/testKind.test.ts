@@ -1,6 +1,6 @@
 /**
- * A kind that only tests have: a bucket that refills twice as fast in even minutes. It is one object, one line in the registry and
- * one entry of the laws, and holds them all; so nothing else knows the kinds.
+ * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It is one object, one line in the
+ * registry and one entry of the laws, and holds them all; so nothing else knows the kinds, clients included.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
@@ -11,33 +11,36 @@ import { refilling } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";
 import { rateField, savingFields } from "../../src/engine/kinds/terms.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
-import { firstMoment } from "../../src/engine/time.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 import { choose } from "./subjects.js";
 
-const MINUTE = 60_000;
+/** Two waves come in each of these, one at its start and one after the ebb. */
+const TIDE_MS = 300;
+const EBB_MS = 100;
+/** What a wave brings: the rate of as many ms. */
+const WAVE_MS = TIDE_MS / 2;
 /** Thousandths, in 1,024 parts for the rows. */
 const UNITS = 1000 * 1024;
 
 interface TidalLimit extends Limit {
-  /** Units per ms of an odd minute. */
+  /** Units of a wave. */
   readonly refill: number;
 }
 
-/** Milliseconds from the epoch to a moment, those of even minutes twice. */
-function tide(moment: number): number {
-  const minute = Math.floor(moment / MINUTE);
-  const evenMs = Math.ceil(minute / 2) * MINUTE + (minute % 2 === 0 ? moment - minute * MINUTE : 0);
-  return moment + evenMs;
+/** Of the last wave that came until a moment. */
+function waveAt(moment: number): number {
+  const tides = Math.floor(moment / TIDE_MS);
+  return 2 * tides + (moment - tides * TIDE_MS >= EBB_MS ? 1 : 0);
 }
 
-const accrued = ({ refill }: TidalLimit, from: number, to: number) =>
-  to <= from ? 0 : Math.floor((tide(to) - tide(from)) * refill);
+function startOf(wave: number): number {
+  return Math.min(END_OF_TIME, Math.floor(wave / 2) * TIDE_MS + (wave % 2) * EBB_MS);
+}
 
 const common = refilling<TidalLimit>({
-  accrued,
-  whenAccrued: (limit, from, units) =>
-    units <= 0 ? from : firstMoment(from, (moment) => accrued(limit, from, moment) >= units),
+  accrued: ({ refill }, from, to) => (to <= from ? 0 : (waveAt(to) - waveAt(from)) * refill),
+  whenAccrued: ({ refill }, from, units) => (units <= 0 ? from : startOf(waveAt(from) + Math.ceil(units / refill))),
 });
 
 const tidal: Kind<TidalLimit> = {
@@ -60,14 +63,17 @@ const tidal: Kind<TidalLimit> = {
       unitsPerToken: UNITS,
       capacity: Math.floor(capacity * UNITS),
       maxReserved: maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS),
-      refill: (rate * UNITS) / period,
+      refill: (rate * UNITS * WAVE_MS) / period,
       levels: levelsOf(most),
     };
   },
   forKey: (limit) => limit,
   shownConfig: ({ config }) => config,
-  // Clients know arrivals by ms, by windows, and what comes back; a kind that they should show as well says it in those terms.
-  arrivals: ({ refill }) => ({ refill }),
+  // Flood and ebb each come once a tide.
+  arrivals: ({ refill }) => ({
+    refill,
+    runsFrom: () => [0, EBB_MS].map((start) => ({ start, period: TIDE_MS })),
+  }),
   entries: () => undefined,
   quota: { windowMs: () => 1000, renewedAt: (_limit, { resetAt }) => resetAt, restoredInMs: () => 0 },
   shareOf: (limit, share) => ({
@@ -75,8 +81,8 @@ const tidal: Kind<TidalLimit> = {
     capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share),
     refill: limit.refill / share.count,
   }),
-  unitsPerMs: ({ refill }) => refill,
-  whenReset: (limit, state, now) => Math.max(now, common.whenHolding(limit, state, limit.capacity)),
+  unitsPerMs: ({ refill }) => refill / WAVE_MS,
+  whenReset: (_limit, { ts }, now) => startOf(waveAt(Math.max(ts, now)) + 1),
 };
 
 // The registry is a constant for everybody else.
@@ -94,8 +100,9 @@ const configs = fc
     return { kind: "tidal", ...Object.fromEntries(present) } as unknown as RateLimitConfig;
   });
 
+const tide = (moment: number) => waveAt(moment) * WAVE_MS;
 choose([{ title: "a tidal bucket, which only this test has", exact: configs, any: configs, tide }]);
 
-// This file is no law; a client does not know how the tide refills.
-const laws = import.meta.glob(["./*.test.ts", "!./testKind.test.ts", "!./agreement.test.ts"]);
+// This file is no law.
+const laws = import.meta.glob(["./*.test.ts", "!./testKind.test.ts"]);
 for (const law of Object.values(laws)) await law();

@@ -24,6 +24,7 @@ import {
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
+import { randomFrom } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 
@@ -48,6 +49,7 @@ export interface Request {
   readonly key?: string | undefined;
   readonly config: RateLimitConfig;
   readonly count?: number;
+  readonly atLeast?: number;
   readonly reserve?: boolean | { within: number };
 }
 type Bucket = Pick<Request, "key" | "config">;
@@ -112,7 +114,7 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
   };
   const named = <Args extends Bucket>(args: Args) => ({ ...args, name: "limit", config: configured(args.config) });
   /** In one call a bucket has one config. */
-  const together = (requests: readonly Request[]) => {
+  const together = (requests: readonly Omit<Request, "atLeast">[]) => {
     const shards = setting[calls++ % setting.length];
     return requests.map((request) => ({
       ...request,
@@ -129,8 +131,8 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
     adjust: (args: Bucket & { count: number }): Promise<RateLimitStatus> => limits.adjustRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
-    consumeAll: (requests: readonly Request[]) => limits.rateLimitAll(ctx, together(requests)),
-    checkAll: (requests: readonly Request[]) => limits.checkRateLimitAll(ctx, together(requests)),
+    consumeAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.rateLimitAll(ctx, together(requests)),
+    checkAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.checkRateLimitAll(ctx, together(requests)),
   });
   type Calls = ReturnType<typeof within>;
   /** Each in a transaction of its own. */
@@ -269,22 +271,7 @@ export function onSeveralRows(law: string, body: (where: Where) => void): void {
 /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
 const SHARE = 1 / 5;
 
-/** Seeds are random; LAWS_SEED repeats one that a failure printed. */
-export const runs = (numRuns: number) => ({
-  numRuns: Math.ceil(numRuns * SHARE),
-  ...(process.env["LAWS_SEED"] === undefined ? {} : { seed: Number(process.env["LAWS_SEED"]) }),
-});
+export const runs = (numRuns: number) => ({ numRuns: Math.ceil(numRuns * SHARE) });
 
 /** How often a case must at least have come up in the runs, so that the property has not been true of nothing. */
 export const enough = (times: number): number => Math.floor((times * SHARE) / 5);
-
-/** Mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

@@ -15,7 +15,11 @@ export interface Place {
 }
 export interface Request extends Place {
   readonly count: number;
+  /** Of a call that takes as much as there is: what suffices. */
+  readonly atLeast?: number | undefined;
   readonly reserve: Reserve;
+  /** In shadow the reply is what the caller was told of the true answer. */
+  readonly mode?: "shadow" | undefined;
 }
 export type Call =
   | ({ readonly act: "take"; readonly throws: boolean } & Request)
@@ -40,6 +44,7 @@ export interface Status {
   readonly retryAt?: number | undefined;
   readonly remaining?: number | undefined;
   readonly resetAt?: number | undefined;
+  readonly taken?: number | undefined;
 }
 
 /** What came back from a call; of a get, the snapshot's projection, and what it says of the bucket as stored. */
@@ -77,12 +82,14 @@ export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: nu
 async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
   switch (call.act) {
     case "take": {
-      const { count, reserve, throws } = call;
-      return statusOf(await limits.rateLimit(ctx, { ...placeOf(call), count, reserve, throws }));
+      const { count, atLeast, reserve, mode, throws } = call;
+      const request = { ...placeOf(call), count, atLeast, reserve, mode };
+      return statusOf(trueAnswer(await limits.rateLimit(ctx, { ...request, throws }), call));
     }
     case "check": {
-      const { count, reserve } = call;
-      return statusOf(await limits.checkRateLimit(ctx, { ...placeOf(call), count, reserve }));
+      const { count, atLeast, reserve, mode } = call;
+      const request = { ...placeOf(call), count, atLeast, reserve, mode };
+      return statusOf(trueAnswer(await limits.checkRateLimit(ctx, request), call));
     }
     case "get": {
       const { count, reserve } = call;
@@ -97,9 +104,19 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
     }
     case "all":
     case "checkAll": {
-      const requests = call.requests.map(({ count, reserve, ...place }) => ({ ...placeOf(place), count, reserve }));
+      const requests = call.requests.map(({ count, reserve, mode, ...place }) => ({
+        ...placeOf(place),
+        count,
+        reserve,
+        mode,
+      }));
       const decide = call.act === "all" ? limits.rateLimitAll : limits.checkRateLimitAll;
-      return { is: "statuses", all: await decide(ctx, requests) };
+      const all = await decide(ctx, requests);
+      const statuses = all.statuses.map((status, i) => {
+        const request = call.requests[i];
+        return request ? trueAnswer(status, request) : status;
+      });
+      return { is: "statuses", all: { ...all, statuses } };
     }
     case "adjust":
       return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: call.count }));
@@ -126,6 +143,14 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
       await limits.sweepRateLimits(ctx, { next: jobs.sweep });
       return { is: "done" };
   }
+}
+
+/** @throws when a caller of a limit in shadow is held up, or one of another limit is not told what it answers. */
+function trueAnswer(status: RateLimitStatus, { count, atLeast, mode }: Request): RateLimitStatus {
+  const { shadow, taken } = status.ok ? status : { shadow: undefined, taken: undefined };
+  const isThrough = status.ok && status.retryAt === undefined && taken === (atLeast === undefined ? undefined : count);
+  if (mode === "shadow" ? shadow && isThrough : !shadow) return shadow ?? status;
+  throw new Error(`wrong in ${mode ?? "no shadow"}: ${JSON.stringify(status)}`);
 }
 
 function statusOf(status: RateLimitStatus): Reply {

@@ -1,16 +1,17 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
-import { type Call, type Job, make, type Place, type Reply, type Status } from "./calls.js";
+import { randomFrom } from "../support/random.js";
+import { type Call, type Job, make, type Place, type Reply, type Request, type Status } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
-import { type ExactLimit, lengthOf, sizeOf } from "./exact/config.js";
+import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
 import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
-import { exactly, floorOf, fraction, isLess, minus, over, plus, rational, times, ZERO } from "./rational.js";
-import { countOf, type Intent, type Scenario, type Wait } from "./scenario.js";
+import { exactly, fraction, isLess, least, minus, over, plus, rational, times, toNumber, ZERO } from "./rational.js";
+import { countOf, type Intent, type Part, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
 import type { Limits, MutationCtx, Stage } from "./stage.js";
 
 export const T0 = Date.UTC(2026, 0, 1);
-/** Longer than any debt of a scenario takes to be paid. */
+/** Longer than most debts of a scenario take to be paid. */
 const QUIET_MS = 1e13;
 
 class Undone extends Error {}
@@ -24,7 +25,9 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   let states: Exact[] = [UNTOUCHED];
   let now = T0;
   let retryAt = now;
-  let last: Limits | undefined;
+  let last: { limits: Limits; limit: ExactLimit; limitOf: Setting["limitOf"] } | undefined;
+  /** The limit that the bucket without a key was last written under. */
+  let written: ExactLimit | undefined;
   let played = 0;
   for (const [at, step] of steps.entries()) {
     const limit = plans[step.plan % plans.length];
@@ -36,8 +39,10 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs)).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
-    last = limits(0);
+    if (last && !isWhole && last.limit === written && written !== limit)
+      await goesOn(stage, last, { limits: limits(0), limit });
     const limitOf = await phases(stage, limits(0), plan);
+    last = { limits: limits(0), limit, limitOf };
     const setting: Setting = { limitOf, now, isWhole, finished };
     const before = await foresee(stage, limits(0), calls, now);
     const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
@@ -50,7 +55,11 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     if (next.length === 0) {
       expect.fail(`no serial order of the exact buckets gives these replies: ${JSON.stringify(problem, bigints)}`);
     }
-    if (!step.isUndone) states = next;
+    if (!step.isUndone) {
+      states = next;
+      const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, { name: "limit", key: undefined }));
+      if (effects.some((effect) => effect !== "reset" && effect < 0)) written = limit;
+    }
     if (held) {
       const then = await heldBy(stage, limits(0), setting);
       states = states.filter((exact) => isWithin(then, exact, setting));
@@ -62,7 +71,10 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
       const effects = step.isUndone ? [] : answered;
       const wrong = unbalanced(held, then, effects, setting);
       if (wrong) expect.fail(`tokens were made or lost: ${wrong} ${JSON.stringify(problem, bigints)}`);
-      if (at % 4 === 0) await grows(stage, limits(0), limit, now);
+      if (at % 4 === 0) {
+        await isShownAsOfLastWrite(stage, limits(0), now);
+        await grows(stage, limits(0), limit, now);
+      }
     }
     agree(before, answered, setting);
     if (!step.isUndone) await waitsSuffice(stage, limits(0), answered, setting);
@@ -74,8 +86,11 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     }
     played += calls.length;
   }
-  const limit = plans[(steps.at(-1)?.plan ?? 0) % plans.length];
-  if (last && limit) await fillsUp(stage, last, limit, now + QUIET_MS);
+  if (last) {
+    const { limits, limit, limitOf } = last;
+    const quietMs = Math.max(QUIET_MS, ...states.map((exact) => debtMs(exact, limitOf, now)));
+    if (now + quietMs < LAST_MOMENT) await fillsUp(stage, limits, limit, now + quietMs);
+  }
   return played;
 }
 
@@ -185,14 +200,16 @@ function unbalanced(
 function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[] {
   if (call.act === "all") {
     if (reply.is !== "statuses" || !reply.all.ok) return [];
-    return call.requests.filter((request) => idOf(request) === idOf(place)).map(({ count }) => -count);
+    const { statuses } = reply.all;
+    const taking = call.requests.filter((request, i) => idOf(request) === idOf(place) && statuses[i]?.ok);
+    return taking.map(({ count }) => -count);
   }
   if (call.act === "cancel") {
     return idOf(call.job) === idOf(place) && reply.is === "canceled" && reply.canceled ? [call.job.count] : [];
   }
   if (!("key" in call) || idOf(call) !== idOf(place)) return [];
   if (call.act === "reset") return ["reset"];
-  if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-call.count] : [];
+  if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-(reply.status.taken ?? call.count)] : [];
   if (call.act === "schedule") return reply.is === "scheduled" ? [-call.count] : [];
   return call.act === "adjust" ? [-call.count] : [];
 }
@@ -200,38 +217,78 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[]
 /** Each row of a token bucket fills at its part of the rate: 2^-level, where level is the last hexadecimal digit of `shard`. */
 async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
   if (limit.kind !== "token bucket") return;
-  const later = now + Math.ceil(lengthOf(limit) / 8);
+  const later = now + Math.ceil(lengthOf(limit) / 64);
   const { parts, unitsPerToken } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
-  const shards = parts.flatMap(({ shard, value, ts }) => (shard === undefined ? [] : [{ shard, value, ts }]));
   const rate = over(rational(limit.rate), rational(limit.period));
+  const tokens = (units: number) => over(exactly(units), exactly(unitsPerToken));
   let total = ZERO;
-  for (const { shard, value, ts } of shards) {
+  let room = ZERO;
+  for (const { shard, value, ts, capacity } of parts) {
+    if (shard === undefined || capacity === undefined) return;
     const part = fraction(1n, 2n ** BigInt(shard % 16));
-    const grown = plus(
-      over(exactly(value), exactly(unitsPerToken)),
-      times(times(rate, part), fraction(BigInt(Math.max(0, later - ts)), 1n)),
-    );
-    // Whole tokens: a row may be full with less than its part of the capacity.
-    if (isLess(fraction(floorOf(times(rational(limit.capacity), part)), 1n), grown)) return;
-    total = plus(total, grown);
+    const elapsedMs = fraction(BigInt(Math.max(0, later - ts)), 1n);
+    total = plus(total, least(tokens(capacity), plus(tokens(value), times(times(rate, part), elapsedMs))));
+    room = plus(room, tokens(capacity));
   }
-  if (shards.length === 0) return;
+  expect(toNumber(room), "what all rows have room for").toBe(limit.capacity);
   vi.setSystemTime(later);
   const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
   vi.setSystemTime(now);
   const held = page[0]?.value ?? NaN;
   const off = minus(exactly(held), total);
-  // The rows' values are quotients as well.
-  const near = exactly(rounding(held) * (shards.length + 1));
+  const near = exactly(rounding(held));
   // What comes in is rounded down to a unit in each row.
-  const least = minus(minus(ZERO, near), over(rational(shards.length), exactly(unitsPerToken)));
-  if (isLess(near, off) || isLess(off, least)) {
-    expect.fail(`the rows have grown to ${held}: ${JSON.stringify({ limit, later, shards })}`);
+  const most = minus(minus(ZERO, near), tokens(parts.length));
+  if (isLess(near, off) || isLess(off, most)) {
+    expect.fail(`the rows have grown to ${held}, not ${toNumber(total)}: ${JSON.stringify({ limit, later, parts })}`);
   }
+}
+
+/** A snapshot of several rows is of the last moment at which one was written, and says what all of them held then. */
+async function isShownAsOfLastWrite(stage: Stage, limits: Limits, now: number): Promise<void> {
+  const { parts, value, ts } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
+  if (parts.length === 1) return;
+  expect(ts, "the last write").toBe(Math.max(...parts.map((part) => part.ts)));
+  vi.setSystemTime(ts);
+  const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
+  vi.setSystemTime(now);
+  expect(value, "what the rows held at their last write").toBe(page[0]?.value);
+}
+
+/** Under another config a bucket goes on with what it held at its last write under the one before, at most full. */
+async function goesOn(
+  stage: Stage,
+  before: { limits: Limits; limit: ExactLimit },
+  after: { limits: Limits; limit: ExactLimit },
+): Promise<void> {
+  const [former, limit] = [before.limit, after.limit];
+  // What a sliding window holds depends on what was taken when, which a limit of another kind does not show.
+  if (former.kind === "sliding window" || limit.kind === "sliding window") return;
+  const get = ({ limits }: { limits: Limits }) => stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
+  const [had, has] = [await get(before), await get(after)];
+  expect(has.ts, "the last write, under another config").toBe(had.ts);
+  // The rows may be of a config before the last, under which the bucket held more.
+  const least = had.value < sizeOf(former) ? had.value : 0;
+  const size = sizeOf(limit);
+  const text = () => `held ${had.value}, holds ${has.value}: ${JSON.stringify({ former, limit })}`;
+  const most = had.value < sizeOf(former) ? Math.min(size, had.value) : size;
+  if (has.value > most || has.value < Math.min(size, least) - 1 / has.unitsPerToken) expect.fail(text());
 }
 
 function lost({ act }: Call): Reply {
   return { is: "error", message: `no reply to ${act}` };
+}
+
+/** How long the debts of the limit's buckets take to be paid, and a period more. */
+function debtMs({ buckets }: Exact, limitOf: Setting["limitOf"], now: number): number {
+  const needed = KEYS.map((key) => {
+    const place = { name: "limit", key } as const;
+    const limit = limitOf(place);
+    const missing = toNumber(minus(rational(sizeOf(limit)), leftAt(limit, buckets.get(idOf(place)), now)));
+    return (missing / limit.rate + 1) * lengthOf(limit);
+  });
+  // Months differ in length.
+  return Math.ceil(1.1 * Math.max(...needed));
 }
 
 /** After a long quiet time every bucket is full: all of it can be taken at once, and then nothing more. */
@@ -260,12 +317,13 @@ async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly
   if (only?.act !== "take" || others.length > 0) return undefined;
   return await stage.mutation(async (ctx) => ({
     check: await make(limits, ctx, { ...only, act: "check" }, now),
-    get: await make(limits, ctx, { ...only, act: "get" }, now),
+    get: await make(limits, ctx, { ...only, act: "get", count: only.atLeast ?? only.count }, now),
   }));
 }
 
 /** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
-function mayBeFast(limit: ExactLimit, count: number): boolean {
+function mayBeFast(limit: ExactLimit, { count, atLeast }: Request): boolean {
+  if (atLeast !== undefined) return false;
   return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
 }
 
@@ -281,7 +339,7 @@ function agree(
   if (check.is !== "status" || get.is !== "snapshot") throw new Error(`no status: ${JSON.stringify(before)}`);
   if (call.act !== "take") return;
   // A projection knows reservations without a bound on the wait.
-  if (typeof call.reserve === "boolean" && !isBeyondList(get.status, limitOf(call))) {
+  if (call.atLeast === undefined && typeof call.reserve === "boolean" && !isBeyondList(get.status, limitOf(call))) {
     const { ok, retryAt, remaining } = get.status;
     const resetAt = shownReset(get.status, limitOf(call), check.status.resetAt);
     expect({ ok, retryAt, remaining, resetAt }).toEqual({ retryAt: undefined, ...check.status });
@@ -292,7 +350,8 @@ function agree(
   // A check reads everything: it knows of every token that a call can find.
   if (ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
   const promise = (status: Status) => ({ ok: status.ok, retryAt: status.retryAt ?? now });
-  const isLazy = !isWhole && call.reserve === false && mayBeFast(limitOf(call), call.count);
+  const isLazy = !isWhole && call.reserve === false && mayBeFast(limitOf(call), call);
+  if (!isLazy && reply.is === "status") expect(reply.status.taken, "what a call gets").toBe(check.status.taken);
   if (!isLazy) expect(promise({ ok, retryAt }), "a call").toEqual(promise(check.status));
 }
 
@@ -318,7 +377,7 @@ async function waitsSuffice(
     throw new Undone("undone");
   });
   await expect(again).rejects.toThrow("undone");
-  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !mayBeFast(limitOf(call), call.count)) {
+  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !mayBeFast(limitOf(call), call)) {
     vi.setSystemTime(retryAt - 1);
     const early = await stage.mutation((ctx) => make(limits, ctx, { ...call, act: "check" }, retryAt - 1));
     expect(early, "the same call a millisecond before its retryAt").toMatchObject({ status: { ok: false } });
@@ -336,8 +395,10 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
     case "take":
     case "check":
     case "get": {
-      const { place, portion, reserve } = intent.of;
-      const request = { ...place, count: countOf(plan[place.name], portion, reserve === true), reserve };
+      const { place, portion, reserve, mode } = intent.of;
+      const count = countOf(plan[place.name], portion, reserve === true);
+      const part = reserve === false && intent.act !== "get" ? partIn(plan[place.name], count, intent.of.part) : {};
+      const request = { ...place, count, ...part, reserve, mode };
       if (intent.act === "take") return [{ act: "take", throws: intent.throws, ...request }];
       return [{ act: intent.act, ...request, reserve: intent.act === "get" ? reserve !== false : reserve }];
     }
@@ -346,8 +407,9 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
       const requests = intent.of.map(({ place, portion }) => {
         // One bucket cannot be asked both to consume and to reserve in the same call.
         const reserve = intent.of.find((each) => idOf(each.place) === idOf(place))?.reserve ?? false;
+        const mode = intent.of.find((each) => idOf(each.place) === idOf(place))?.mode;
         const count = countOf(plan[place.name], portion, reserve === true, intent.of.length);
-        return { ...place, count, reserve };
+        return { ...place, count, reserve, mode };
       });
       return [{ act: intent.act, requests }];
     }
@@ -380,6 +442,13 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
   }
 }
 
+/** A call that takes as much as there is may ask for more than there ever is. */
+function partIn(limit: ExactLimit, count: number, part: Part | undefined): { count?: number; atLeast?: number } {
+  if (!part) return {};
+  const atLeast = Math.floor(count * part.share * 1000) / 1000;
+  return { atLeast, count: part.isBeyond ? count + Math.ceil(sizeOf(limit)) : count };
+}
+
 /** Debts of thousands of days would leave the dates that the calendar is tried on. */
 const HORIZON = Date.UTC(2126, 0, 1);
 
@@ -407,17 +476,6 @@ function momentIn(reply: Reply): number | undefined {
     case "error":
       return undefined;
   }
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function plain(part: object): object {

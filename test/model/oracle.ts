@@ -14,9 +14,10 @@
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
 import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
-import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, type State, textOf } from "./exact/bucket.js";
+import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, partOf, type State, textOf } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
-import { exactly, isLess, least, plus, rational, toNumber } from "./rational.js";
+import { regain, type Spill, textOfSpills } from "./exact/spill.js";
+import { exactly, isLess, plus, rational, toNumber, ZERO } from "./rational.js";
 
 /** All buckets, and the jobs whose reservations were given up. */
 export interface Exact {
@@ -24,8 +25,10 @@ export interface Exact {
   readonly canceled: ReadonlySet<string>;
   /** Of each bucket, the last write that a clock behind it has added to: on several rows what was taken is at that clock's moment. */
   readonly moved: ReadonlyMap<string, number>;
+  /** Of each bucket on several rows, what a clock behind its last write may still take of what it lost by being full. */
+  readonly spilled: ReadonlyMap<string, readonly Spill[]>;
 }
-export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map() };
+export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map(), spilled: new Map() };
 
 export interface Setting {
   readonly limitOf: (place: Place) => ExactLimit;
@@ -70,19 +73,40 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   const { now } = setting;
   const limit = setting.limitOf(call);
   const state = bucketOf(exact, call);
-  const outcome = ask(limit, state, now, call, reply.is === "status" ? reply.status.retryAt : undefined);
+  const count = countOf(call, reply, state, setting);
+  if (count === undefined) return [];
+  const decided = { ...call, count };
+  const outcome = ask(limit, state, now, decided, reply.is === "status" ? reply.status.retryAt : undefined);
   if (reply.is === "thrown denial") {
-    const isRight = call.act === "take" && call.throws && isRightDenial(reply.retryAt, outcome.answer, state, setting);
+    const isThrown = call.act === "take" && call.throws && call.mode !== "shadow";
+    const isRight = isThrown && isRightDenial(reply.retryAt, outcome.answer, state, setting);
     return isRight ? [exact] : [];
   }
   if (reply.is !== "status" && reply.is !== "snapshot") return [];
   if (reply.is === "snapshot" && !isSnapshot(reply, limit, state, setting)) return [];
-  if (call.act === "take" && call.throws && !reply.status.ok) return [];
+  if (call.act === "take" && call.throws && call.mode !== "shadow" && !reply.status.ok) return [];
   if (reply.is === "snapshot" && isBeyondList(reply.status, limit)) return [exact];
   const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
   const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
   if (!isRightStatus(shown, outcome.answer, state, setting)) return [];
-  return call.act === "take" && reply.status.ok ? [withBucket(exact, call, outcome.after, now)] : [exact];
+  return call.act === "take" && reply.status.ok ? [withTaken(exact, decided, outcome.after, setting)] : [exact];
+}
+
+/**
+ * What a call comes down to: one that takes as much as there is, to what it got, or, denied, to what would have sufficed. On one row
+ * that is all there is; on several rows the exact bucket must have as much.
+ */
+function countOf(call: Request, reply: Reply, state: State, setting: Setting): number | undefined {
+  const { count, atLeast } = call;
+  const status = reply.is === "status" ? reply.status : { ok: false };
+  if (atLeast === undefined) return status.taken === undefined ? count : undefined;
+  if (!status.ok) return atLeast;
+  const { taken = NaN } = status;
+  const isWholeMore = Math.round((taken - atLeast) * 1000) % 1000 === 0;
+  const isPart = taken === count || (taken >= atLeast && taken < count && isWholeMore);
+  const limit = setting.limitOf(call);
+  const isAll = !isExactly(state, setting) || taken === partOf(limit, state, setting.now, { count, atLeast });
+  return isPart && isAll ? taken : undefined;
 }
 
 /** A debt of more calendar windows than a snapshot lists is shown as one without an end. */
@@ -114,7 +138,7 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
   const isRight = isExactly(state, setting) ? dueAt === promised : dueAt >= promised;
   const isSpread = job.runAt === runAt && runAt >= dueAt && (runAt === dueAt || runAt < dueAt + spread);
   if (!answer.ok || !isRight || !isSpread) return [];
-  return [withBucket(exact, call, after, now)];
+  return [withTaken(exact, call, after, setting)];
 }
 
 function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply, setting: Setting) {
@@ -124,7 +148,7 @@ function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply,
   const state = bucketOf(exact, call);
   const { answer, after } = adjust(limit, state, now, call.count);
   if (!reply.status.ok || !isRightStatus(reply.status, answer, state, setting)) return [];
-  return afterGift(exact, call, after, setting);
+  return call.count > 0 ? [withTaken(exact, call, after, setting)] : afterGift(exact, call, after, setting);
 }
 
 /** A gift that finds nothing to take back may be a write or none. */
@@ -134,7 +158,7 @@ function afterGift(exact: Exact, place: Place, after: State, setting: Setting): 
   const state = bucketOf(exact, place);
   const [before, then] = [leftAt(limit, state, now), leftAt(limit, after, now)];
   const isNothing = !isLess(before, then) && !isLess(then, before);
-  const written = withBucket(exact, place, after);
+  const written = withTaken(exact, { ...place, count: 0 }, after, { ...setting, now: Math.max(now, state?.ts ?? now) });
   return isNothing ? [written, exact] : [written];
 }
 
@@ -155,18 +179,22 @@ function afterCancel(exact: Exact, job: Job, reply: Reply, setting: Setting): Ex
 function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllStatus, setting: Setting): Exact[] {
   const { now, limitOf } = setting;
   let granted = exact;
-  const expected = requests.map((place) => {
+  const expected = requests.map((place, i) => {
     const state = bucketOf(exact, place);
     const wanted = together(requests.filter((request) => idOf(request) === idOf(place)));
     const { answer, after } = ask(limitOf(place), state, now, wanted, promiseTo(all, requests, place));
-    granted = withBucket(granted, place, after, now);
-    return { place, state, answer };
+    const isShadow = place.mode === "shadow";
+    // In shadow a denial takes nothing, and stops no other.
+    if (!isShadow || all.statuses[i]?.ok) {
+      granted = withTaken(granted, { ...place, count: wanted.count }, after, setting);
+    }
+    return { place, state, answer, isShadow };
   });
-  const isGranted = expected.every(({ answer }) => answer.ok);
+  const isGranted = expected.every(({ answer, isShadow }) => isShadow || answer.ok);
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];
-  const untouched = expected.map(({ place, state, answer }) => {
+  const untouched = expected.map(({ place, state, answer, isShadow }) => {
     const { remaining, resetAt } = ask(limitOf(place), state, now, { count: 0, reserve: false }).answer;
-    return { state, answer: answer.ok ? { ok: true, remaining, resetAt } : answer };
+    return { state, isShadow, answer: answer.ok ? { ok: true, remaining, resetAt } : answer };
   });
   return areRight(all, untouched, setting) ? [exact] : [];
 }
@@ -179,16 +207,17 @@ function together(requests: readonly Request[]): { count: number; reserve: Reque
 
 function areRight(
   { ok, statuses, retryAt }: RateLimitAllStatus,
-  expected: readonly { state: State; answer: Answer }[],
+  expected: readonly { state: State; answer: Answer; isShadow: boolean }[],
   setting: Setting,
 ): boolean {
-  const waits = statuses.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
+  const enforced = statuses.filter((_, i) => !expected[i]?.isShadow);
+  const waits = enforced.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
   const own = statuses.every((status, i) => {
     const right = expected[i];
     return right !== undefined && isRightStatus(status, right.answer, right.state, setting);
   });
   const isLatest = retryAt === (waits.length > 0 ? Math.max(...waits) : undefined);
-  return own && isLatest && statuses.length === expected.length && ok === statuses.every((status) => status.ok);
+  return own && isLatest && statuses.length === expected.length && ok === enforced.every((status) => status.ok);
 }
 
 function promiseTo(all: RateLimitAllStatus, requests: readonly Request[], place: Place) {
@@ -287,11 +316,9 @@ function isSameMoment(a: number | undefined, b: number | undefined): boolean {
 }
 
 function isSnapshot(reply: Reply & { is: "snapshot" }, limit: ExactLimit, state: State, setting: Setting): boolean {
-  if (limit.kind === "sliding window" || !isExactly(state, setting)) return true;
-  const capacity = rational(limit.capacity);
-  const level = levelOf(state);
-  const value = level ? least(capacity, level.value) : capacity;
-  return Math.min(limit.capacity, reply.value) === toNumber(value) && reply.ts === (state?.ts ?? 0);
+  if (!isExactly(state, setting)) return true;
+  const value = leftAt(limit, state, state?.ts ?? 0);
+  return reply.value === toNumber(value) && reply.ts === (state?.ts ?? 0);
 }
 
 function isExactly(state: State, { isWhole }: Setting): boolean {
@@ -302,19 +329,45 @@ function bucketOf({ buckets }: Exact, place: Place): State {
   return buckets.get(idOf(place));
 }
 
-/** @param now - of a call that takes, the clock's moment. */
-function withBucket(exact: Exact, place: Place, state: State, now = Infinity): Exact {
-  const id = idOf(place);
-  const written = { ...exact, buckets: new Map(exact.buckets).set(id, state) };
-  const isBehind = state !== undefined && now < state.ts;
-  return isBehind ? { ...written, moved: new Map(exact.moved).set(id, state.ts) } : written;
+function withBucket(exact: Exact, place: Place, state: State): Exact {
+  return { ...exact, buckets: new Map(exact.buckets).set(idOf(place), state) };
 }
+
+/**
+ * A bucket after a call that took so many tokens of it. On several rows a clock behind the last write may take from a row that was
+ * written before: what that row lost by being full until the last write it gains instead, as if the calls had come in the order of
+ * their clocks. So the bucket keeps as much of what it took as was lost meanwhile, each lost token once.
+ */
+function withTaken(exact: Exact, call: Place & { count: number }, state: State, setting: Setting): Exact {
+  const { limitOf, now, isWhole } = setting;
+  const id = idOf(call);
+  const limit = limitOf(call);
+  const before = levelOf(bucketOf(exact, call));
+  const isBehind = before !== undefined && now < before.ts;
+  const moved = isBehind ? new Map(exact.moved).set(id, before.ts) : exact.moved;
+  const written = { ...withBucket(exact, call, state), moved };
+  if (!state || !before || isWhole || limit.kind === "sliding window" || state === bucketOf(exact, call))
+    return written;
+  const spills = exact.spilled.get(id) ?? [];
+  if (!isBehind) {
+    if (before.ts === now) return written;
+    const next = [...spills, { ...before, until: now, used: ZERO }].slice(-MOST_SPILLS);
+    return { ...written, spilled: new Map(exact.spilled).set(id, next) };
+  }
+  const { regained, left } = regain(limit, spills, now, rational(call.count));
+  const kept = { ...state, value: plus(state.value, regained) };
+  return { ...withBucket(written, call, kept), spilled: new Map(exact.spilled).set(id, left) };
+}
+
+/** Writes that are remembered: more than the clock of a scenario steps back over. */
+const MOST_SPILLS = 12;
 
 export function idOf({ name, key }: Place): string {
   return key === undefined ? name : `${name}/${key}`;
 }
 
-export function textOfExact({ buckets, canceled }: Exact): string {
+export function textOfExact({ buckets, canceled, spilled }: Exact): string {
   const states = [...buckets].map(([key, state]) => `${key}:${textOf(state)}`).sort();
-  return JSON.stringify([states, [...canceled].sort()]);
+  const spills = [...spilled].map(([key, all]) => `${key}:${textOfSpills(all)}`).sort();
+  return JSON.stringify([states, [...canceled].sort(), spills]);
 }

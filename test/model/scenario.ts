@@ -114,42 +114,89 @@ export function countOf(limit: ExactLimit, portion: Portion, reserve: boolean, w
 
 const key: fc.Arbitrary<string | undefined> = fc.constantFrom(undefined, "alice", "alice", "bob");
 const name = fc.constantFrom("limit" as const, "limit" as const, "limit" as const, "other" as const);
-const place = fc.record({ name, key });
+type Place = { readonly name: "limit" | "other"; readonly key: string | undefined };
+const anyPlace: fc.Arbitrary<Place> = fc.record({ name, key });
+/** Nearly always one bucket, so that what one call leaves there the next one finds. */
+const onePlace: fc.Arbitrary<Place> = fc.oneof(
+  { arbitrary: fc.constant<Place>({ name: "limit", key: undefined }), weight: 15 },
+  { arbitrary: anyPlace, weight: 1 },
+);
 const reserve: fc.Arbitrary<Reserve> = fc.oneof(
   { arbitrary: fc.boolean(), weight: 3 },
   { arbitrary: fc.constantFrom(0, 1, 100, 5000, HOUR).map((within) => ({ within })), weight: 1 },
 );
 const spread = fc.constantFrom(0, 0, 0, 1, 100, 24 * HOUR);
-const request = fc.record({ place, portion, reserve });
-const call = fc.oneof(
-  { arbitrary: fc.record({ act: fc.constant("take" as const), throws: fc.boolean(), of: request }), weight: 40 },
-  { arbitrary: fc.record({ act: fc.constantFrom("check" as const, "get" as const), of: request }), weight: 10 },
-  {
-    arbitrary: fc.record({
-      act: fc.constantFrom("all" as const, "all" as const, "checkAll" as const),
-      of: fc.array(request, { minLength: 1, maxLength: 3 }),
-    }),
-    weight: 10,
-  },
-  { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), place, portion }), weight: 10 },
-  { arbitrary: fc.record({ act: fc.constant("schedule" as const), place, portion, spread }), weight: 20 },
-  { arbitrary: fc.record({ act: fc.constant("cancel" as const), which: fc.nat(5), twice: fc.boolean() }), weight: 15 },
-  {
-    arbitrary: fc.record({ act: fc.constantFrom("reset" as const, "misuse" as const), place }),
-    weight: 2,
-  },
-  {
-    arbitrary: fc.record({
-      act: fc.constant("list" as const),
-      name,
-      most: fc.constantFrom(1, 2, 100),
-      onlyLimited: fc.boolean(),
-    }),
-    weight: 3,
-  },
-  { arbitrary: fc.record({ act: fc.constant("sweep" as const) }), weight: 2 },
-);
-export type Intent = typeof call extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** How often each act comes up. */
+interface Weights {
+  readonly take: number;
+  readonly ask: number;
+  readonly all: number;
+  readonly adjust: number;
+  readonly schedule: number;
+  readonly cancel: number;
+}
+const ANY_ACT: Weights = { take: 40, ask: 10, all: 10, adjust: 10, schedule: 20, cancel: 15 };
+/** Promises that are made and given up again. */
+const PROMISES: Weights = { take: 15, ask: 5, all: 2, adjust: 5, schedule: 30, cancel: 30 };
+/** Reservations make one row of a bucket, so there are few where it is to have many. */
+const FEW_PROMISES: Weights = { take: 60, ask: 10, all: 10, adjust: 20, schedule: 3, cancel: 3 };
+
+/** Of a call that takes as much as there is, what suffices, and whether it asks for more than there ever is. */
+const part = fc.record({ share: fc.constantFrom(0, 0.1, 0.5, 1), isBeyond: fc.boolean() });
+export type Part = typeof part extends fc.Arbitrary<infer Value> ? Value : never;
+const mode = fc.constantFrom(undefined, "shadow" as const);
+
+function callsOn(place: fc.Arbitrary<Place>, reserve: fc.Arbitrary<Reserve>, weights: Weights) {
+  const request = fc.record({ place, portion, reserve, part, mode }, { requiredKeys: ["place", "portion", "reserve"] });
+  const acts = fc.constantFrom("all" as const, "all" as const, "checkAll" as const);
+  return fc.oneof(
+    {
+      arbitrary: fc.record({ act: fc.constant("take" as const), throws: fc.boolean(), of: request }),
+      weight: weights.take,
+    },
+    {
+      arbitrary: fc.record({ act: fc.constantFrom("check" as const, "get" as const), of: request }),
+      weight: weights.ask,
+    },
+    {
+      arbitrary: fc.record({ act: acts, of: fc.array(request, { minLength: 1, maxLength: 3 }) }),
+      weight: weights.all,
+    },
+    {
+      arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), place, portion }),
+      weight: weights.adjust,
+    },
+    {
+      arbitrary: fc.record({ act: fc.constant("schedule" as const), place, portion, spread }),
+      weight: weights.schedule,
+    },
+    {
+      arbitrary: fc.record({ act: fc.constant("cancel" as const), which: fc.nat(5), twice: fc.boolean() }),
+      weight: weights.cancel,
+    },
+    {
+      arbitrary: fc.record({ act: fc.constantFrom("reset" as const, "misuse" as const), place }),
+      weight: 2,
+    },
+    {
+      arbitrary: fc.record({
+        act: fc.constant("list" as const),
+        name,
+        most: fc.constantFrom(1, 2, 100),
+        onlyLimited: fc.boolean(),
+      }),
+      weight: 3,
+    },
+    { arbitrary: fc.record({ act: fc.constant("sweep" as const) }), weight: 2 },
+  );
+}
+type Calls = ReturnType<typeof callsOn>;
+const anyCall = callsOn(anyPlace, reserve, ANY_ACT);
+const promise = callsOn(onePlace, reserve, PROMISES);
+const fewPromises = fc.oneof({ arbitrary: fc.constant(false), weight: 12 }, { arbitrary: reserve, weight: 1 });
+const callOnRows = callsOn(onePlace, fewPromises, FEW_PROMISES);
+export type Intent = Calls extends fc.Arbitrary<infer Value> ? Value : never;
 
 const wait = fc.oneof(
   { arbitrary: fc.constant({ ms: 0 }), weight: 4 },
@@ -173,18 +220,30 @@ export interface Step {
   readonly isUndone: boolean;
   readonly calls: readonly Intent[];
 }
-const step: fc.Arbitrary<Step> = fc.record({
-  wait,
-  plan: fc.nat(2),
-  shards: fc.nat(20),
-  runs: fc.nat(8),
-  isUndone: fc.nat(19).map((number) => number === 19),
-  calls: fc.oneof(
-    fc.array(call, { minLength: 1, maxLength: 1 }),
-    fc.array(call, { minLength: 2, maxLength: 5, size: "max" }),
-    fc.tuple(call, fc.integer({ min: 2, max: 5 })).map(([one, times]) => Array.from({ length: times }, () => one)),
-  ),
-});
+function stepOf(
+  call: Calls,
+  wait: fc.Arbitrary<Wait>,
+  plan: fc.Arbitrary<number>,
+  shards: fc.Arbitrary<number>,
+): fc.Arbitrary<Step> {
+  return fc.record({
+    wait,
+    plan,
+    shards,
+    runs: fc.nat(8),
+    isUndone: fc.nat(19).map((number) => number === 19),
+    calls: fc.oneof(
+      fc.array(call, { minLength: 1, maxLength: 1 }),
+      fc.array(call, { minLength: 2, maxLength: 5, size: "max" }),
+      fc.tuple(call, fc.integer({ min: 2, max: 5 })).map(([one, times]) => Array.from({ length: times }, () => one)),
+    ),
+  });
+}
+const step = stepOf(anyCall, wait, fc.nat(2), fc.nat(20));
+/** What a limit is, and on how many rows, changes rarely: each change makes one row of the bucket. */
+const rarely = (most: number) =>
+  fc.oneof({ arbitrary: fc.constant(0), weight: 9 }, { arbitrary: fc.nat(most), weight: 1 });
+const promisingStep = stepOf(promise, wait, rarely(2), fc.constant(0));
 
 export interface Scenario {
   /** What the limit named "limit" may be, changing at any step. */
@@ -197,19 +256,27 @@ export interface Scenario {
 }
 
 const random = fc.nat();
-const steps = fc.array(step, { minLength: 1, maxLength: 40, size: "max" });
+const stepsOf = (each: fc.Arbitrary<Step>) => fc.array(each, { minLength: 1, maxLength: 40, size: "max" });
+export const anySteps = stepsOf(step);
+const firstOf = ([first]: readonly ExactLimit[]) => {
+  if (!first) throw new Error("no plan");
+  return first;
+};
 
-function scenarioOf(kinds: readonly Kind[], shards: fc.Arbitrary<readonly Shards[]>): fc.Arbitrary<Scenario> {
-  const other = plansOf(kinds).map(([first]) => {
-    if (!first) throw new Error("no plan");
-    return first;
-  });
-  return fc.record({ plans: plansOf(kinds), other, shards, random, steps });
+function scenarioOf(
+  plans: fc.Arbitrary<ExactLimit[]>,
+  shards: fc.Arbitrary<readonly Shards[]>,
+  steps: fc.Arbitrary<readonly Step[]>,
+): fc.Arbitrary<Scenario> {
+  return fc.record({ plans, other: plans.map(firstOf), shards, random, steps });
 }
 
 /** Every bucket on one row. */
-export function oneRow(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  return scenarioOf(kinds, fc.constant([undefined, 1]));
+export function oneRow(
+  kinds: readonly Kind[],
+  steps = fc.oneof(anySteps, stepsOf(promisingStep)),
+): fc.Arbitrary<Scenario> {
+  return scenarioOf(plansOf(kinds), fc.constant([undefined, 1]), steps);
 }
 
 const settings = fc.constantFrom<readonly Shards[]>(
@@ -224,9 +291,59 @@ const settings = fc.constantFrom<readonly Shards[]>(
   [{ atLeast: 8 }, { atMost: 4 }, { atLeast: 16, atMost: 64 }],
 );
 
+/** Enough tokens for many rows. */
+function largeLimitOf(kind: Kind): fc.Arbitrary<ExactLimit> {
+  const fields = {
+    rate: fc.constantFrom(64, 100, 1000),
+    period: fc.constantFrom(100, SECOND, 60 * SECOND, HOUR),
+    maxReserved: fc.constantFrom(undefined, 0, 100),
+  };
+  const capacity = fc.constantFrom(40, 64, 100.5, 1000, 4000);
+  switch (kind) {
+    case "token bucket":
+      return fc.record({ kind: fc.constant(kind), ...fields, rate: fc.constantFrom(1, 64, 1000), capacity });
+    case "fixed window":
+      return fc.record({ kind: fc.constant(kind), ...fields, capacity, start: fc.constantFrom(0, undefined) });
+    case "sliding window":
+      return fc.record({ kind: fc.constant(kind), ...fields });
+  }
+}
+
+const hot: fc.Arbitrary<Wait> = fc.oneof(
+  { arbitrary: fc.constant({ ms: 0 }), weight: 2 },
+  { arbitrary: fc.integer({ min: 1, max: 50 }).map((ms) => ({ ms })), weight: 8 },
+  // Some rows are cold by then, and are folded.
+  { arbitrary: fc.integer({ min: 700, max: 12_000 }).map((ms) => ({ ms })), weight: 3 },
+  { arbitrary: fc.constantFrom(-1, 0, 1).map((toRetry) => ({ toRetry })), weight: 2 },
+  { arbitrary: fc.constantFrom(0.5, 1, 0.25, 3).map((periods) => ({ periods })), weight: 1 },
+);
+/** Of a sliding window the oracle does not know which row a clock behind the last write has come upon. */
+const hotOrBack: fc.Arbitrary<Wait> = fc.oneof(
+  { arbitrary: hot, weight: 15 },
+  { arbitrary: fc.constantFrom(1, 20, 5000).map((ms) => ({ ms: -ms })), weight: 1 },
+);
+
+/** Buckets that stay on many rows. */
+function manyRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
+  const plans = fc
+    .array(fc.oneof(...kinds.map(largeLimitOf)), { minLength: 1, maxLength: 3 })
+    .map(commensurable)
+    .filter(({ length }) => length > 0);
+  const shards = fc.constantFrom<readonly Shards[]>(
+    [{ atLeast: 8 }, 1, { atLeast: 32 }],
+    [{ atLeast: 16, atMost: 64 }, 4],
+    [{ atLeast: 64 }, { atMost: 8 }, "auto"],
+    [{ atLeast: 256 }],
+    ["auto"],
+    [256],
+  );
+  const waits = kinds.includes("sliding window") ? hot : hotOrBack;
+  return scenarioOf(plans, shards, stepsOf(stepOf(callOnRows, waits, rarely(2), rarely(20))));
+}
+
 /** Buckets on several rows, whose number may change at every call. */
 export function severalRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  return scenarioOf(kinds, settings);
+  return fc.oneof(scenarioOf(plansOf(kinds), settings, stepsOf(step)), manyRows(kinds));
 }
 
 const soon: fc.Arbitrary<Wait> = fc.oneof(

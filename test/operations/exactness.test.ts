@@ -8,6 +8,9 @@ import { fullState } from "../../src/engine/kinds/kind.js";
 import { fromStored, toStored } from "../../src/engine/state.js";
 import { defineIn, placeNames, openBackend } from "../support/places.js";
 
+// Millions of calls, measured for coverage, on a machine that does other things as well.
+vi.setConfig({ testTimeout: 600_000 });
+
 const NOW = 1_700_000_000_123;
 const YEAR = 365 * DAY;
 

@@ -34,7 +34,7 @@ export function faults(root: string, { contents }: Tarball): string[] {
 }
 
 const ALLOWED =
-  /^(package\.json|README\.md|ARCHITECTURE\.md|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|(src|convex)\/[\w/.]+\.tsx?|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts)(\.map)?)$/;
+  /^(package\.json|README\.md|ARCHITECTURE\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|(src|convex)\/[\w/.]+\.tsx?|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts)(\.map)?)$/;
 
 /** Every source, what each is compiled to, and whatever the exports point at. */
 function expected(root: string): string[] {
@@ -49,7 +49,16 @@ function expected(root: string): string[] {
   const targets = Object.values(manifest.exports).flatMap((target) =>
     typeof target === "string" ? [target] : Object.values(target),
   );
-  return ["LICENSE", "README.md", "CHANGELOG.md", ...modules, ...compiled, ...targets.map((file) => file.slice(2))];
+  return [
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.md",
+    "AGENTS.md",
+    "llms.txt",
+    ...modules,
+    ...compiled,
+    ...targets.map((file) => file.slice(2)),
+  ];
 }
 
 /** Source maps whose source did not come along. */

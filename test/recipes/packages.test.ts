@@ -1,4 +1,4 @@
-/** The recipes of docs/recipes.md that work together with other packages, run with the real ones. */
+/** The recipes of docs/recipes-packages.md that work together with other packages, run with the real ones. */
 import { convexTest } from "convex-test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { api } from "./convex/_generated/api.js";

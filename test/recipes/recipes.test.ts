@@ -1,4 +1,4 @@
-/** The recipes of docs/recipes.md, run: the modules here are the page's blocks, word for word. */
+/** The recipes of docs/recipes.md and docs/recipes-packages.md, run: the modules here are the page's blocks, word for word. */
 import { convexTest } from "convex-test";
 import { isRateLimitError } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 
 const modules = import.meta.glob("./convex/**/*.ts");
 const sources = import.meta.glob<string>("./convex/*.ts", { query: "?raw", import: "default", eager: true });
-const pages = import.meta.glob<string>("../../docs/recipes.md", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/recipes*.md", { query: "?raw", import: "default", eager: true });
 
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW });
@@ -57,7 +57,7 @@ describe("the page", () => {
     const page = Object.values(pages).join();
     const shown = [...page.matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms)].map(([, code]) => code);
     expect(shown.sort()).toEqual(Object.values(sources).sort());
-    expect(shown).toHaveLength(17);
+    expect(shown).toHaveLength(18);
   });
 });
 
@@ -236,4 +236,24 @@ describe("perfectly spaced work", () => {
     await runJobs(t);
     expect(calls).toHaveLength(60);
   });
+});
+
+it("a denial that is thrown leaves one line in the log, with its fields", async () => {
+  const lines = vi.spyOn(console, "log").mockImplementation(() => undefined);
+  const t = openApp();
+  const file = () => t.mutation(api.logged.file, { user: "ada" });
+  await file();
+  expect(lines).not.toHaveBeenCalled();
+  expect(await denialOf(file())).toMatchObject({ name: "report", retryAt: NOW + MINUTE });
+  const logged = lines.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown);
+  lines.mockRestore();
+  const fields = {
+    event: "rate limited",
+    limit: "report",
+    key: "ada",
+    count: 1,
+    mode: "enforce",
+    retryAt: NOW + MINUTE,
+  };
+  expect(logged).toEqual([fields]);
 });

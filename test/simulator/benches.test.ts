@@ -44,6 +44,15 @@ describe("bench:contention", () => {
     expect(picture).toContain(">100/s<");
     expect(picture).not.toMatch(/NaN|undefined|Infinity/);
   });
+
+  it("draws no bar for a design that a load was not run with", async () => {
+    const options = { ...DEFAULTS, classes: ["S256"], seconds: 0.1 } as const;
+    const [small] = await runContention({ ...options, cases: ["load-100"], official: [16, 64] });
+    const [large] = await runContention({ ...options, cases: ["load-3000"], official: [64] });
+    const bars = (results: Parameters<typeof drawContention>[0]) =>
+      drawContention(results).match(/<rect class="s\d" [^>]*width="(?!11")/g)?.length;
+    expect(bars([small, large].flatMap((result) => result ?? []))).toBe(3 * (3 + 2));
+  });
 });
 
 /** What docs/benchmarks.md says of `auto` with 256 permits, as far as seconds show it. */
@@ -101,6 +110,19 @@ describe("auto", () => {
       expect(perDenial.rowsRead).toBeLessThanOrEqual(3);
     },
   );
+
+  /** What docs/case-study.md says. */
+  it("fails no call of a registry's API, at whose load 16 shards of the official component fail", async () => {
+    const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 4 } as const;
+    const [result] = await runContention(options);
+    const [tables, component, official] = result?.runs[0]?.metrics ?? [];
+    for (const own of [tables, component]) {
+      expect(own).toMatchObject({ library: "ours", failed: 0, overGrant: 0 });
+      expect(own?.attemptsPerCall).toBeLessThanOrEqual(1.06);
+    }
+    expect(official?.failed).toBeGreaterThan(0.005);
+    expect(official?.attemptsPerCall).toBeGreaterThan(1.4);
+  });
 
   it("does not run a bundle again because of its cold limits", async () => {
     expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);

@@ -16,6 +16,7 @@ import {
   defineRateLimits,
   type RateLimitDefinitions,
   type RateLimits,
+  type RateLimitsOptions,
   rateLimitTables,
   type InTables,
 } from "convex-rate-limits";
@@ -102,6 +103,12 @@ export async function insertRow(place: PlaceName, t: Backend, row: StoredRow): P
 }
 export type Backend = ReturnType<typeof openBackend>;
 
-export function defineIn(place: PlaceName, limits: RateLimitDefinitions): AnyRateLimits {
-  return place === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component });
+export function defineIn(
+  place: PlaceName,
+  limits: RateLimitDefinitions,
+  options: RateLimitsOptions<MutationCtx> = {},
+): AnyRateLimits {
+  return (place === "tables"
+    ? defineRateLimits(limits, options)
+    : defineRateLimits(limits, { ...options, component })) as unknown as AnyRateLimits;
 }

@@ -17,3 +17,9 @@ export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
   const limit = parseLimit(state.name, state.config);
   return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, state, undefined) }]);
 }
+
+/** The start of the last window that a snapshot lists. */
+export function lastStartIn({ runs = [] }: RateLimitSnapshot): number {
+  const starts = runs.map(({ start, period = 1, count = Infinity }) => start + period * (count - 1));
+  return Math.max(...(starts.length > 0 ? starts : [Infinity]));
+}

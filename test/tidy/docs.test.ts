@@ -6,13 +6,20 @@ import { appsIn } from "./apps.js";
 import { allBlocks } from "./blocks.js";
 import { faultsIn } from "./compile.js";
 import { lines, manifest, markdown, read, root } from "./files.js";
-import { anchorsOf, linksIn } from "./links.js";
+import { anchorsOf, linksIn, withoutFences } from "./links.js";
 
 const blocks = allBlocks();
+const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file));
+
+/** Pages whose blocks go on from the app of another page. */
+const CONTINUED: Readonly<Record<string, string>> = {
+  "docs/recipes-packages.md": "docs/recipes.md",
+  "docs/client.md": "docs/react.md",
+};
 
 describe("a block of code", () => {
   it("says plainly what language it is in", () => {
-    const languages = new Set(["ts", "tsx", "sh", "json", "text", "http"]);
+    const languages = new Set(["ts", "tsx", "svelte", "sh", "json", "text", "http"]);
     const odd = blocks.filter(({ language }) => !languages.has(language));
     expect(odd.map(({ source, line, language }) => `${source}:${line} ${language}`)).toEqual([]);
   });
@@ -29,7 +36,10 @@ describe("a block of code", () => {
       "src/storage/tables.ts",
     ];
     expect(documents).toEqual(expect.arrayContaining(required));
-    const apps = documents.flatMap((document) => appsIn(typescript.filter(({ source }) => source === document)));
+    const apps = documents.flatMap((document) => {
+      const sources = [CONTINUED[document], document];
+      return appsIn(sources.flatMap((page) => typescript.filter(({ source }) => source === page)));
+    });
     expect(faultsIn(apps)).toEqual([]);
   });
 });
@@ -54,9 +64,25 @@ describe("a document", () => {
     expect(unknown).toEqual([]);
   });
 
+  it("is read in a few minutes: a page of the docs has at most a thousand words beside its code", () => {
+    const long = pages
+      .map((file) => `${file} ${wordsIn(read(file))}`)
+      .filter((page) => Number(page.split(" ")[1]) > 1000);
+    expect(long).toEqual([]);
+  });
+
+  it("has a title, and an answer before its first heading or block", () => {
+    const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
+    expect(without).toEqual([]);
+  });
+
   it("names no machine's folders", () => {
     expect(markdown.filter((file) => /\/(work|home|root|tmp)\//.test(read(file)))).toEqual([]);
   });
+});
+
+it("counts the words of prose and tables, not those of code", () => {
+  expect(wordsIn("# A title\n\n```ts\nconst one = 1;\n```\n\n| one | two |\n| --- | --- |\n| `a b` | - |\n")).toBe(6);
 });
 
 describe("the README", () => {
@@ -68,13 +94,20 @@ describe("the README", () => {
 
   it("leads to every page of the docs", () => {
     const links = linksIn(read("README.md")).map((link) => link.replace(/#.*$/, ""));
-    expect(links).toEqual(expect.arrayContaining(markdown.filter((file) => file.startsWith("docs/"))));
+    expect(links).toEqual(expect.arrayContaining(pages));
   });
 });
 
 it("the architecture fits on 200 lines", () => {
   expect(lines("ARCHITECTURE.md").length).toBeLessThanOrEqual(200);
 });
+
+/** What a reader reads: code is looked at, and rules of tables are no words. */
+function wordsIn(page: string): number {
+  return withoutFences(page)
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+}
 
 function resolves(from: string, link: string): boolean {
   const [target = "", anchor] = link.split("#");

@@ -29,6 +29,6 @@ function withoutCode(markdown: string): string {
   return withoutFences(markdown).replace(/`[^`\n]*`/g, "");
 }
 
-function withoutFences(markdown: string): string {
+export function withoutFences(markdown: string): string {
   return markdown.replace(/^```.*?^```$/gms, "");
 }

@@ -8,6 +8,7 @@
  */
 import { END_OF_TIME } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
+import type { Run } from "./kind.js";
 import { timeZoneOf } from "./timeZone.js";
 
 export type CalendarPeriod = "day" | "week" | "month";
@@ -50,6 +51,32 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
     startOf: (window) => Math.min(END_OF_TIME, startOf(window)),
   };
 }
+
+/**
+ * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant ones. From one change of the clocks to
+ * the next all days are alike, so most windows need not be looked at.
+ */
+export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Run[] {
+  const stride = Math.max(1, Math.floor(LEAST_CHANGE_MS / averageMs));
+  const last = windowAt(to);
+  const runs: Run[] = [];
+  const first = windowAt(from);
+  // Lists that begin on different days look at the same windows, which the zone remembers.
+  let next = first - (first % stride);
+  while (next <= last) {
+    const start = startOf(next);
+    const period = startOf(next + 1) - start;
+    const goesOn = (count: number) => next + count <= last && startOf(next + count) === start + count * period;
+    let count = 1;
+    for (const step of [stride, 1]) while (goesOn(count - 1 + step)) count += step;
+    runs.push({ start, period, count });
+    next += count;
+  }
+  return runs;
+}
+
+/** No two changes of one zone's clocks since 1970 are less than six days apart. */
+const LEAST_CHANGE_MS = 5 * DAY_MS;
 
 /** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
 export function anchorRange(period: CalendarPeriod): readonly [least: number, most: number] {

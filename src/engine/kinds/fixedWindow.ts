@@ -5,7 +5,8 @@ import { fieldError } from "../misuse.js";
 import { hashedStart } from "../phase.js";
 import { levelsOf } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
-import { anchorRange, type Calendar, calendarOf, type CalendarPeriod } from "./calendar.js";
+import { anchorRange, type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
+import { DAY_MS, firstDayOf } from "./civil.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
@@ -21,7 +22,6 @@ interface FixedWindowLimit extends Limit {
   readonly averageMs: number;
 }
 
-const DAY_MS = 86_400_000;
 /** A month is the twelfth part of a year of 365.2425 days. */
 const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
   day: DAY_MS,
@@ -29,10 +29,10 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
   month: (365.2425 / 12) * DAY_MS,
 };
 
-/** The windows of a calendar that a snapshot lists, after those that fill the bucket: two months of days. */
-const LISTED_WINDOWS = 64;
-/** A debt of more windows than this is shown as without an end. */
-const MOST_LISTED = 1000;
+/** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
+const FIRST_USE = firstDayOf(12 * (2026 - 1970)) * DAY_MS;
+/** So much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
+const LISTED_MS = 10 * 366 * DAY_MS;
 
 /** Windows of `period` ms, one of which starts at `start`. */
 function periodic(period: number, start: number): Calendar {
@@ -110,12 +110,18 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       ? config
       : ({ ...config, start: windows.startOf(0) } as FixedWindowConfig);
   },
-  arrivals({ refill, windows, config }, ts, missing) {
-    const { period } = config as FixedWindowConfig;
-    if (typeof period === "number") return { refill, period, start: windows.startOf(0) };
-    const next = windows.windowAt(ts) + 1;
-    const length = Math.min(MOST_LISTED, LISTED_WINDOWS + Math.ceil(Math.max(0, missing) / refill));
-    return { refill, starts: Array.from({ length }, (_, i) => windows.startOf(next + i)) };
+  arrivals({ refill, windows, averageMs, config }) {
+    const { period, timeZone } = config as FixedWindowConfig;
+    // The days and weeks of UTC have one length.
+    const isEven = typeof period === "number" || (timeZone === "UTC" && period !== "month");
+    return {
+      refill,
+      runsFrom: (ts) => {
+        if (isEven) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
+        const begin = ts || FIRST_USE;
+        return runsOf(windows, begin, begin + LISTED_MS, averageMs);
+      },
+    };
   },
   entries: () => undefined,
   shareOf(limit, share) {

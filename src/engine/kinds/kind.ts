@@ -57,13 +57,19 @@ export interface Share {
   readonly count: number;
 }
 
+/** Steps at which units arrive: at `start`, and every `period` ms (default 1) after it, `count` times in all (default: for ever). */
+export interface Run {
+  readonly start: number;
+  readonly period?: number;
+  readonly count?: number;
+}
+
 /** How units arrive, ready for a client to reckon with. */
 interface Arrivals {
-  /** Units each ms, with `period` or `starts` at each start of a window. */
+  /** Units at each step. */
   readonly refill: number;
-  readonly period?: number;
-  readonly start?: number;
-  readonly starts?: readonly number[];
+  /** The starts of windows, from the last write on; without them a step is a ms. */
+  readonly runsFrom?: (ts: number) => readonly Run[];
   /** How long a taken unit stays away, in ms. */
   readonly lastsMs?: number;
 }
@@ -95,8 +101,8 @@ export interface Kind<L extends Limit = Limit> {
   forKey(limit: L, key: string | undefined): L;
   /** The config of a snapshot: with what forKey has chosen. */
   shownConfig(limit: L): RateLimitConfig;
-  /** How units arrive, for clients: by ms, by windows from `ts` on (more than bring `missing` units), or as they come back. */
-  arrivals(limit: L, ts: number, missing: number): Arrivals;
+  /** How units arrive, for clients: by ms, by windows, or as they come back. */
+  arrivals(limit: L): Arrivals;
   /** What a state remembers, for clients. */
   entries(limit: L, state: State): readonly Entry[] | undefined;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */

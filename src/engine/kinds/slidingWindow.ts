@@ -91,7 +91,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   },
   forKey: (limit) => limit,
   shownConfig: ({ config }) => config,
-  arrivals: ({ period }) => ({ refill: 0, lastsMs: period }),
+  arrivals: ({ period }) => ({ refill: 1, lastsMs: period }),
   entries: entriesOf,
   shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
   quota: {

@@ -2,7 +2,7 @@
 import type { RateLimitStatus } from "../../validators.js";
 import { decide, outlook } from "../decide.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
-import type { Demand } from "../request.js";
+import { type Demand, servedBy } from "../request.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
@@ -23,25 +23,30 @@ export function decideOnAll<S extends Shard>(
 ): Outcome<S> {
   const [only] = shards;
   if (only && shards.length === 1) return decideOnOne(only, now, demand);
-  const { units, reserve } = demand;
+  const { reserve, atLeast } = demand;
   const held = heldByAll(shards, now);
   // What several rows say together is what the whole bucket would say as one row.
   const whole = fold(limit, WHOLE, shards, now);
-  if (held >= units) {
-    const left = units === 0 ? whole.state : limit.kind.take(limit, whole.state, units);
-    return { status: { ok: true, ...outlook(limit, left, now) }, ...take(limit, shards, now, units, held) };
+  const served = servedBy(limit, demand, held);
+  if (served !== undefined) {
+    const left = served === 0 ? whole.state : limit.kind.take(limit, whole.state, served);
+    const part = atLeast && { taken: atLeast.tokens(served) };
+    return {
+      status: { ok: true, ...outlook(limit, left, now), ...part },
+      ...take(limit, whole, shards, now, served, held),
+    };
   }
   // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
   const decision = decideOnOne(whole, now, demand);
   const { status, after } = decision;
   if (status.ok) return { status, before: after.length > 0 ? shards : [], after };
   const retryAt = reserve
-    ? firstMoment(status.retryAt, (moment) => reservesAt(limit, shards, moment, demand))
-    : whenServed(limit, shards, now, units);
+    ? firstMoment(now + 1, (moment) => reservesAt(limit, shards, moment, demand))
+    : whenServed(limit, shards, now, demand);
   return { status: { ok: false, retryAt, ...outlook(limit, whole.state, now) }, before: [], after: [] };
 }
 
-/** Whether all shards, as one at a moment, would grant a reservation: shares of a rate may be rounded apart by a unit. */
+/** Whether all shards, as one at a moment, would grant a reservation: not as one now, since joining moves the time of a clock behind. */
 function reservesAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
   return moment >= END_OF_TIME || decideOnOne(fold(limit, WHOLE, shards, moment), moment, demand).status.ok;
 }
@@ -54,6 +59,7 @@ function decideOnOne<S extends Shard>(shard: S, now: number, demand: Demand): Ou
 /** Takes units that the shards hold: a slow bucket is folded as it runs out, a fast one gives from as few shards as it can. */
 function take<S extends Shard>(
   limit: Limit,
+  whole: Shard,
   shards: readonly S[],
   now: number,
   units: number,
@@ -63,7 +69,6 @@ function take<S extends Shard>(
   const { most } = limit.levels;
   const level = Math.min(most, Math.max(0, levelsFor(held - units, units)));
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
-    const whole = fold(limit, WHOLE, shards, now);
     const left = { ...whole, state: limit.kind.take(limit, whole.state, units) };
     return { before: shards, after: splitTo(limit, left, level, now) };
   }
@@ -93,10 +98,14 @@ export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): 
   return outlook(limit, fold(limit, WHOLE, shards, now).state, now);
 }
 
-/** The first moment at which the shards hold the units and the next call, which may read two of them only, finds them. */
-function whenServed(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
-  const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);
-  return limit.levels.most > 0 && isFast(limit, units)
+/**
+ * The first moment at which the shards hold what suffices and the next call finds it: one that must have all that it asks for may
+ * read two of them only.
+ */
+function whenServed(limit: Limit, shards: readonly Shard[], now: number, { units, atLeast }: Demand): number {
+  const enough = atLeast?.units ?? units;
+  const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);
+  return !atLeast && limit.levels.most > 0 && isFast(limit, units)
     ? Math.max(exact, whenAnyServes(limit, shards, now, units))
     : exact;
 }

@@ -60,11 +60,11 @@ describe("the units of a limit", () => {
   it("are coarser, with less room for debts, where a window would bring too few of them", () => {
     const half = parseLimit("send", { kind: "fixed window", rate: 0.5, period: 1000, capacity: 1e12 });
     // Thousands of tokens are cut into so many units that debts of a thousand full buckets do not fit.
-    expect(half.kind.arrivals(half, 0, 0).refill).toBe(half.unitsPerToken / 2);
+    expect(half.kind.arrivals(half).refill).toBe(half.unitsPerToken / 2);
     expect(MAX_UNITS / half.unitsPerToken).toBeGreaterThanOrEqual(1e12);
     expect(MAX_UNITS / half.unitsPerToken).toBeLessThan(1000 * 1e12);
     const third = parseLimit("send", { kind: "fixed window", rate: 1 / 3, period: 1 });
-    const { refill } = third.kind.arrivals(third, 0, 0);
+    const { refill } = third.kind.arrivals(third);
     expect(refill / third.unitsPerToken).toBeLessThanOrEqual(1 / 3);
     expect(refill / third.unitsPerToken).toBeGreaterThanOrEqual((1 / 3) * (1 - 1e-9));
     expect(MAX_UNITS / third.unitsPerToken).toBeGreaterThanOrEqual(1000 / 3);

@@ -1,5 +1,5 @@
 /** An exact bucket of any kind, and what its state means to another kind. */
-import { isLess, minus, type Rational, rational } from "../rational.js";
+import { floorOf, isLess, minus, type Rational, rational } from "../rational.js";
 import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
 import * as refilling from "./refilling.js";
 import * as slidingWindow from "./slidingWindow.js";
@@ -18,6 +18,19 @@ export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, gr
   const level = levelOf(state);
   const outcome = refilling.ask(limit, level, now, asked);
   return outcome.after === level ? { ...outcome, after: state } : outcome;
+}
+
+/** What a call gets that takes as much as there is: all, or what suffices and as many more whole tokens as there are. */
+export function partOf(
+  limit: ExactLimit,
+  state: State,
+  now: number,
+  { count, atLeast }: { count: number; atLeast: number },
+): number {
+  const left = leftAt(limit, state, now);
+  if (!isLess(left, rational(count))) return count;
+  const more = isLess(left, rational(atLeast)) ? 0 : Number(floorOf(minus(left, rational(atLeast))));
+  return Math.round((atLeast + more) * 1000) / 1000;
 }
 
 /** Charges without asking, or gives back when negative. */

@@ -87,7 +87,8 @@ function written(state: Level, now: number, value: Rational): Level {
   return { value, ts: Math.max(now, state?.ts ?? now) };
 }
 
-function gained(limit: RefillingLimit, from: number, to: number): Rational {
+/** The tokens that arrive after `from`, up to and including `to`. */
+export function gained(limit: RefillingLimit, from: number, to: number): Rational {
   return limit.kind === "token bucket" ? tokenBucket.gained(limit, from, to) : fixedWindow.gained(limit, from, to);
 }
 

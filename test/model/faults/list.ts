@@ -4,44 +4,47 @@ export interface Fault {
   readonly file: string;
   readonly from: string;
   readonly to: string;
+  /** The test that finds it, where that is not the fuzzer. */
+  readonly test?: string;
 }
 
 export const faults: readonly Fault[] = [
   {
     name: "turns are removed",
     file: "storage/turns.ts",
-    from: "const turn = before ? before.then(operation, operation) : operation();",
-    to: "const turn = before && Number.isNaN(0) ? before.then(operation, operation) : operation();",
+    from: "const turn = before ? before.then(operation) : operation();",
+    to: "const turn = before && Number.isNaN(0) ? before.then(operation) : operation();",
   },
   {
-    name: "a call after one that failed does not run",
+    name: "a call after one that failed fails, too",
     file: "storage/turns.ts",
-    from: "before.then(operation, operation)",
-    to: "before.then(operation)",
+    from: "lastTurns.set(db, turn.catch(ignore));",
+    to: "lastTurns.set(db, turn);",
+    test: "test/storage/turns.test.ts",
   },
   {
     name: "a denial's retryAt is a millisecond late",
     file: "engine/decide.ts",
-    from: "return kind.whenHolding(limit, stored, units);",
-    to: "return kind.whenHolding(limit, stored, units) + 1;",
+    from: "const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;",
+    to: "const atOnce = 1 + (units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME);",
   },
   {
     name: "a denial's retryAt is a millisecond early",
     file: "engine/decide.ts",
-    from: "return kind.whenHolding(limit, stored, units);",
-    to: "return kind.whenHolding(limit, stored, units) - 1;",
+    from: "const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;",
+    to: "const atOnce = -1 + (units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME);",
   },
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);",
-    to: "const exact = 1 + firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);",
+    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
+    to: "const exact = 1 + firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= units);",
-    to: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment + 1) >= units);",
+    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
+    to: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment + 1) >= enough);",
   },
   {
     name: "maxReserved is one unit less",
@@ -64,8 +67,8 @@ export const faults: readonly Fault[] = [
   {
     name: "whoever takes nothing does not wait for the debt of others",
     file: "engine/decide.ts",
-    from: "const nothing = { at: limit.kind.whenHolding(limit, state, 0),",
-    to: "const nothing = { at: now,",
+    from: "? { at: kind.whenHolding(limit, stored, 0), state: undefined, owed: 0 }",
+    to: "? { at: now, state: undefined, owed: 0 }",
   },
   {
     name: "a clock that steps back brings tokens",
@@ -84,12 +87,14 @@ export const faults: readonly Fault[] = [
     file: "engine/kinds/refilling.ts",
     from: "ts: Math.max(...states.map(({ ts }) => ts)),",
     to: "ts: Math.min(...states.map(({ ts }) => ts)),",
+    test: "test/engine/kinds/refilling.test.ts",
   },
   {
     name: "folding forgets the later of two last writes of a sliding window",
     file: "engine/kinds/slidingWindow.ts",
     from: "const ts = Math.max(...states.map((state) => state.ts));",
     to: "const ts = Math.min(...states.map((state) => state.ts));",
+    test: "test/model/cases.test.ts",
   },
   {
     name: "splitting rounds up",
@@ -148,14 +153,15 @@ export const faults: readonly Fault[] = [
   {
     name: "a split forgets what was taken",
     file: "operations/split.ts",
-    from: "save(writer, bucket, [before], split(limit, after, now));",
-    to: "save(writer, bucket, [before], split(limit, before, now));",
+    from: "save(writer, bucket, [before], splitTo(limit, after, fate.level, now));",
+    to: "save(writer, bucket, [before], splitTo(limit, before, fate.level, now));",
   },
   {
     name: "capacity is not clipped when a row is read",
     file: "engine/state.ts",
     from: "const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };",
     to: "const state = { value: floorUnits(value, unitsPerToken) + 0 * capacity, ts };",
+    test: "test/engine/state.test.ts",
   },
   {
     name: "a bucket that was split under another config is read as if time had passed by the old one",
@@ -168,6 +174,7 @@ export const faults: readonly Fault[] = [
     file: "storage/shards.ts",
     from: "const lastWrite = Math.max(...rows.map(({ ts }) => ts));",
     to: "const lastWrite = Math.min(...rows.map(({ ts }) => ts));",
+    test: "test/storage/shards.test.ts",
   },
   {
     name: "rows that were cut from another config are read by the new one",
@@ -274,8 +281,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a call on several limits takes where others deny",
     file: "operations/all.ts",
-    from: "  if (status.ok) {\n",
-    to: "  if (status.ok || answers.length > 1) {\n",
+    from: "if (!all.ok) return all;",
+    to: "if (!all.ok && answers.length === 1) return all;",
   },
   {
     name: "a denial of several limits shows as taken what was not",
@@ -360,5 +367,49 @@ export const faults: readonly Fault[] = [
     file: "engine/snapshot.ts",
     from: "const ts = Math.max(...shards.map(({ state }) => state.ts));",
     to: "const ts = Math.min(...shards.map(({ state }) => state.ts));",
+  },
+  {
+    name: "a limit in shadow stops others",
+    file: "operations/all.ts",
+    from: "(requests[i]?.asked.shadow ? [] : [status])",
+    to: "[status]",
+  },
+  {
+    name: "a denial in shadow is a denial",
+    file: "client/decision.ts",
+    from: 'if (mode === "shadow") return letThrough(request, status);',
+    to: 'if (mode === "shadow" && status.ok) return letThrough(request, status);',
+  },
+  {
+    name: "who takes as much as there is gets a token more",
+    file: "engine/request.ts",
+    from: "return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
+    to: "return atLeast.units + Math.ceil((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
+  },
+  {
+    name: "who takes as much as there is gets what suffices",
+    file: "engine/request.ts",
+    from: "return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
+    to: "return atLeast.units;",
+  },
+  {
+    name: "who takes as much as there is waits for all",
+    file: "engine/decide.ts",
+    from: "const { units } = demand.atLeast ?? demand;",
+    to: "const { units } = demand;",
+  },
+  {
+    name: "on several rows, who takes as much as there is may be denied by what two of them say",
+    file: "operations/split.ts",
+    from: "!reserve && !demand.atLeast && isFast",
+    to: "!reserve && isFast",
+    test: "test/operations/atLeast.test.ts",
+  },
+  {
+    name: "on several rows, who takes as much as there is waits for all",
+    file: "engine/sharding/pool.ts",
+    from: "const enough = atLeast?.units ?? units;",
+    to: "const enough = atLeast ? Math.max(units, atLeast.units) : units;",
+    test: "test/operations/atLeast.test.ts",
   },
 ];

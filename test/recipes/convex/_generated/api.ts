@@ -6,6 +6,7 @@ import { anyApi, type ApiFromModules, componentsGeneric, type FilterApi, type Fu
 import type * as anonymous from "../anonymous.js";
 import type * as geocoder from "../geocoder.js";
 import type * as images from "../images.js";
+import type * as logged from "../logged.js";
 import type * as logins from "../logins.js";
 import type * as notes from "../notes.js";
 import type * as partner from "../partner.js";
@@ -20,6 +21,7 @@ type Modules = ApiFromModules<{
   anonymous: typeof anonymous;
   geocoder: typeof geocoder;
   images: typeof images;
+  logged: typeof logged;
   logins: typeof logins;
   notes: typeof notes;
   partner: typeof partner;

@@ -1,0 +1,102 @@
+/**
+ * A tab behind another one, which the browser really slows down. Playwright keeps all of its pages visible and awake, so this speaks
+ * the DevTools protocol itself, to a browser of its own.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WebSocket } from "ws";
+import { EXECUTABLE } from "./chromium.js";
+
+interface Reply {
+  id?: number;
+  result?: { targetId?: string; sessionId?: string; result?: { value?: unknown }; exceptionDetails?: unknown };
+  error?: unknown;
+}
+
+const FLAGS = [
+  "--headless=new",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--remote-debugging-port=0",
+];
+
+export class HiddenTab {
+  private constructor(
+    private readonly send: (method: string, params?: object) => Promise<Reply["result"]>,
+    /** Ends the browser. */
+    readonly close: () => Promise<void>,
+  ) {}
+
+  /** Opens a page in front, in a browser of its own. */
+  static async open(url: string): Promise<HiddenTab> {
+    const profile = await mkdtemp(join(tmpdir(), "hidden-tab-"));
+    const browser = spawn(EXECUTABLE, [...FLAGS, `--user-data-dir=${profile}`, "about:blank"], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const ended = once(browser, "exit");
+    let said = "";
+    let address: string | undefined;
+    for await (const chunk of browser.stderr) {
+      said += String(chunk);
+      address = /ws:\/\/\S+/.exec(said)?.[0];
+      if (address) break;
+    }
+    if (!address) throw new Error(`The browser does not say where it listens: ${said}`);
+    const socket = new WebSocket(address);
+    await once(socket, "open");
+    const waiting = new Map<number, (reply: Reply) => void>();
+    socket.on("message", (data: Buffer) => {
+      const reply = JSON.parse(data.toString()) as Reply;
+      if (reply.id !== undefined) waiting.get(reply.id)?.(reply);
+    });
+    let sessionId: string | undefined;
+    const send = async (method: string, params: object = {}) => {
+      const id = waiting.size + 1;
+      const reply = await new Promise<Reply>((resolve) => {
+        waiting.set(id, resolve);
+        socket.send(JSON.stringify({ id, method, params, ...(sessionId !== undefined && { sessionId }) }));
+      });
+      if (reply.error !== undefined) throw new Error(`${method}: ${JSON.stringify(reply.error)}`);
+      return reply.result;
+    };
+    const page = await send("Target.createTarget", { url });
+    const attached = await send("Target.attachToTarget", { targetId: page?.targetId, flatten: true });
+    const tab = new HiddenTab(
+      (method, params) => {
+        sessionId = method.startsWith("Target.") ? undefined : attached?.sessionId;
+        return send(method, params);
+      },
+      async () => {
+        socket.close();
+        browser.kill("SIGKILL");
+        await ended;
+        await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+      },
+    );
+    return tab;
+  }
+
+  /** Opens another tab in front of this one. */
+  async hide(): Promise<void> {
+    await this.send("Target.createTarget", { url: "about:blank" });
+  }
+
+  /** Runs a function in the page. */
+  async evaluate<Result>(run: () => Result): Promise<Result> {
+    const answer = await this.send("Runtime.evaluate", {
+      expression: `(${String(run)})()`,
+      returnByValue: true,
+      awaitPromise: true,
+    });
+    if (answer?.exceptionDetails !== undefined) throw new Error(JSON.stringify(answer.exceptionDetails));
+    return answer?.result?.value as Result;
+  }
+}

@@ -1,0 +1,231 @@
+/** The site around the stage: how fast it is there, its documents and their links, and what `npm start` says. */
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { WebSocketServer } from "ws";
+import { issuesOf } from "./axe.js";
+import { launch, open, type Opened } from "./chromium.js";
+import { Site } from "./site.js";
+
+let browser: Browser;
+let site: Site;
+let opened: Opened | undefined;
+beforeAll(async () => {
+  [browser, site] = await Promise.all([launch(), Site.open()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await site.stop();
+});
+afterEach(async () => {
+  await opened?.page.context().close();
+  opened = undefined;
+});
+
+async function visit(url: string, options?: Parameters<typeof open>[2]): Promise<Page> {
+  opened = await open(browser, url, options);
+  return opened.page;
+}
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+
+describe("the first screen", () => {
+  it.each([1280, 390])("says at %i px what it is, how to get it and where to read on", async (width) => {
+    const page = await visit(site.room("first"), { viewport: { width, height: 844 } });
+    await page.getByRole("heading", { name: "Rate limits that commit with your mutation.", level: 1 }).waitFor();
+    await page.getByText("If the mutation throws, the tokens were never taken.").waitFor();
+    await page.getByText("told the exact millisecond to come back").waitFor();
+    await page.getByRole("link", { name: "Guide" }).waitFor();
+    // The tabs are on the first screen, too.
+    const box = await page.getByRole("tablist").boundingBox();
+    expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThan(844);
+    const install = await page.locator("#install").innerText();
+    expect(readme).toContain(install);
+  });
+
+  it("the install line can be copied", async () => {
+    const page = await visit(site.room("copy"));
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy the install line" }).click();
+    await page.getByText("Copied").waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(await page.locator("#install").innerText());
+  });
+});
+
+/** What a visitor waits for, on an idle machine; a busy one is given ten times as long. */
+const FIRST_PAINT_MS = 1000;
+const BUSY = 10;
+/** Everything that the first screen needs, as it is sent: the page is served without compression. */
+const MOST_REQUESTS = 10;
+const MOST_BYTES = 850_000;
+
+describe.each(["", "docs/guide.html"])("/%s", (path) => {
+  it("is small, is painted at once and does not jump", async () => {
+    const page = await visit("about:blank");
+    const requests: string[] = [];
+    page.on("requestfinished", (request) => requests.push(request.url()));
+    await page.goto(`${site.url}/${path}`);
+    const measured = await page.evaluate(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+      const [document] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+      const bytes = [document, ...entries].reduce((sum, entry) => sum + (entry?.decodedBodySize ?? 0), 0);
+      const shift = await new Promise<number>((resolve) => {
+        new PerformanceObserver((list) => {
+          resolve((list.getEntries() as unknown as { value: number }[]).reduce((sum, { value }) => sum + value, 0));
+        }).observe({ type: "layout-shift", buffered: true });
+        requestAnimationFrame(() =>
+          requestAnimationFrame(() => {
+            resolve(0);
+          }),
+        );
+      });
+      return { paintMs: performance.getEntriesByName("first-contentful-paint")[0]?.startTime, bytes, shift };
+    });
+    console.log(
+      `/${path}: first paint after ${Math.round(measured.paintMs ?? NaN)} ms, ${measured.bytes} bytes, ${requests.length} requests`,
+    );
+    expect(measured.paintMs).toBeLessThan(BUSY * FIRST_PAINT_MS);
+    expect(measured.bytes).toBeLessThan(MOST_BYTES);
+    expect(requests.length).toBeLessThanOrEqual(MOST_REQUESTS);
+    expect(measured.shift).toBe(0);
+  });
+
+  it("follows what is good practice", async () => {
+    const page = await visit(`${site.url}/${path}`);
+    expect(await page.title()).not.toBe("");
+    const facts = await page.evaluate(() => ({
+      doctype: document.doctype?.name,
+      charset: document.characterSet,
+      lang: document.documentElement.lang,
+      viewport: document.querySelector('meta[name="viewport"]')?.getAttribute("content"),
+      description: (document.querySelector('meta[name="description"]')?.getAttribute("content") ?? "").length > 20,
+      headings: document.querySelectorAll("h1").length,
+      blindPictures: document.querySelectorAll("img:not([alt])").length,
+      unsafeLinks: document.querySelectorAll('a[target="_blank"]:not([rel~="noreferrer"])').length,
+    }));
+    expect(facts).toEqual({
+      doctype: "html",
+      charset: "UTF-8",
+      lang: "en",
+      viewport: "width=device-width, initial-scale=1",
+      description: true,
+      headings: 1,
+      blindPictures: 0,
+      unsafeLinks: 0,
+    });
+    expect(opened?.complaints).toEqual([]);
+  });
+});
+
+describe("the documents", () => {
+  it.each([
+    [1280, "light"],
+    [390, "dark"],
+  ] as const)("are readable at %i px in %s colours", async (width, colorScheme) => {
+    for (const path of ["docs/guide.html", "docs/hot-limits.html", "README.html"]) {
+      const page = await visit(`${site.url}/${path}`, { colorScheme, viewport: { width, height: 900 } });
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+      expect(await issuesOf(page)).toEqual([]);
+      await page.context().close();
+    }
+  });
+
+  it("are searched by what one has in mind, with the keyboard alone", async () => {
+    const page = await visit(`${site.url}/docs/guide.html`);
+    await page.keyboard.press("/");
+    await page.keyboard.type("calendar");
+    const found = page.getByRole("list", { name: "Search results" }).getByRole("link");
+    await found.first().waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.href !== `${site.url}/docs/guide.html`);
+    await page
+      .getByText(/calendar/i)
+      .first()
+      .waitFor();
+    await page.getByLabel("Search the docs").fill("zzzzqqq");
+    await page.getByText("Nothing found.").waitFor();
+  });
+
+  it("have no link that leads nowhere, on this site", async () => {
+    const seen = new Map<string, Set<string>>();
+    const broken: string[] = [];
+    const queue = ["/", "/docs/guide.html"];
+    for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+      if (seen.has(path)) continue;
+      const response = await fetch(site.url + path);
+      const isPage = response.headers.get("content-type")?.startsWith("text/html") ?? false;
+      const html = isPage ? await response.text() : "";
+      seen.set(path, new Set([...html.matchAll(/\bid="([^"]+)"/g)].map(([, id = ""]) => id)));
+      if (!response.ok) broken.push(path);
+      // The sources' own text may show links; the pages around them have no others than these.
+      if (path.startsWith("/source/")) continue;
+      for (const [, link = ""] of html.matchAll(/\b(?:href|src|srcset)="([^"]+)"/g)) {
+        const { origin, pathname } = new URL(link, site.url + path);
+        if (origin === site.url) queue.push(pathname);
+      }
+    }
+    for (const path of seen.keys()) {
+      if (path.startsWith("/source/") || !(path === "/" || path.endsWith(".html"))) continue;
+      const html = await (await fetch(site.url + path)).text();
+      for (const [, link = ""] of html.matchAll(/\bhref="([^"]+)"/g)) {
+        const { origin, pathname, hash } = new URL(link, site.url + path);
+        if (origin !== site.url || hash === "" || !pathname.endsWith(".html")) continue;
+        if (!seen.get(pathname)?.has(decodeURIComponent(hash.slice(1)))) broken.push(`${path} → ${link}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(seen.size).toBeGreaterThan(30);
+  });
+
+  it("an address that does not exist is a 404", async () => {
+    expect((await fetch(`${site.url}/docs/nothing.html`)).status).toBe(404);
+  });
+});
+
+describe("npm start", () => {
+  it("says where the page is, and a line for the HTTP API that does what it says", async () => {
+    expect(site.said).toContain(`${site.url}/`);
+    expect(site.said).toContain("VITE_CONVEX_URL=");
+    expect(site.said).toContain("for development, in memory");
+    const [, address = ""] = /curl -i '([^']+)'/.exec(site.said) ?? [];
+    const statuses = [];
+    for (let call = 0; call < 6; call++) statuses.push((await fetch(address)).status);
+    expect(statuses.slice(0, 5)).toEqual([200, 200, 200, 200, 200]);
+  });
+
+  it("with the address of a deployment, the page speaks to that one, in its client's own protocol", async () => {
+    const deployment = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+    await once(deployment, "listening");
+    const messages: { type: string; modifications?: { udfPath: string }[] }[] = [];
+    const paths: string[] = [];
+    deployment.on("connection", (socket, request) => {
+      paths.push(request.url ?? "");
+      socket.on("message", (data: Buffer) =>
+        messages.push(JSON.parse(data.toString("utf8")) as (typeof messages)[number]),
+      );
+    });
+    const url = `http://127.0.0.1:${(deployment.address() as AddressInfo).port}`;
+    const other = await Site.open({ VITE_CONVEX_URL: url });
+    try {
+      expect(other.said).toContain(`${url}, a Convex deployment`);
+      await visit(other.room("deployed"));
+      await expect
+        .poll(() => messages.flatMap(({ modifications = [] }) => modifications.map(({ udfPath }) => udfPath)), {
+          timeout: 20_000,
+        })
+        .toContain("stage/burst:bucket");
+      expect(paths[0]).toMatch(/^\/api\/[\w.-]+\/sync$/);
+      expect(messages[0]?.type).toBe("Connect");
+      // Nothing is embedded beside it.
+      expect((await fetch(`${other.url}/http/api/hello`)).status).toBe(404);
+    } finally {
+      await other.stop();
+      for (const client of deployment.clients) client.terminate();
+      deployment.close();
+    }
+  });
+});

@@ -1,0 +1,80 @@
+/** A burst, then a steady trickle: the usual limit. */
+import {
+  defineRateLimits,
+  projectRateLimit,
+  SECOND,
+  vRateLimitStatus,
+} from "convex-rate-limits";
+import { v } from "convex/values";
+import { mutation, query } from "../_generated/server.js";
+import { editable, forPage } from "./rooms.js";
+
+export const limits = {
+  send: {
+    kind: "token bucket",
+    rate: 2,
+    period: SECOND,
+    capacity: 10,
+    maxReserved: 10,
+    keyed: true,
+  },
+} as const;
+
+const {
+  rateLimit,
+  getRateLimit,
+  resetRateLimit,
+  exposeRateLimit,
+} = defineRateLimits(limits);
+const configOf = editable(limits);
+
+export const send = mutation({
+  args: {
+    room: v.string(),
+    count: v.optional(v.number()),
+    reserve: v.boolean(),
+  },
+  returns: vRateLimitStatus,
+  handler: async (ctx, { room, count = 5, reserve }) => {
+    const config = await configOf(ctx, room, "send");
+    const status = await rateLimit(ctx, {
+      name: "send",
+      key: room,
+      count,
+      reserve,
+      config,
+      throws: false,
+    });
+    // A denial has written nothing.
+    if (!status.ok) return status;
+    await ctx.db.insert("stageMessages", {
+      room,
+      to: "everyone",
+    });
+    return status;
+  },
+});
+
+// For the page.
+
+/** What the stored bucket answers at one millisecond; it takes nothing. */
+export const answerAt = query({
+  args: { room: v.string(), count: v.number(), now: v.number() },
+  returns: vRateLimitStatus,
+  handler: async (ctx, { room, count, now }) => {
+    const config = await configOf(ctx, room, "send");
+    const bucket = { name: "send", key: room, config } as const;
+    const snapshot = await getRateLimit(ctx, bucket);
+    return projectRateLimit(snapshot, { now, count });
+  },
+});
+
+export const reset = mutation({
+  args: { room: v.string() },
+  returns: v.null(),
+  handler: (ctx, { room }) =>
+    resetRateLimit(ctx, { name: "send", key: room }),
+});
+
+export const { getRateLimit: bucket, getServerTime } =
+  exposeRateLimit("send", forPage(configOf, "send"));

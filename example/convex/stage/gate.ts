@@ -1,0 +1,65 @@
+/** An HTTP endpoint that tells its callers what is left. */
+import { defineRateLimits, SECOND } from "convex-rate-limits";
+import {
+  byValue,
+  denyWith,
+  firstOf,
+  inComponent,
+  limitHttp,
+} from "convex-rate-limits/http";
+import { components, internal } from "../_generated/api.js";
+import { httpAction } from "../_generated/server.js";
+import { editable, forPage, roomOf } from "./rooms.js";
+
+const limits = {
+  requests: {
+    kind: "token bucket",
+    rate: 1,
+    period: 3 * SECOND,
+    capacity: 5,
+    keyed: true,
+  },
+} as const;
+
+/** One bucket for each room: what the page shares. */
+const byRoom = byValue(
+  "room",
+  (_ctx, request) =>
+    new URL(request.url).searchParams.get("room") ?? "",
+);
+
+export const hello = httpAction(
+  limitHttp(
+    {
+      limits: {
+        name: "requests",
+        key: firstOf(byRoom, denyWith(400)),
+        config: async ({ ctx, key = "" }) =>
+          (await ctx.runQuery(internal.stage.rooms.edited, {
+            room: key.slice("own.room:".length),
+            name: "requests",
+          })) ?? limits.requests,
+      },
+      consume: inComponent(components.rateLimits),
+      cors: { "Access-Control-Allow-Origin": "*" },
+      formats: ["draft-11", "x"],
+    },
+    () => Promise.resolve(Response.json({ hello: "world" })),
+  ),
+);
+
+// For the page's gauge.
+const { exposeRateLimit } = defineRateLimits(limits, {
+  component: components.rateLimits,
+});
+const configOf = editable(limits);
+
+export const { getRateLimit: bucket } = exposeRateLimit(
+  "requests",
+  forPage(
+    configOf,
+    "requests",
+    (ctx, room) => `own.room:${roomOf(ctx, room)}`,
+    (key) => key.slice("own.room:".length),
+  ),
+);

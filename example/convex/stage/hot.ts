@@ -1,0 +1,23 @@
+/** A hot limit in your tables: its rows split where it is hot. */
+import { defineRateLimits, SECOND } from "convex-rate-limits";
+import type { MutationCtx } from "../_generated/server.js";
+
+const { rateLimit } = defineRateLimits({});
+
+/** One call; `rows` is what the slider says. */
+export async function hit(
+  ctx: MutationCtx,
+  { rate, rows }: { rate: number; rows: number | "auto" },
+) {
+  return await rateLimit(ctx, {
+    name: "hot",
+    config: {
+      kind: "token bucket",
+      rate,
+      period: SECOND,
+      capacity: 2 * rate,
+      shards: rows,
+    },
+    throws: false,
+  });
+}

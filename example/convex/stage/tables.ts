@@ -1,0 +1,41 @@
+/** The tables of the page's stage. A room is whatever two pages share: the key of all its limits, chosen by the page. */
+import {
+  vRateLimitConfig,
+  vRateLimitedJob,
+} from "convex-rate-limits";
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+
+export const jobFields = {
+  room: v.string(),
+  number: v.number(),
+  tokens: v.number(),
+  status: v.union(
+    v.literal("queued"),
+    v.literal("running"),
+    v.literal("done"),
+    v.literal("cancelled"),
+  ),
+  /** Milliseconds since the epoch, all of them. */
+  askedAt: v.number(),
+  promisedAt: v.number(),
+  startedAt: v.optional(v.number()),
+  endedAt: v.optional(v.number()),
+};
+
+export const stageTables = {
+  /** What was edited in the code on the page: one limit's config in one room. */
+  stageConfigs: defineTable({
+    room: v.string(),
+    name: v.string(),
+    config: vRateLimitConfig,
+  }).index("by_room_name", ["room", "name"]),
+  stageMessages: defineTable({
+    room: v.string(),
+    to: v.string(),
+  }).index("by_room", ["room"]),
+  stageJobs: defineTable({
+    ...jobFields,
+    reservation: v.optional(vRateLimitedJob),
+  }).index("by_room", ["room"]),
+};

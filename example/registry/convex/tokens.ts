@@ -1,0 +1,17 @@
+// convex/tokens.ts
+import { v } from "convex/values";
+import { internalQuery } from "./_generated/server";
+import { role } from "./schema";
+
+/** Whose token it is, by its SHA-256. */
+export const roleOf = internalQuery({
+  args: { hash: v.string() },
+  returns: v.union(role, v.null()),
+  handler: async (ctx, { hash }) => {
+    const token = await ctx.db
+      .query("tokens")
+      .withIndex("by_hash", (q) => q.eq("hash", hash))
+      .unique();
+    return token?.role ?? null;
+  },
+});

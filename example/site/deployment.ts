@@ -1,0 +1,42 @@
+/**
+ * Tells the page which deployment to talk to: the one in `VITE_CONVEX_URL`, or else the server that the page comes from. It is
+ * looked up when the page is served, so that a built page can be pointed at another deployment.
+ */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { Plugin } from "vite";
+
+const NONE = '<meta name="deployment" content="" />';
+
+export function deploymentOf(env: NodeJS.ProcessEnv): string | undefined {
+  const url = env["VITE_CONVEX_URL"];
+  if (!url) return undefined;
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new Error(
+      `VITE_CONVEX_URL must be the address of a deployment, like https://happy-animal-123.convex.cloud, got ${url}.`,
+    );
+  }
+  return url.replace(/\/$/, "");
+}
+
+export function deploymentInPage(url: string | undefined): Plugin {
+  const named = (html: string) => (url ? html.replace(NONE, `<meta name="deployment" content="${url}" />`) : html);
+  return {
+    name: "deployment-in-page",
+    transformIndexHtml: { order: "post", handler: (html, { server }) => (server ? named(html) : html) },
+    configurePreviewServer(preview) {
+      preview.middlewares.use((request, response, next) => {
+        if (!/^\/(index\.html)?(\?|$)/.test(request.url ?? "")) {
+          next();
+          return;
+        }
+        const { root, build } = preview.config;
+        const html = readFileSync(path.resolve(root, build.outDir, "index.html"), "utf8");
+        response
+          .setHeader("Content-Type", "text/html; charset=utf-8")
+          .setHeader("Cache-Control", "no-cache")
+          .end(named(html));
+      });
+    },
+  };
+}

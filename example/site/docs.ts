@@ -1,0 +1,122 @@
+/** Serves the documents beside the page, in development, and writes them when the page is built. */
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import type { Plugin } from "vite";
+import { escaped } from "./highlight.js";
+import { docFiles, HIDDEN, projectFiles, renderPage, renderSource, root, titleOf, urlOf } from "./pages.js";
+
+const TEMPLATE = "docs.html";
+
+export function docsPages(): Plugin {
+  return {
+    name: "docs-pages",
+    configureServer(vite) {
+      vite.middlewares.use((request, response, next) => {
+        const { pathname } = new URL(request.url ?? "/", "http://page");
+        const content = pageAt(pathname);
+        if (!content) {
+          next();
+          return;
+        }
+        if (content.type !== "text/html") {
+          response.setHeader("Content-Type", content.type).end(content.body);
+          return;
+        }
+        const template = readFileSync(path.join(root, "example", TEMPLATE), "utf8");
+        vite
+          .transformIndexHtml(pathname, filled(template, content))
+          .then((html) => response.setHeader("Content-Type", "text/html").end(html), next);
+      });
+    },
+    writeBundle({ dir = "" }) {
+      const template = readFileSync(path.join(dir, TEMPLATE), "utf8");
+      const write = (url: string, body: string) => {
+        const file = path.join(dir, url);
+        mkdirSync(path.dirname(file), { recursive: true });
+        writeFileSync(file, body);
+      };
+      const pages = [...docFiles(), ...projectFiles()].map(renderPage);
+      for (const page of pages) write(page.url, filled(template, page));
+      write(SEARCH, searchJson());
+      const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));
+      for (const file of linked) {
+        const url = urlOf(file);
+        if (url.startsWith("/source/")) write(url, filled(template, renderSource(file)));
+        else if (!url.endsWith(".html")) {
+          mkdirSync(path.dirname(path.join(dir, url)), { recursive: true });
+          copyFileSync(path.join(root, file), path.join(dir, url));
+        }
+      }
+      rmSync(path.join(dir, TEMPLATE));
+    },
+  };
+}
+
+const SEARCH = "/search.json";
+
+function searchJson(): string {
+  return JSON.stringify([...docFiles(), ...projectFiles()].flatMap((file) => renderPage(file).sections));
+}
+
+interface Content {
+  type: string;
+  title: string;
+  html: string;
+  url: string;
+  body: Buffer | string;
+}
+
+/** In development, made when it is asked for. */
+function pageAt(url: string): Content | undefined {
+  const page = { type: "text/html", url, body: "" };
+  if (url === SEARCH) return { ...page, type: "application/json", title: "", html: "", body: searchJson() };
+  const file = [...docFiles(), ...projectFiles()].find((file) => urlOf(file) === url);
+  if (file) return { ...page, ...renderPage(file) };
+  const [, source] = /^\/source\/(.+)\.html$/.exec(url) ?? [];
+  const target = source === "index" ? "" : source;
+  if (target !== undefined && isWithin(target)) return { ...page, ...renderSource(target) };
+  if (/^\/docs\/.*\.(png|svg)$/.test(url) && isWithin(url.slice(1))) {
+    const type = url.endsWith("svg") ? "image/svg+xml" : "image/png";
+    return { ...page, type, title: "", html: "", body: readFileSync(path.join(root, url)) };
+  }
+  return undefined;
+}
+
+function isWithin(file: string): boolean {
+  const parts = file.split("/");
+  return !parts.includes("..") && !parts.some((part) => HIDDEN.test(part)) && existsSync(path.join(root, file));
+}
+
+/** A folder, and all that is in it. */
+function withContents(file: string): string[] {
+  const absolute = path.join(root, file);
+  // A link to nothing is for the tests to find, and no reason to be without a page.
+  if (!existsSync(absolute)) return [];
+  if (!statSync(absolute).isDirectory()) return [file];
+  const inside = readdirSync(absolute).filter((name) => !HIDDEN.test(name));
+  return [file, ...inside.flatMap((name) => withContents(path.posix.join(file, name)))];
+}
+
+function filled(template: string, { title, html, url }: { title: string; html: string; url?: string }): string {
+  const list = (files: string[]) =>
+    files
+      .map((file) => {
+        const current = urlOf(file) === url ? ' aria-current="page"' : "";
+        return `<li><a href="${urlOf(file)}"${current}>${escaped(titleOf(file))}</a></li>`;
+      })
+      .join("");
+  return template
+    .replaceAll("%TITLE%", escaped(title))
+    .replace("%GUIDES%", () => list(docFiles()))
+    .replace("%PROJECT%", () => list(projectFiles()))
+    .replace("%CONTENT%", () => html);
+}

@@ -1,0 +1,58 @@
+/** The documents' search box. What it searches is fetched when it is first used. */
+import MiniSearch from "minisearch";
+import { startSite } from "./site.js";
+import "./styles.css";
+
+interface Section {
+  url: string;
+  page: string;
+  heading: string;
+  text: string;
+}
+
+const MOST_FOUND = 8;
+
+startSite();
+const input = document.querySelector<HTMLInputElement>("#search");
+const list = document.querySelector<HTMLOListElement>("#found");
+if (!input || !list) throw new Error("docs.html has no search box.");
+
+let index: Promise<MiniSearch<Section>> | undefined;
+
+async function openIndex(): Promise<MiniSearch<Section>> {
+  const sections = (await (await fetch("/search.json")).json()) as Section[];
+  const search = new MiniSearch<Section>({
+    idField: "url",
+    fields: ["heading", "page", "text"],
+    storeFields: ["url", "page", "heading"],
+    searchOptions: { boost: { heading: 4, page: 2 }, prefix: true, fuzzy: 0.15, combineWith: "AND" },
+  });
+  search.addAll(sections);
+  return search;
+}
+
+async function show(words: string, found: HTMLOListElement): Promise<void> {
+  index ??= openIndex();
+  const results = words === "" ? [] : (await index).search(words).slice(0, MOST_FOUND);
+  // Somebody may have typed on meanwhile.
+  if (input?.value.trim() !== words) return;
+  const items = results.map((result) => {
+    const { url, heading, page } = result as unknown as Section;
+    const link = Object.assign(document.createElement("a"), { href: url, textContent: heading });
+    const where = Object.assign(document.createElement("span"), { textContent: heading === page ? "" : page });
+    const item = document.createElement("li");
+    item.append(link, where);
+    return item;
+  });
+  if (words !== "" && items.length === 0) {
+    items.push(Object.assign(document.createElement("li"), { textContent: "Nothing found." }));
+  }
+  found.replaceChildren(...items);
+}
+
+input.addEventListener("input", () => void show(input.value.trim(), list));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target instanceof HTMLInputElement) return;
+  event.preventDefault();
+  input.focus();
+});

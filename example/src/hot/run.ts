@@ -1,0 +1,65 @@
+/** One run of the simulator: so many calls a second on one bucket, and what became of each of them. */
+import { componentsGeneric } from "convex/server";
+import type { Design } from "../../../bench/simulator/design.js";
+import { ours } from "../../../bench/simulator/ours.js";
+import { peer } from "../../../bench/simulator/peer.js";
+import { type Request, simulate } from "../../../bench/simulator/simulation.js";
+import { hit as hitOurs } from "../../convex/stage/hot.js";
+import { type LaneName, type LaneResult, SECONDS, type Setting, type Slice } from "./lanes.js";
+import { hit as hitOfficial } from "./official.js";
+
+const SLICE_MS = 100;
+
+const { rateLimiter } = componentsGeneric() as unknown as { rateLimiter: Parameters<typeof hitOfficial>[1] };
+
+export function designOf(lane: LaneName, rows: number): Design {
+  if (lane === "official") {
+    return {
+      ...peer(rows),
+      limit:
+        ({ rate }) =>
+        async (ctx) => {
+          const { ok, retryAfter } = await hitOfficial(ctx as never, rateLimiter, { rate, rows });
+          return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
+        },
+    };
+  }
+  const shards = lane === "auto" ? "auto" : rows;
+  return {
+    ...ours(shards),
+    limit:
+      ({ rate }) =>
+      async (ctx) => {
+        const { ok, retryAt } = await hitOurs(ctx as never, { rate, rows: shards });
+        return { ok, retryAt };
+      },
+  };
+}
+
+export async function runLane(lane: LaneName, { calls, rows }: Setting, seed = "stage"): Promise<LaneResult> {
+  const slices: Slice[] = Array.from({ length: (SECONDS * 1000) / SLICE_MS }, () => ({
+    first: 0,
+    again: 0,
+    failed: 0,
+  }));
+  const count = ({ atMs, call }: Request) => {
+    const slice = slices[Math.floor(atMs / SLICE_MS)];
+    if (!slice) return;
+    if (call.outcome.kind !== "committed") slice.failed++;
+    else if (call.attempts > 1) slice.again++;
+    else slice.first++;
+  };
+  const metrics = await simulate(
+    designOf(lane, rows),
+    {
+      limit: { kind: "token bucket", rate: calls, period: 1000, capacity: 2 * calls },
+      callers: { kind: "open", pattern: "poisson", demand: calls, counts: { from: 1, to: 1 } },
+      seconds: SECONDS,
+    },
+    { seed, onRequest: count },
+  );
+  // What fails for another reason than conflicts says nothing about them.
+  if (metrics.threw > 0) throw new Error(metrics.firstError);
+  const { attemptsPerCall, failed, p99Ms, rowsAtEnd, overGrant } = metrics;
+  return { lane, slices, calls: metrics.calls, attemptsPerCall, failed, p99Ms, rowsAtEnd, overGrant };
+}

@@ -1,0 +1,40 @@
+/** What every page has, the documents too: the colours' button, and buttons that copy. */
+
+export function startSite(): void {
+  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-theme-button]")) watchTheme(button);
+  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
+    button.addEventListener("click", () => {
+      void copy(button, document.getElementById(button.dataset["copy"] ?? "")?.textContent ?? "");
+    });
+  }
+}
+
+function watchTheme(button: HTMLButtonElement): void {
+  const root = document.documentElement;
+  const other = () => (root.dataset["theme"] === "dark" ? "light" : "dark");
+  const label = () => {
+    button.setAttribute("aria-label", `Switch to ${other()} colours`);
+  };
+  label();
+  button.addEventListener("click", () => {
+    root.dataset["theme"] = other();
+    localStorage.setItem("theme", root.dataset["theme"]);
+    label();
+  });
+}
+
+const SAYS_SO_MS = 1500;
+
+/** Copies, and says so on the button for a moment. */
+export async function copy(button: HTMLElement, text: string): Promise<void> {
+  const said = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Select it";
+  }
+  setTimeout(() => {
+    button.textContent = said;
+  }, SAYS_SO_MS);
+}

@@ -1,0 +1,168 @@
+import { useRateLimit } from "convex-rate-limits/react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { createPortal } from "react-dom";
+import { api } from "../../convex/_generated/api.js";
+import { isEmbedded } from "../backend.js";
+import { room } from "../room.js";
+import { useHasConnected, useIsOnline } from "../useIsOnline.js";
+import { TABS } from "../tabs/index.js";
+import { Playing, useIsIdle } from "./autoplay.js";
+import { Boundary } from "./Boundary.js";
+import { CodePane } from "./CodePane.js";
+
+/** One tab at a time: on the left the thing itself, on the right the code that it runs. */
+export function Stage() {
+  // Measures the server's clock for the whole page. It asks about nothing, which any limit can serve.
+  useRateLimit(api.stage.burst.bucket, { key: room, count: 0, getServerTime: api.stage.burst.getServerTime });
+  const [chosen, setChosen] = useState(tabInAddress);
+  const [counts, setCounts] = useState<Record<string, number>>({});
+  const isIdle = useIsIdle();
+  useEffect(() => {
+    const follow = () => {
+      setChosen(tabInAddress());
+    };
+    addEventListener("hashchange", follow);
+    return () => {
+      removeEventListener("hashchange", follow);
+    };
+  }, []);
+
+  const tab = TABS.find(({ id }) => id === chosen) ?? TABS[0];
+  if (!tab) return null;
+  const { id, Panel, files, limits } = tab;
+  const count = counts[id] ?? tab.count;
+  return (
+    <Playing.Provider value={isIdle}>
+      <div className="stage grid grid-rows-[auto_1fr] lg:h-[46.5rem]">
+        <Tabs
+          chosen={id}
+          onChoose={(next) => {
+            const url = new URL(location.href);
+            url.hash = next;
+            history.replaceState(null, "", url);
+            setChosen(next);
+          }}
+        />
+        <div
+          role="tabpanel"
+          id="panel"
+          aria-labelledby={`tab-${id}`}
+          className="grid min-h-0 lg:grid-cols-[minmax(0,1.12fr)_minmax(0,1fr)]"
+        >
+          <div className="min-h-[42rem] min-w-0 px-4 py-4 sm:px-6 lg:min-h-0">
+            <Boundary key={id}>
+              <Panel count={count} />
+            </Boundary>
+          </div>
+          <div className="h-[34rem] min-w-0 border-l border-[var(--code-line)] lg:h-auto lg:min-h-0">
+            <CodePane
+              key={id}
+              files={files}
+              limits={limits}
+              count={count}
+              onCount={(value) => {
+                setCounts((before) => ({ ...before, [id]: value }));
+              }}
+            />
+          </div>
+        </div>
+      </div>
+      <InPage id="connection">
+        <Connection />
+      </InPage>
+      <InPage id="footer">
+        <Footer isIdle={isIdle} />
+      </InPage>
+    </Playing.Provider>
+  );
+}
+
+function tabInAddress(): string {
+  const id = location.hash.slice(1);
+  return TABS.some((tab) => tab.id === id) ? id : (TABS[0]?.id ?? "");
+}
+
+/** One stop for the keyboard; arrows go from tab to tab. */
+function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => void }) {
+  const list = useRef<HTMLDivElement>(null);
+  const index = TABS.findIndex(({ id }) => id === chosen);
+  const go = (event: KeyboardEvent) => {
+    const to = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: TABS.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = TABS[(to + TABS.length) % TABS.length];
+    if (!next) return;
+    onChoose(next.id);
+    list.current?.querySelector<HTMLElement>(`#tab-${next.id}`)?.focus();
+  };
+  return (
+    <div
+      ref={list}
+      role="tablist"
+      aria-label="Stories"
+      onKeyDown={go}
+      className="flex gap-1 overflow-x-auto border-b border-line px-2.5 py-2"
+    >
+      {TABS.map(({ id, title }) => (
+        <button
+          key={id}
+          type="button"
+          role="tab"
+          id={`tab-${id}`}
+          aria-selected={id === chosen}
+          aria-controls="panel"
+          tabIndex={id === chosen ? 0 : -1}
+          className="rounded-lg px-3 py-1.5 text-sm whitespace-nowrap text-muted hover:text-ink aria-selected:bg-well aria-selected:font-semibold aria-selected:text-ink"
+          onClick={() => {
+            onChoose(id);
+          }}
+        >
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A place in the page that is there before React is. */
+function InPage({ id, children }: { id: string; children: React.ReactNode }) {
+  const element = document.getElementById(id);
+  return element && createPortal(children, element);
+}
+
+function Connection() {
+  const isOnline = useIsOnline();
+  const hasConnected = useHasConnected();
+  const text = isOnline ? "Live" : hasConnected ? "Disconnected, trying again" : "Connecting…";
+  const colour = isOnline ? "bg-go" : hasConnected ? "bg-stop" : "bg-muted";
+  return (
+    <p role="status" className="flex w-full justify-end">
+      <span
+        key={text}
+        className="flex h-9 items-center gap-2 rounded-full border border-line bg-card px-3.5 text-sm whitespace-nowrap"
+      >
+        <span aria-hidden="true" className={`size-2 rounded-full ${colour}`} />
+        <span className="sr-only sm:not-sr-only">{text}</span>
+      </span>
+    </p>
+  );
+}
+
+function Footer({ isIdle }: { isIdle: boolean }) {
+  return (
+    <>
+      <p className="min-h-6">
+        {isIdle ? "Playing by itself: touch anything to take over." : "The page is yours."} Open{" "}
+        <a href={`?room=${room}`} target="_blank" rel="noreferrer">
+          this room in another window
+        </a>
+        : both stay in step.
+      </p>
+      <p>
+        {isEmbedded
+          ? "The backend is embedded in the server of this page: for development, in memory. It forgets everything when it stops."
+          : "The backend is a Convex deployment."}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,164 @@
+import { useServerNow } from "convex-rate-limits/react";
+import { useEffect, useRef, useState } from "react";
+import { api } from "../../convex/_generated/api.js";
+import { httpUrl } from "../backend.js";
+import { CallButton, Lead } from "../controls.js";
+import { room } from "../room.js";
+import { copy } from "../site.js";
+import { useAutoplay } from "../stage/autoplay.js";
+import { Cells } from "../stage/Cells.js";
+import { useLimit } from "../stage/useLimit.js";
+import { useMoment } from "../useMoment.js";
+
+const ADDRESS = `${httpUrl}/api/stage?room=${room}`;
+const CURL = `curl -i '${ADDRESS}'`;
+/** What the terminal shows of a response; a browser hides the rest from pages of other sites, and curl shows all. */
+const SHOWN = [
+  "ratelimit-policy",
+  "ratelimit",
+  "retry-after",
+  "x-ratelimit-limit",
+  "x-ratelimit-remaining",
+  "x-ratelimit-reset",
+  "content-type",
+];
+
+interface Answered {
+  number: number;
+  status: number;
+  text: string;
+  headers: [string, string][];
+  body: string;
+  /** When the server says to come back, by its clock. */
+  backAt: number | undefined;
+}
+
+export function Http() {
+  const { value, capacity } = useLimit(api.stage.gate.bucket, room);
+  const now = useServerNow();
+  const [answers, setAnswers] = useState<readonly Answered[]>([]);
+  const [failure, setFailure] = useState("");
+  const sent = useRef(0);
+
+  const request = async () => {
+    const number = ++sent.current;
+    try {
+      const response = await fetch(ADDRESS);
+      const after = response.headers.get("retry-after");
+      const answer: Answered = {
+        number,
+        status: response.status,
+        text: response.status === 429 ? "Too Many Requests" : response.statusText,
+        headers: SHOWN.flatMap((name) => {
+          const value = response.headers.get(name);
+          return value === null ? [] : [[name, value] as [string, string]];
+        }),
+        body: await response.text(),
+        backAt: after === null ? undefined : now() + Number(after) * 1000,
+      };
+      setFailure("");
+      setAnswers((before) => [answer, ...before].slice(0, 12));
+    } catch (error) {
+      setFailure(`The request did not arrive: ${String(error)}`);
+    }
+  };
+  const once = [700, () => void request()] as const;
+  useAutoplay([once, once, once, once, once, once, once, [6000, () => undefined]]);
+
+  const [latest] = answers;
+  return (
+    <div className="flex flex-col gap-3.5">
+      <Lead>
+        A real endpoint under a limit. Each answer carries what is left, in the fields of the IETF draft and in the old
+        ones; a denial says when to come back. Call it from a terminal: the cells move here.
+      </Lead>
+      <Cells
+        value={value}
+        capacity={capacity}
+        label={`${Math.floor(value ?? 0)} of ${capacity} requests left`}
+        className="h-9"
+      />
+      <div className="flex flex-wrap items-center gap-2">
+        <CallButton look="primary" onClick={() => void request()}>
+          Send a request
+        </CallButton>
+        <CallButton
+          onClick={() => {
+            for (let i = 0; i < 6; i++) void request();
+          }}
+        >
+          Send 6
+        </CallButton>
+        <p className="text-sm text-muted">
+          <Countdown backAt={latest?.backAt} />
+        </p>
+      </div>
+      <div className="overflow-hidden rounded-xl bg-code text-code-ink">
+        <div className="flex items-center gap-2 border-b border-[var(--code-line)] py-1.5 pr-1.5 pl-4">
+          <code className="min-w-0 flex-1 truncate font-mono text-xs" aria-label="The request as a curl line">
+            {CURL}
+          </code>
+          <CopyButton text={CURL} />
+        </div>
+        <div
+          className="h-72 overflow-auto px-4 py-3 font-mono text-xs leading-relaxed"
+          tabIndex={0}
+          role="region"
+          aria-label="Terminal"
+        >
+          {failure && <p className="text-[#ffb4a6]">{failure}</p>}
+          {answers.length === 0 && !failure && <p className="text-code-muted">No request yet.</p>}
+          {answers.map(({ number, status, text, headers, body }) => (
+            <div key={number} className="mb-3" role={number === latest?.number ? "status" : undefined}>
+              <p className={status === 200 ? "text-[var(--code-string)]" : "text-[#ffb4a6]"}>
+                HTTP/1.1 {status} {text}
+              </p>
+              {headers.map(([name, value]) => (
+                <p key={name} className="break-words">
+                  <span className="text-[var(--code-keyword)]">{name}:</span> {value}
+                </p>
+              ))}
+              <p className="break-words text-code-muted">{body}</p>
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Countdown({ backAt }: { backAt: number | undefined }) {
+  const now = useMoment(100);
+  if (backAt === undefined) return "Five at once, then one in three seconds.";
+  const left = Math.ceil((backAt - now) / 1000);
+  return left > 0 ? (
+    <>
+      Retry-After: <span className="font-semibold text-stop">{left} s</span>
+    </>
+  ) : (
+    <span className="font-semibold text-go">Now.</span>
+  );
+}
+
+function CopyButton({ text }: { text: string }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const element = button.current;
+    if (!element) return;
+    const onClick = () => void copy(element, text);
+    element.addEventListener("click", onClick);
+    return () => {
+      element.removeEventListener("click", onClick);
+    };
+  }, [text]);
+  return (
+    <button
+      ref={button}
+      type="button"
+      aria-label="Copy the curl line"
+      className="w-18 rounded-md border border-code-muted/50 py-1 text-xs hover:border-code-ink"
+    >
+      Copy
+    </button>
+  );
+}

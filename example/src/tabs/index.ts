@@ -1,0 +1,132 @@
+/** The stories, in the order of the tabs. */
+import type { ReactNode } from "react";
+import { api } from "../../convex/_generated/api.js";
+import burst from "../../convex/stage/burst.ts?code";
+import admin from "../../convex/stage/admin.ts?code";
+import gate from "../../convex/stage/gate.ts?code";
+import hot from "../../convex/stage/hot.ts?code";
+import login from "../../convex/stage/login.ts?code";
+import queue from "../../convex/stage/queue.ts?code";
+import rollback from "../../convex/stage/rollback.ts?code";
+import several from "../../convex/stage/several.ts?code";
+import windows from "../../convex/stage/windows.ts?code";
+import official from "../hot/official.ts?code";
+import { room } from "../room.js";
+import type { CodeFile, EditableLimits } from "../stage/CodePane.js";
+import { Admin } from "./Admin.js";
+import { Burst } from "./Burst.js";
+import { Hot } from "./Hot.js";
+import { Http } from "./Http.js";
+import { Login } from "./Login.js";
+import { Queue } from "./Queue.js";
+import { Rollback } from "./Rollback.js";
+import { Several } from "./Several.js";
+import { Windows } from "./Windows.js";
+
+export interface Tab {
+  /** In the address, after the "#". */
+  id: string;
+  title: string;
+  Panel: (props: { count: number }) => ReactNode;
+  files: readonly CodeFile[];
+  /** Those whose numbers may be edited in the code. */
+  limits: EditableLimits;
+  /** What a call takes, until it is edited: the number that the code has. */
+  count: number;
+}
+
+const moduleAt = (name: string, lines: CodeFile["lines"]): CodeFile[] => [
+  { path: `example/convex/stage/${name}.ts`, lines },
+];
+
+/** The count that stands in the code. */
+function countIn(lines: CodeFile["lines"]): number {
+  const piece = lines.flat().find(({ edit }) => edit?.field === "count");
+  return Number(piece?.text ?? 1);
+}
+
+const { stage } = api;
+
+export const TABS: readonly Tab[] = [
+  {
+    id: "burst",
+    title: "Burst",
+    Panel: Burst,
+    files: moduleAt("burst", burst),
+    limits: { send: { query: stage.burst.bucket } },
+    count: countIn(burst),
+  },
+  {
+    id: "queue",
+    title: "LLM queue",
+    Panel: Queue,
+    files: moduleAt("queue", queue),
+    limits: { model: { query: stage.queue.bucket } },
+    count: countIn(queue),
+  },
+  {
+    id: "login",
+    title: "Login lock",
+    Panel: Login,
+    files: moduleAt("login", login),
+    limits: { failedLogin: { query: stage.login.attempts } },
+    count: 1,
+  },
+  {
+    id: "several",
+    title: "Several limits",
+    Panel: Several,
+    files: moduleAt("several", several),
+    limits: {
+      byUser: { query: stage.several.user, key: `${room} Ada` },
+      byTeam: { query: stage.several.team },
+      everyone: { query: stage.several.everyone },
+    },
+    count: 1,
+  },
+  {
+    id: "rollback",
+    title: "Rollback",
+    Panel: Rollback,
+    files: moduleAt("rollback", rollback),
+    limits: { message: { query: stage.rollback.bucket } },
+    count: 1,
+  },
+  {
+    id: "http",
+    title: "HTTP 429",
+    Panel: Http,
+    files: moduleAt("gate", gate),
+    limits: { requests: { query: stage.gate.bucket } },
+    count: 1,
+  },
+  {
+    id: "windows",
+    title: "Windows",
+    Panel: Windows,
+    files: moduleAt("windows", windows),
+    limits: {
+      bucket: { query: stage.windows.bucket },
+      fixed: { query: stage.windows.fixed },
+      sliding: { query: stage.windows.sliding },
+      calendar: { query: stage.windows.calendar },
+    },
+    count: countIn(windows),
+  },
+  {
+    id: "hot",
+    title: "Hot limit",
+    Panel: Hot,
+    files: [...moduleAt("hot", hot), { path: "example/src/hot/official.ts", lines: official }],
+    limits: {},
+    count: 1,
+  },
+  {
+    id: "admin",
+    title: "Admin",
+    Panel: Admin,
+    files: moduleAt("admin", admin),
+    limits: {},
+    count: 1,
+  },
+];

@@ -1,0 +1,56 @@
+/**
+ * `npm start`: serves the built page and the backend behind it, and says what one can do. The page is built first when anything that
+ * it is made of is newer. For work on the page: `npm run dev`.
+ */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { build, preview } from "vite";
+import { deploymentOf } from "./site/deployment.js";
+import { HIDDEN, root } from "./site/pages.js";
+
+const configFile = path.join(import.meta.dirname, "vite.config.ts");
+const built = path.join(import.meta.dirname, "dist/index.html");
+/** What the page is made of. */
+const SOURCES = [
+  "example",
+  "src",
+  "convex",
+  "docs",
+  "bench",
+  "package.json",
+  "README.md",
+  "ARCHITECTURE.md",
+  "CHANGELOG.md",
+];
+const deployment = deploymentOf(process.env);
+
+if (!existsSync(built) || SOURCES.some((source) => newest(path.join(root, source)) > statSync(built).mtimeMs)) {
+  console.log("Building the page …");
+  await build({ configFile, logLevel: "warn" });
+}
+const server = await preview({ configFile });
+const { port } = server.config.preview;
+const url = server.resolvedUrls?.local[0]?.replace(/\/$/, "") ?? `http://127.0.0.1:${port}`;
+
+console.log(`
+  The page            ${url}/
+  The docs            ${url}/docs/guide.html
+`);
+if (deployment) {
+  console.log(`  The backend         ${deployment}, a Convex deployment\n`);
+} else {
+  console.log(`  The HTTP API        curl -i '${url}/http/api/stage?room=curl'      six times: the last one is a 429
+  The functions       npx convex run stage/burst:send '{"room":"cli","reserve":false}' --url ${url} --admin-key any
+
+  The backend is embedded: for development, in memory. It forgets everything when it stops.
+  To use a deployment of your own instead: npx convex dev, then VITE_CONVEX_URL=https://… npm start
+`);
+}
+
+/** When a file was changed, or the latest of those in a folder. */
+function newest(file: string): number {
+  const { mtimeMs } = statSync(file);
+  if (!statSync(file).isDirectory()) return mtimeMs;
+  const inside = readdirSync(file).filter((name) => !HIDDEN.test(name));
+  return Math.max(0, ...inside.map((name) => newest(path.join(file, name))));
+}

@@ -1,0 +1,91 @@
+/**
+ * What the assistants of this package's users read: llms.txt, which lists the pages, and AGENTS.md, which has of them what is needed to
+ * write code. Both are made from the documents, so that nothing is said twice; test/tidy holds them to that.
+ */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { format, resolveConfig } from "prettier";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const read = (file: string) => readFileSync(path.join(root, file), "utf8");
+
+/** Where AGENTS.md takes its parts from: a heading of a page, or its beginning; under which heading they go. */
+const PARTS = [
+  { heading: "Install", page: "docs/first-hour.md", section: "Install" },
+  { heading: "Limit a mutation", page: "docs/first-hour.md", section: "First limit" },
+  { heading: "Read the answer", page: "docs/guide.md", section: "Answer" },
+  { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
+  { heading: "Functions", page: "docs/functions.md", section: undefined },
+  { heading: "Kinds", page: "docs/choosing.md", section: undefined },
+  { heading: "Fields of a limit", page: "docs/choosing.md", section: "Fields" },
+  { heading: "Test", page: "docs/first-hour.md", section: "Test it" },
+] as const;
+
+/** Both files: names → contents. */
+export async function documents(): Promise<Record<"llms.txt" | "AGENTS.md", string>> {
+  const options = await resolveConfig(path.join(root, "AGENTS.md"));
+  return { "llms.txt": `${llms()}\n`, "AGENTS.md": await format(agents(), { ...options, parser: "markdown" }) };
+}
+
+function llms(): string {
+  return [`# ${title("README.md")}`, quote(opening("README.md")), ...groups()].join("\n\n");
+}
+
+function agents(): string {
+  const parts = PARTS.map(({ heading, page, section }) => `## ${heading}\n\n${moved(page, sectionOf(page, section))}`);
+  return [
+    "# convex-rate-limits, for assistants that write code with it",
+    "Made by `npm run assistants` from the documents; edit those. To work on the package itself read [CONTRIBUTING](CONTRIBUTING.md).",
+    opening("README.md"),
+    ...parts,
+    "## Pages",
+    ...groups().map((group) => group.replace("## ", "### ")),
+  ].join("\n\n");
+}
+
+/** The lists of the README's section on the documents; of each page its title and its answer. */
+function groups(): string[] {
+  const list = sectionOf("README.md", "Documentation");
+  return [...list.matchAll(/^\*\*(.+)\*\*\n\n([^]*?)(?=\n\n\*\*|$(?![^]))/gm)].map(([, group = "", text = ""]) => {
+    const pages = [...text.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, page = ""]) => page);
+    const lines = pages.map((page) => `- [${title(page)}](${page}): ${plain(opening(page))}`);
+    return `## ${group}\n\n${lines.join("\n")}`;
+  });
+}
+
+function title(page: string): string {
+  return /^# (.+)$/m.exec(read(page))?.[1] ?? page;
+}
+
+/** The first paragraph: the page's answer. */
+function opening(page: string): string {
+  return moved(page, sectionOf(page, undefined).split("\n\n")[0] ?? "");
+}
+
+/** A section without its heading, up to the next heading of its level or above; without a name, what stands before the first. */
+function sectionOf(page: string, section: string | undefined): string {
+  const body = read(page).replace(/^# .+\n/, "");
+  const sections = body.split(/^(?=## )/m);
+  const found = section === undefined ? sections[0] : sections.find((text) => text.startsWith(`## ${section}\n`));
+  if (found === undefined) throw new Error(`${page} has no section "${section ?? ""}".`);
+  return found.replace(/^## .+\n/, "").trim();
+}
+
+/** Links as they are from the root of the package. */
+function moved(page: string, text: string): string {
+  const folder = path.posix.dirname(page);
+  return text.replace(/\]\(([^)\s]+)\)/g, (link, target: string) => {
+    if (/^[a-z]+:/.test(target)) return link;
+    return `](${target.startsWith("#") ? `${page}${target}` : path.posix.join(folder, target)})`;
+  });
+}
+
+/** One line without links, and without what is said of the page's blocks. */
+function plain(text: string): string {
+  const line = text.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1").replace(/\s+/g, " ");
+  return line.replace(/ The blocks .*$/, "");
+}
+
+function quote(text: string): string {
+  return `> ${plain(text)}`;
+}

@@ -1,0 +1,107 @@
+// @vitest-environment jsdom
+/** What docs/client.md shows for Vue and Svelte, as it stands there, in the real frameworks. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConvexClient } from "convex/browser";
+import { SECOND } from "convex-rate-limits";
+import { type RateLimitWatch, watchRateLimit } from "convex-rate-limits/client";
+import { compile } from "svelte/compiler";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeClient, getRateLimit } from "../react/fakeClient.js";
+
+const root = `${process.cwd()}/`;
+const page = readFileSync(`${root}docs/client.md`, "utf8");
+const NOW = 1_800_000_000_000;
+
+function firstMatch(pattern: RegExp): string {
+  const [, found] = pattern.exec(page) ?? [];
+  if (found === undefined) throw new Error(`docs/client.md has nothing like ${String(pattern)}.`);
+  return found;
+}
+
+/** Shows a limit in an element, until the function that it returns is called. */
+type Mount = (limit: RateLimitWatch, target: Element) => () => void;
+
+const apps: Record<string, () => { entry: string; recipe: string; limit?: string }> = {
+  Vue: () => ({
+    recipe: firstMatch(/## Vue[^]*?```ts\n([^]*?)```/),
+    entry: `
+      import { createApp } from "vue/dist/vue.esm-bundler.js";
+      import { useRateLimit } from "./recipe";
+      export function mount(limit, target) {
+        const template = ${JSON.stringify(firstMatch(/In a template: `(.*?)`/))};
+        const app = createApp({ template, setup: () => ({ status: useRateLimit(limit) }) });
+        app.mount(target);
+        return () => app.unmount();
+      }`,
+  }),
+  Svelte: () => ({
+    recipe: compile(firstMatch(/```svelte\n([^]*?)```/), { generate: "client" }).js.code,
+    // A module of the app's, which the component imports by name.
+    limit: "export let sendLimit; export const use = (limit) => { sendLimit = limit; };",
+    entry: `
+      import { mount as show, unmount } from "svelte";
+      import { use } from "./limit";
+      import Component from "./recipe";
+      export function mount(limit, target) {
+        use(limit);
+        const component = show(Component, { target });
+        return () => void unmount(component);
+      }`,
+  }),
+};
+
+/** Bundled as a page would be; by esbuild's own program, since it does not run among jsdom's globals. */
+async function bundle(app: { entry: string; recipe: string; limit?: string }): Promise<Mount> {
+  const folder = mkdtempSync(join(tmpdir(), "recipes-"));
+  try {
+    for (const [name, text] of Object.entries(app)) writeFileSync(join(folder, `${name}.ts`), text);
+    const flags = ["--bundle", "--format=esm", "--conditions=browser", '--define:process.env.NODE_ENV="production"'];
+    const code = execFileSync(`${root}node_modules/.bin/esbuild`, ["entry.ts", ...flags], {
+      cwd: folder,
+      env: { ...process.env, NODE_PATH: `${root}node_modules` },
+      stdio: "pipe",
+    }).toString("base64");
+    const { mount } = (await import(/* @vite-ignore */ `data:text/javascript;base64,${code}`)) as { mount: Mount };
+    return mount;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe.each(Object.keys(apps))("%s", (framework) => {
+  let mount: Mount;
+  beforeAll(async () => {
+    const app = apps[framework]?.();
+    if (app) mount = await bundle(app);
+  });
+  beforeEach(() => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date", "performance", "setTimeout", "clearTimeout"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    document.body.innerHTML = "";
+  });
+
+  it("disables the button while the limit is short, and enables it when the wait ends", async () => {
+    const client = new FakeClient();
+    const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
+    const unmount = mount(limit, document.body);
+    const isDisabled = () => document.querySelector("button")?.disabled;
+    // Frameworks render in a microtask.
+    await Promise.resolve();
+    expect(isDisabled()).toBe(true);
+    client.show({ name: "send", value: 0, ts: NOW, config: { kind: "token bucket", rate: 10, period: SECOND } });
+    await vi.advanceTimersByTimeAsync(99);
+    expect(isDisabled()).toBe(true);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isDisabled()).toBe(false);
+    expect(document.body.textContent).toContain("Send");
+    unmount();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(document.querySelector("button")).toBeNull();
+    expect(client.watchers).toBe(0);
+  });
+});

@@ -1,0 +1,63 @@
+/** The rows of convex-helpers in your tables: they are valid rows of this package, and are read as what they say. */
+import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
+import { rateLimit, checkRateLimit, getRateLimit, type RateLimitConfig, rateLimitTables } from "convex-rate-limits";
+import { defineSchema } from "convex/server";
+import { convexTest } from "convex-test";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+const NOW = Date.UTC(2026, 0, 1);
+const SECOND = 1000;
+/** The table of this package, with the index that the code of convex-helpers asks for, as while both are deployed. */
+const schema = defineSchema({ rateLimits: rateLimitTables.rateLimits.index("name", ["name", "key"]) });
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const openApp = () => convexTest({ schema, modules: { "./_generated/api.ts": async () => await Promise.resolve({}) } });
+type App = ReturnType<typeof openApp>;
+
+const there = (t: App, args: { key?: string; count?: number; config: ThereConfig; reserve?: boolean }) =>
+  t.mutation(async (ctx) => await takeThere(ctx as never, { name: "send", ...args }));
+
+const limits: Record<string, ThereConfig & RateLimitConfig> = {
+  "a token bucket": { kind: "token bucket", rate: 10, period: 10 * SECOND, capacity: 20, maxReserved: 30 },
+  "a fixed window": { kind: "fixed window", rate: 10, period: 10 * SECOND, capacity: 20, maxReserved: 30, start: 0 },
+};
+
+it.each(Object.entries(limits))(
+  "of %s: what was taken there is missing here, and comes in as there",
+  async (_, config) => {
+    for (const key of [undefined, "ada"]) {
+      const t = openApp();
+      const bucket = { name: "send", ...(key !== undefined && { key }), config };
+      const who = { ...(key !== undefined && { key }), config };
+      expect(await there(t, { ...who, count: 17 })).toMatchObject({ ok: true });
+      const [row] = await t.query((ctx) => ctx.db.query("rateLimits").collect());
+      expect(row).not.toHaveProperty("shard");
+      expect(await t.query((ctx) => getRateLimit(ctx, bucket))).toMatchObject({ value: 3, ts: row?.ts });
+      const answers = [];
+      for (const waitMs of [0, 999, 1, 1000, 4000, 8000, 0]) {
+        vi.setSystemTime(Date.now() + waitMs);
+        const here = await t.query((ctx) => checkRateLimit(ctx, { ...bucket, count: 5 }));
+        expect((await there(t, { ...who, count: 5 })).ok).toBe(here.ok);
+        answers.push(here.ok);
+      }
+      expect(new Set(answers)).toEqual(new Set([true, false]));
+      // The row stays the same one when this package goes on with it.
+      await t.mutation((ctx) => rateLimit(ctx, { ...bucket, count: 0.001 }));
+      expect(await t.query((ctx) => ctx.db.query("rateLimits").collect())).toHaveLength(1);
+    }
+  },
+);
+
+it.each(Object.entries(limits))("of %s: a debt there is a debt here, paid at the same moment", async (_, config) => {
+  const t = openApp();
+  await there(t, { config, count: 20 });
+  const reserved = await there(t, { config, count: 7, reserve: true });
+  const status = await t.query((ctx) => checkRateLimit(ctx, { name: "send", config, count: 0 }));
+  expect(status).toMatchObject({ ok: false, retryAt: Math.ceil(reserved.retryAt ?? 0) });
+});

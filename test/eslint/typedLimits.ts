@@ -1,0 +1,10 @@
+/** Limits whose answers have types, for the rule. */
+import { defineRateLimits } from "convex-rate-limits";
+
+export const { rateLimit } = defineRateLimits(
+  {
+    loud: { kind: "token bucket", rate: 1, period: 1000 },
+    quiet: { kind: "token bucket", rate: 1, period: 1000, throws: false },
+  },
+  { throws: true },
+);

@@ -1,0 +1,138 @@
+/** The case study of docs/case-study.md: the modules of example/registry are the page's blocks, word for word, and this is what they do. */
+import { convexTest } from "convex-test";
+import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits";
+import { register } from "convex-rate-limits/test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { components, internal } from "../../example/registry/convex/_generated/api.js";
+import crons from "../../example/registry/convex/crons.js";
+import schema from "../../example/registry/convex/schema.js";
+
+const NOW = Date.UTC(2026, 0, 1);
+const SECOND = 1000;
+
+const modules = import.meta.glob(["../../example/registry/convex/**/*.ts", "!**/convex.config.ts"]);
+const sources = import.meta.glob<string>("../../example/registry/convex/*.ts", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+const pages = import.meta.glob<string>("../../docs/case-study.md", { query: "?raw", import: "default", eager: true });
+const page = Object.values(pages).join();
+
+const log = vi.fn<(line: string) => void>();
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+  vi.spyOn(console, "warn").mockImplementation(log);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  log.mockReset();
+});
+
+async function openRegistry() {
+  const t = convexTest({ schema, modules });
+  register(t);
+  await t.run(async (ctx) => {
+    for (const role of ["publisher", "admin"] as const) {
+      await ctx.db.insert("tokens", { hash: await hashKey(`${role}s-token`), role });
+    }
+  });
+  return t;
+}
+type Registry = Awaited<ReturnType<typeof openRegistry>>;
+
+const read = (t: Registry, address: string, token?: string) =>
+  t.fetch("/packages/left-pad", { headers: headersOf(address, token) });
+const administer = (t: Registry, token?: string) =>
+  t.fetch("/admin/takedown", { method: "POST", headers: headersOf("203.0.113.1", token) });
+
+function headersOf(address: string, token: string | undefined): Record<string, string> {
+  return { "X-Forwarded-For": address, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
+}
+
+/** Sends until one is denied: how many were served, and the denial. */
+async function servedUntilDenied(send: () => Promise<Response>) {
+  for (let served = 0; ; served++) {
+    const response = await send();
+    if (response.status !== 200) return { served, denied: response };
+  }
+}
+
+it("shows the modules that run here, word for word, in as many lines as it says", () => {
+  const shown = [...page.matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms)].map(([, code]) => code);
+  expect(shown.sort()).toEqual(Object.values(sources).sort());
+  const own = Object.entries(sources).filter(([file]) => /\/(limits|http|crons)\.ts$/.test(file));
+  const code = own.flatMap(([, text]) => text.split("\n").filter((line) => !/^\s*(\/\/|\/?\*|$)/.test(line)));
+  expect(own).toHaveLength(3);
+  expect(page).toContain(`${code.length} lines of code`);
+});
+
+describe("the registry", () => {
+  it("counts strangers by address, publishers by token, and tells both in both header families", async () => {
+    const t = await openRegistry();
+    const { served, denied } = await servedUntilDenied(() => read(t, "198.51.100.7"));
+    expect(served).toBe(200);
+    expect(denied.status).toBe(429);
+    expect(denied.headers.get("RateLimit-Policy")).toBe('"requests";q=200;w=20');
+    expect(denied.headers.get("RateLimit")).toMatch(/^"requests";r=0;t=\d+$/);
+    expect(denied.headers.get("X-RateLimit-Limit")).toBe("200");
+    expect(denied.headers.get("X-RateLimit-Remaining")).toBe("0");
+    expect(Number(denied.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
+
+    // Another address has its own bucket; a token is served from the address that has used its bucket up.
+    expect((await read(t, "198.51.100.8")).status).toBe(200);
+    const published = await read(t, "198.51.100.7", "publishers-token");
+    expect(published.status).toBe(200);
+    expect(published.headers.get("X-RateLimit-Limit")).toBe("500");
+    // An invented token is none.
+    expect((await read(t, "198.51.100.7", "invented")).status).toBe(429);
+  });
+
+  it("serves again when Retry-After is over", async () => {
+    const t = await openRegistry();
+    const { denied } = await servedUntilDenied(() => read(t, "198.51.100.7"));
+    vi.setSystemTime(Date.now() + Number(denied.headers.get("Retry-After")) * SECOND);
+    expect((await read(t, "198.51.100.7")).status).toBe(200);
+  });
+
+  it("lets only admins administer, sixty times a minute", async () => {
+    const t = await openRegistry();
+    expect((await administer(t)).status).toBe(401);
+    expect((await administer(t, "publishers-token")).status).toBe(401);
+    const { served, denied } = await servedUntilDenied(() => administer(t, "admins-token"));
+    expect(served).toBe(60);
+    expect(denied.headers.get("RateLimit")).toMatch(/^"admin";r=0;t=\d+$/);
+  });
+
+  it("logs each denial as one line", async () => {
+    const t = await openRegistry();
+    await servedUntilDenied(() => administer(t, "admins-token"));
+    const key = `bearer:${await hashKey("admins-token")}`;
+    const line = { event: "denied", limit: "admin", key, path: "/admin/takedown", retryAt: NOW + SECOND };
+    expect(log.mock.calls.map(([text]) => JSON.parse(text) as unknown)).toEqual([line]);
+  });
+
+  it("sweeps the rows of buckets that are full again, and no others", async () => {
+    const t = await openRegistry();
+    const { getRateLimit } = defineRateLimits({}, { component: components.rateLimits });
+    const config: RateLimitConfig = { kind: "token bucket", rate: 60, period: 60 * SECOND };
+    const key = `bearer:${await hashKey("admins-token")}`;
+    const writtenAt = async () =>
+      (await t.query(async (ctx) => await getRateLimit(ctx, { name: "admin", key, config }))).ts;
+    await administer(t, "admins-token");
+    await t.mutation(internal.limits.sweep, {});
+    expect(await writtenAt()).toBe(NOW);
+    vi.setSystemTime(NOW + 2 * 60 * SECOND);
+    await t.mutation(internal.limits.sweep, {});
+    expect(await writtenAt()).toBe(0);
+  });
+
+  it("sweeps once a day", () => {
+    // What the CLI calls; the types do not show it.
+    const exported = (crons as unknown as { export: () => string }).export();
+    const jobs = JSON.parse(exported) as Record<string, { name: string; schedule: { type: string } }>;
+    expect(Object.values(jobs).map(({ name, schedule }) => [name, schedule.type])).toEqual([["limits:sweep", "daily"]]);
+  });
+});

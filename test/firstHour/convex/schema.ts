@@ -1,0 +1,9 @@
+// convex/schema.ts
+import { defineSchema, defineTable } from "convex/server";
+import { v } from "convex/values";
+import { rateLimitTables } from "convex-rate-limits";
+
+export default defineSchema({
+  ...rateLimitTables,
+  messages: defineTable({ author: v.string(), body: v.string() }),
+});

@@ -1,0 +1,47 @@
+/** What a bucket lost by being full between two writes, and what a clock behind the second of them may still take of it. */
+import { greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
+import type { RefillingLimit } from "./config.js";
+import * as refilling from "./refilling.js";
+
+/** From what a bucket held at one write until the next. */
+export interface Spill {
+  readonly value: Rational;
+  readonly ts: number;
+  readonly until: number;
+  /** What was taken of it since. */
+  readonly used: Rational;
+}
+
+/** Takes at most `wanted` of what was lost after `now`. */
+export function regain(
+  limit: RefillingLimit,
+  spills: readonly Spill[],
+  now: number,
+  wanted: Rational,
+): { regained: Rational; left: Spill[] } {
+  let regained = ZERO;
+  const left = spills.map((spill) => {
+    if (spill.until <= now) return spill;
+    const total = lostUntil(limit, spill, spill.until);
+    const later = minus(total, lostUntil(limit, spill, Math.max(spill.ts, now)));
+    const available = greatest(ZERO, least(later, minus(total, spill.used)));
+    const taken = least(available, minus(wanted, regained));
+    regained = plus(regained, taken);
+    return { ...spill, used: plus(spill.used, taken) };
+  });
+  return { regained, left };
+}
+
+function lostUntil(limit: RefillingLimit, { value, ts }: Spill, moment: number): Rational {
+  const capacity = rational(limit.capacity);
+  const start = isLess(capacity, value) ? capacity : value;
+  return greatest(ZERO, minus(plus(start, refilling.gained(limit, ts, moment)), capacity));
+}
+
+/** Tells apart what was taken again; two histories of which nothing was taken are as good as one. */
+export function textOfSpills(spills: readonly Spill[]): string {
+  return spills
+    .filter(({ used }) => isLess(ZERO, used))
+    .map(({ until, used }) => `${until}=${used.numerator}/${used.denominator}`)
+    .join();
+}

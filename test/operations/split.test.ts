@@ -1,0 +1,132 @@
+/** Operations on a bucket of four rows, of which a call reads those that chance chooses. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import {
+  type Backend,
+  defineIn,
+  insertRows,
+  openBackend,
+  placeNames,
+  rowsIn,
+  type StoredRow,
+} from "../support/places.js";
+import { NOW, useClock } from "../support/jobs.js";
+
+useClock();
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const HOUR = 3_600_000;
+/** The token that an hour brings comes long after all of this. */
+const shared = { kind: "token bucket", rate: 1, period: HOUR, capacity: 64 } as const satisfies RateLimitConfig;
+const user: RateLimitConfig = { kind: "token bucket", rate: 1, period: HOUR, capacity: 0, maxReserved: 0 };
+
+/** A bucket in 2^level equal rows. */
+const rowsOf = (
+  level: number,
+  values: readonly number[],
+  ages: readonly number[] = [],
+  config: RateLimitConfig = shared,
+): StoredRow[] =>
+  values.map((value, i) => ({
+    name: "hot",
+    value,
+    ts: NOW - (ages[i] ?? 0),
+    shard: (16 * 1024 * i) / 2 ** level + level,
+    config,
+  }));
+
+/** Quarters of the bucket, which can hold 16 tokens each. */
+const quarters = (values: readonly number[], ages?: readonly number[]) => rowsOf(2, values, ages);
+
+/** The calls come upon the rows in which these numbers lie. */
+function draw(...numbers: readonly number[]): void {
+  const drawn = [...numbers];
+  vi.spyOn(Math, "random").mockImplementation(() => drawn.shift() ?? 0.99);
+}
+
+describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
+  const limits = defineIn(place, { hot: { ...shared, shards: 4 }, user });
+  const opened = async (rows: readonly StoredRow[]) => {
+    const t = openBackend();
+    await insertRows(place, t, rows);
+    return t;
+  };
+  const values = async (t: Backend) =>
+    (await rowsIn(place, t)).sort((a, b) => (a.shard ?? 0) - (b.shard ?? 0)).map(({ value }) => value);
+
+  it("is given back to where there is room, the emptiest row first, none above its share", async () => {
+    const t = await opened(quarters([16, 15, 10, 4]));
+    draw(0);
+    const status = t.mutation(async (ctx) => await limits.adjustRateLimit(ctx, { name: "hot", count: -15 }));
+    expect(await status).toEqual({ ok: true, remaining: 60, resetAt: NOW + 4 * HOUR });
+    expect(await values(t)).toEqual([16, 15, 13, 16]);
+  });
+
+  it("is given back to no further than to its capacity", async () => {
+    const t = await opened(quarters([16, 15, 10, 4]));
+    draw(0);
+    const status = t.mutation(async (ctx) => await limits.adjustRateLimit(ctx, { name: "hot", count: -50 }));
+    expect(await status).toEqual({ ok: true, remaining: 64, resetAt: NOW });
+    expect(await values(t)).toEqual([16, 16, 16, 16]);
+  });
+
+  it("is charged more than all rows hold as one row, which owes it", async () => {
+    const t = await opened(quarters([1, 2, 3, 4]));
+    draw(0);
+    const status = t.mutation(async (ctx) => await limits.adjustRateLimit(ctx, { name: "hot", count: 13 }));
+    expect(await status).toEqual({ ok: true, retryAt: NOW + 3 * HOUR, remaining: 0, resetAt: NOW + 67 * HOUR });
+    expect(await values(t)).toEqual([-3]);
+  });
+
+  it.each([
+    { title: "from one row", count: 1, rows: [16, 16, 16, 16] },
+    { title: "from all rows together", count: 10, rows: [4, 16, 16, 16] },
+  ])("says only that it is allowed, $title, where another limit denies", async ({ count, rows }) => {
+    const t = await opened(quarters(rows));
+    draw(0, 0.01);
+    const requests = [
+      { name: "hot", count },
+      { name: "user", count: 0, key: "in debt" },
+    ];
+    await t.mutation(async (ctx) => await limits.adjustRateLimit(ctx, { name: "user", key: "in debt", count: 1 }));
+    const { ok, statuses } = await t.mutation(async (ctx) => await limits.rateLimitAll(ctx, requests));
+    expect({ ok, statuses }).toEqual({
+      ok: false,
+      statuses: [{ ok: true }, { ok: false, retryAt: NOW + HOUR, remaining: 0, resetAt: NOW + HOUR }],
+    });
+    expect((await values(t)).filter((value) => value !== -1)).toEqual(rows);
+  });
+
+  it("gives from a second row where the first is short", async () => {
+    const fast = { ...shared, rate: 64, period: 1000 } as const;
+    const t = await opened(rowsOf(2, [0, 16, 16, 16], [], fast));
+    draw(0, 0.3);
+    const config = { ...fast, shards: 4 };
+    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }));
+    expect(await status).toEqual({ ok: true });
+    expect(await values(t)).toEqual([0, 15, 16, 16]);
+  });
+
+  it("gives a large count from the rows around the first that hold four such counts, which become one", async () => {
+    const t = await opened(rowsOf(3, [4, 8, 8, 8, 8, 8, 8, 8]));
+    draw(0);
+    const config = { ...shared, shards: 8 };
+    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count: 5, config }));
+    expect(await status).toEqual({ ok: true });
+    expect(await values(t)).toEqual([23, 8, 8, 8, 8]);
+  });
+
+  it("stays on its rows while one of them is in use, and is one row when all are idle", async () => {
+    for (const { ages, left } of [
+      { ages: [3000, 3000, 3000, 100], left: [11, 12, 12, 12] },
+      { ages: [3000, 3000, 3000, 2000], left: [47] },
+    ]) {
+      const t = await opened(quarters([12, 12, 12, 12], ages));
+      draw(0);
+      expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toEqual({ ok: true });
+      expect((await values(t)).map(Math.floor), JSON.stringify(ages)).toEqual(left);
+    }
+  });
+});

@@ -1,0 +1,34 @@
+// @vitest-environment node
+/** llms.txt and AGENTS.md are what `npm run assistants` makes of the documents as they are, and are in the package. */
+import { expect, it } from "vitest";
+import { documents } from "../../scripts/assistants/documents.js";
+import { linksIn } from "./links.js";
+import { markdown, read } from "./files.js";
+
+const made = await documents();
+
+it.each(["llms.txt", "AGENTS.md"] as const)("%s is made of the documents as they are (npm run assistants)", (name) => {
+  expect(read(name)).toBe(made[name]);
+});
+
+it("both list every page of the docs", () => {
+  const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file));
+  for (const text of Object.values(made)) expect(linksIn(text)).toEqual(expect.arrayContaining(pages));
+});
+
+it("a page's line in llms.txt is its title and its answer", () => {
+  expect(made["llms.txt"]).toContain(
+    "- [Glossary](docs/glossary.md): What do the words mean? Ten of them carry the rest.",
+  );
+});
+
+it("AGENTS.md has the code of a first limit, and what not to do", () => {
+  expect(made["AGENTS.md"]).toContain("// convex/limits.ts");
+  expect(made["AGENTS.md"]).toContain("| mistake ");
+});
+
+it("the package has both", () => {
+  expect((JSON.parse(read("package.json")) as { files: string[] }).files).toEqual(
+    expect.arrayContaining(["AGENTS.md", "llms.txt"]),
+  );
+});
