@@ -40,7 +40,7 @@ export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
 export type { EnqueueArgs } from "./client/queueArgs.js";
 export type { ExposedJob, ExposedQueue } from "./client/exposeQueue.js";
-export type { QueueFunctions } from "./client/queueFunctions.js";
+export type { RateLimitQueues } from "./client/queues.js";
 export type { RegisteredQueue } from "./queue/registered.js";
 export {
   type CancelQueuedResult,

@@ -31,12 +31,8 @@ export interface QueryCtxWithRateLimitTables extends Reader {}
 /** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
 export interface MutationCtxWithRateLimitTables extends Writer {}
 /** The same for limits with a queue: rateLimitTables has their tables, too. */
-export interface QueryCtxWithRateLimitQueue {
-  db: Reader["db"] & QueueReader["db"];
-}
-export interface MutationCtxWithRateLimitQueue extends QueueWriter {
-  db: Writer["db"] & QueueWriter["db"];
-}
+export interface QueryCtxWithRateLimitQueue extends QueueReader {}
+export interface MutationCtxWithRateLimitQueue extends QueueWriter {}
 /* eslint-enable @typescript-eslint/no-empty-object-type */
 
 /** The contexts of limits in your tables: a database that has the `rateLimits` table. */

@@ -19,7 +19,7 @@ import type {
 import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
-import type { QueueFunctions } from "./queueFunctions.js";
+import type { RateLimitQueues } from "./queues.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type {
   ExactRateLimitStatus,
@@ -39,7 +39,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends QueueFunctions<Limits, Contexts> {
+> extends RateLimitQueues<Limits, Contexts> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,

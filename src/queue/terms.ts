@@ -53,11 +53,6 @@ export function queueAt(limit: Limit, key: string | undefined, terms: QueueTerms
 }
 
 /** @throws when name, key, config or the queue's own config are not permitted. */
-export function parseQueue(args: {
-  name: string;
-  key?: string;
-  config: RateLimitConfig;
-  queue: QueueConfig;
-}): Queue {
+export function parseQueue(args: { name: string; key?: string; config: RateLimitConfig; queue: QueueConfig }): Queue {
   return queueAt(parseLimit(args.name, args.config), args.key, parseQueueTerms(args.name, args.queue));
 }

@@ -8,6 +8,7 @@
  * @module
  */
 
+import type * as agent from "../agent.js";
 import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
 import type * as gateway from "../gateway.js";
@@ -22,6 +23,7 @@ import type * as signUps from "../signUps.js";
 import type * as stage_admin from "../stage/admin.js";
 import type * as stage_burst from "../stage/burst.js";
 import type * as stage_gate from "../stage/gate.js";
+import type * as stage_hot from "../stage/hot.js";
 import type * as stage_login from "../stage/login.js";
 import type * as stage_queue from "../stage/queue.js";
 import type * as stage_rollback from "../stage/rollback.js";
@@ -40,6 +42,7 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
+  agent: typeof agent;
   crons: typeof crons;
   feedback: typeof feedback;
   gateway: typeof gateway;
@@ -54,6 +57,7 @@ declare const fullApi: ApiFromModules<{
   "stage/admin": typeof stage_admin;
   "stage/burst": typeof stage_burst;
   "stage/gate": typeof stage_gate;
+  "stage/hot": typeof stage_hot;
   "stage/login": typeof stage_login;
   "stage/queue": typeof stage_queue;
   "stage/rollback": typeof stage_rollback;
