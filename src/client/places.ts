@@ -23,6 +23,7 @@ import type {
   SweepResult,
 } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
+import { mutation, query } from "./component.js";
 import { queuesInComponent, queuesInTables, type QueuePlace } from "./queuePlaces.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
@@ -125,22 +126,6 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
     },
     sweep: async (ctx, targets) => await mutation(ctx)(sweep.sweep, { targets }),
   };
-}
-
-/** From a mutation the calls take turns with what cancelling writes in the caller's own database. */
-function mutation(ctx: InComponent["mutation"]): InComponent["mutation"]["runMutation"] {
-  checkCaller(ctx, "runMutation", "a mutation or action");
-  return (...call) => inTurn(ctx, () => ctx.runMutation(...call));
-}
-
-function query(ctx: InComponent["query"]): InComponent["query"]["runQuery"] {
-  checkCaller(ctx, "runQuery", "a query, mutation or action");
-  return (...call) => ctx.runQuery(...call);
-}
-
-function checkCaller(ctx: unknown, method: string, whose: string): void {
-  if (typeof ctx === "object" && ctx !== null && typeof (ctx as Record<string, unknown>)[method] === "function") return;
-  throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
 }
 
 function demandArgs(request: Request) {

@@ -8,7 +8,7 @@ import { type Worker, workerFunctionsIn } from "../queue/start.js";
 import { type Queue, queueAt } from "../queue/terms.js";
 import type { RateLimitQueuedJob } from "../queue/wire.js";
 import type { AnyBucketArgs } from "./args.js";
-import type { Definitions } from "./definitions.js";
+import { checkArgs, type Definitions } from "./definitions.js";
 import { exposeQueue } from "./exposeQueue.js";
 import type { InComponent, InTables, Place } from "./places.js";
 import type { AnyEnqueueArgs } from "./queueArgs.js";
@@ -29,7 +29,9 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
   { limits, queues, lookUp }: Definitions,
   { queueModule }: RateLimitsOptions,
 ): Internal<Contexts> {
-  const find = ({ name, key, ...rest }: AnyBucketArgs, call: string, fields?: Fields): Queue => {
+  const find = (args: AnyBucketArgs, call: string, fields?: Fields): Queue => {
+    checkArgs(args, call);
+    const { name, key, ...rest } = args;
     const bucket = lookUp({ name, ...(key !== undefined && { key }), ...rest }, call, fields);
     const terms = queues.get(name);
     const limit = limits.get(name);

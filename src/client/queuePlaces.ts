@@ -11,6 +11,7 @@ import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "
 import type { BucketId } from "../storage/rows.js";
 import { checkDatabase } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
+import { mutation, query } from "./component.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
   /** @param functions - of the worker; undefined where the place has its own. */
@@ -38,10 +39,10 @@ export function queuesInComponent(
   api: ComponentApi["queue"],
 ): QueuePlace<Pick<Caller, "runQuery">, Pick<Caller, "runMutation">> {
   return {
-    enqueue: async (ctx, queue, job) => await ctx.runMutation(api.enqueue, { ...queueArgs(queue), ...job }),
-    cancel: async (ctx, queue, id) => await ctx.runMutation(api.cancel, { ...queueArgs(queue), id }),
-    get: async (ctx, queue, id) => await ctx.runQuery(api.get, { ...queueArgs(queue), id }),
-    wake: async (ctx, { name, key }) => await ctx.runMutation(api.wake, { name, ...(key !== undefined && { key }) }),
+    enqueue: async (ctx, queue, job) => await mutation(ctx)(api.enqueue, { ...queueArgs(queue), ...job }),
+    cancel: async (ctx, queue, id) => await mutation(ctx)(api.cancel, { ...queueArgs(queue), id }),
+    get: async (ctx, queue, id) => await query(ctx)(api.get, { ...queueArgs(queue), id }),
+    wake: async (ctx, { name, key }) => await mutation(ctx)(api.wake, { name, ...(key !== undefined && { key }) }),
   };
 }
 
