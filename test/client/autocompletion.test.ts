@@ -45,7 +45,7 @@ describe("an editor offers", () => {
   });
 
   it("the fields of each kind, a start only for windows", () => {
-    const all = ["capacity", "keyed", "maxReserved", "mode", "period", "rate", "shards", "throws"];
+    const all = ["capacity", "keyed", "maxReserved", "mode", "period", "queue", "rate", "shards", "throws"];
     expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"].sort());
     expect(offered("bucket")).toEqual(all);
     expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));

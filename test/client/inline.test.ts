@@ -45,7 +45,8 @@ type Exported = (typeof exported)[number];
 
 it("the package exports every function of defineRateLimits({}) that needs no definition", () => {
   const all = Object.keys(defineRateLimits({})).sort();
-  expect(all).toEqual([...exported, "listRateLimits", "sweepRateLimits"].sort());
+  const queues = ["cancelQueued", "enqueueRateLimited", "exposeQueue", "exposeQueueWorker", "getQueued"];
+  expect(all).toEqual([...exported, ...queues, "listRateLimits", "sweepRateLimits"].sort());
   for (const name of exported) expect(free[name], name).toBeTypeOf("function");
   expect(free).not.toHaveProperty("listRateLimits");
   expect(free).not.toHaveProperty("sweepRateLimits");
