@@ -57,7 +57,8 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
       const asked = args as unknown as AnyEnqueueArgs;
       const queue = find(asked, "enqueueRateLimited", ENQUEUE_FIELDS);
       const parsed = parseJob(queue, asked, "", fnArgs);
-      return await place.enqueue(ctx, queue, { ...parsed, fn: await createFunctionHandle(fn) }, functions);
+      const withHandle = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
+      return await place.enqueue(ctx, queue, withHandle, functions);
     },
     cancelQueued: async (ctx, job) => await place.cancel(ctx, findJob(job, "cancelQueued"), job.id, functions),
     getQueued,

@@ -15,14 +15,20 @@ import { mutation, query } from "./component.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
   /** @param functions - of the worker; undefined where the place has its own. */
-  enqueue(ctx: MutationCtx, queue: Queue, job: QueuedArgs, functions: () => Worker): Promise<EnqueueResult>;
+  enqueue(
+    ctx: MutationCtx,
+    queue: Queue,
+    job: () => Promise<QueuedArgs>,
+    functions: () => Worker,
+  ): Promise<EnqueueResult>;
   cancel(ctx: MutationCtx, queue: Queue, id: string, functions: () => Worker): Promise<CancelQueuedResult>;
   get(ctx: QueryCtx, queue: Queue, id: string): Promise<RateLimitQueuePosition | null>;
   wake(ctx: MutationCtx, bucket: BucketId, functions: () => Worker): Promise<null>;
 }
 
 export const queuesInTables: QueuePlace<QueueReader, QueueWriter> = {
-  enqueue: (ctx, queue, job, functions) => taking(ctx, () => joining.enqueue(ctx, queue, job, functions())),
+  enqueue: (ctx, queue, job, functions) =>
+    taking(ctx, async () => joining.enqueue(ctx, queue, await job(), functions())),
   cancel: (ctx, queue, id, functions) => taking(ctx, () => joining.cancel(ctx, queue, id, functions())),
   get: (ctx, queue, id) => taking(ctx, () => position.get(ctx, queue, id)),
   wake: (ctx, bucket, functions) => taking(ctx, () => wake(ctx, bucket, functions())),
@@ -39,7 +45,10 @@ export function queuesInComponent(
   api: ComponentApi["queue"],
 ): QueuePlace<Pick<Caller, "runQuery">, Pick<Caller, "runMutation">> {
   return {
-    enqueue: async (ctx, queue, job) => await mutation(ctx)(api.enqueue, { ...queueArgs(queue), ...job }),
+    enqueue: async (ctx, queue, job) => {
+      const run = mutation(ctx);
+      return await run(api.enqueue, { ...queueArgs(queue), ...(await job()) });
+    },
     cancel: async (ctx, queue, id) => await mutation(ctx)(api.cancel, { ...queueArgs(queue), id }),
     get: async (ctx, queue, id) => await query(ctx)(api.get, { ...queueArgs(queue), id }),
     wake: async (ctx, { name, key }) => await mutation(ctx)(api.wake, { name, ...(key !== undefined && { key }) }),
