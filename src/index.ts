@@ -4,15 +4,13 @@ export type {
   BucketArgs,
   DemandArgs,
   ListArgs,
-  OverridableIn,
-  OverriddenArgs,
-  OverrideArgs,
   RateLimitArgs,
   RateLimitDefinition,
   RateLimitDefinitions,
   ScheduleArgs,
   SweepOptions,
 } from "./client/args.js";
+export type { OverridableIn, OverriddenArgs, OverrideArgs } from "./client/overrideArgs.js";
 export type { RateLimitDecision } from "./client/decision.js";
 export { defineRateLimits } from "./client/defineRateLimits.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
@@ -43,7 +41,7 @@ export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
 export type { EnqueueArgs } from "./client/queueArgs.js";
 export type { ExposedJob, ExposedQueue } from "./client/exposeQueue.js";
-export type { QueueFunctions } from "./client/queueFunctions.js";
+export type { RateLimitQueues } from "./client/queues.js";
 export type { RegisteredQueue } from "./queue/registered.js";
 export {
   type CancelQueuedResult,

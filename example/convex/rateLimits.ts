@@ -16,6 +16,9 @@ export const {
   exposeRateLimit,
   overrideRateLimit,
   clearRateLimitOverride,
+  enqueueRateLimited,
+  cancelQueued,
+  getQueued,
 } = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
@@ -41,6 +44,16 @@ export const {
       capacity: 2_000,
       maxReserved: 60_000,
       keyed: false,
+    },
+
+    /** The agent's model: jobs wait in a queue, paying users first, and users of one plan take turns. */
+    agentTokens: {
+      kind: "token bucket",
+      rate: 100,
+      period: SECOND,
+      capacity: 20,
+      keyed: false,
+      queue: { priorities: 2, aging: MINUTE, fair: true },
     },
 
     /** An upload needs room in all three layers (uploads.ts). */

@@ -1,4 +1,4 @@
-import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits";
+import { rateLimitTables, vRateLimitedJob, vRateLimitQueuedJob } from "convex-rate-limits";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
 import { stageTables } from "./stage/tables.js";
@@ -55,6 +55,14 @@ export default defineSchema({
   }).index("by_to", ["to"]),
 
   llmJobs: defineTable(llmJobFields).index("by_user", ["user"]),
+
+  /** What the agent was asked: it waits in the queue until its tokens are there, unless it is cancelled. */
+  agentTasks: defineTable({
+    user: v.id("users"),
+    tokens: v.number(),
+    startedAt: v.optional(v.number()),
+    job: v.optional(vRateLimitQueuedJob),
+  }).index("by_user", ["user"]),
 
   places: defineTable(placeFields),
 

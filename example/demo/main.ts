@@ -2,6 +2,7 @@
 import { openBackend } from "./backend.js";
 import { makeTimersPunctual } from "./clock.js";
 import { check, title, verdict } from "./report.js";
+import { agent } from "./stories/agent.js";
 import { burst } from "./stories/burst.js";
 import { fairness } from "./stories/fairness.js";
 import { layers } from "./stories/layers.js";
@@ -15,7 +16,7 @@ import { signUps, thirdParty } from "./stories/windows.js";
 makeTimersPunctual();
 title("The example backend on the embedded engine, in real time. Moments count from the start of a story.");
 
-for (const story of [burst, logins, lockouts, queue, fairness, layers, rollback, signUps, thirdParty, plans]) {
+for (const story of [burst, logins, lockouts, queue, agent, fairness, layers, rollback, signUps, thirdParty, plans]) {
   try {
     await story(openBackend());
   } catch (error) {

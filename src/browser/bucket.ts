@@ -47,17 +47,13 @@ export function projectBucket(
   const { now: moment, count = 1, reserve } = options;
   const { name, config, unitsPerToken, capacity, maxReserved, lastsMs, few } = snapshot;
   // The types forbid anything but numbers, JavaScript does not.
-  const exact = count * unitsPerToken;
-  const now = Math.floor(moment);
+  const [exact, now] = [count, moment].every(Number.isFinite)
+    ? [count * unitsPerToken, Math.floor(moment)]
+    : [NaN, NaN];
   const { capacity: most = config.rate } = config;
   const units = Math.abs(count - most) <= most * 4 * SNAP ? capacity : Math.ceil(exact - exact * SNAP);
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
-  if (!(
-    [count, moment].every(Number.isFinite) &&
-    exact >= 0 &&
-    (isFree || isLate || units <= bound) &&
-    Math.abs(now) <= END_OF_TIME
-  )) {
+  if (!(exact >= 0 && (isFree || isLate || units <= bound) && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(
       `Rate limit "${name}": count must be from 0 to ${bound / unitsPerToken}, got ${String(count)} at ${String(moment)}.`,
     );

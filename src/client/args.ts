@@ -12,17 +12,11 @@ export type ThrowChoice = boolean | { jitter: number };
 /** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
 export type Mode = "enforce" | "shadow";
 
-/**
- * A limit as `defineRateLimits` takes it: a config, whether it has one bucket per key and may be overridden, and what becomes of its
- * denials.
- */
+/** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and what becomes of its denials. */
 export type RateLimitDefinition = RateLimitConfig & {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
-  /**
-   * Whether `overrideRateLimit` may change the limit at run time, key by key; default false. A call then also reads whether it did: of a
-   * limit without `shards` in the same range, of one with them in a read more.
-   */
+  /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
   overrides?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default what the options of `defineRateLimits` say. */
   throws?: ThrowChoice;
@@ -62,7 +56,7 @@ type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed:
 /** What holds for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
 
-type DefinedArgs<Definition> = { config?: RateLimitConfig | undefined } & (Definition extends { keyed: true }
+export type DefinedArgs<Definition> = { config?: RateLimitConfig | undefined } & (Definition extends { keyed: true }
   ? { key: string }
   : Definition extends { keyed: false }
     ? { key?: undefined }
@@ -179,50 +173,6 @@ export type ListArgs<Name> = {
   /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
 };
-
-/** The names of the limits that are defined with `overrides: true`. */
-export type OverridableIn<Limits> = {
-  [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
-    ? true extends Given
-      ? Name
-      : never
-    : never;
-}[keyof Limits & string];
-
-/** What holds in place of the limit's config: exactly one of these. */
-type OverrideWay =
-  | {
-      /** Another config; the rows of a bucket stay what the limit's own `shards` says. */
-      config: RateLimitConfig;
-      block?: undefined;
-      unlimited?: undefined;
-    }
-  | {
-      /** Nothing is let through: denials say `reason: "blocked"`, and `until` as their `retryAt`. */
-      block: true;
-      config?: undefined;
-      unlimited?: undefined;
-    }
-  | {
-      /** Everything is let through, and counted still: more than there is becomes a debt. */
-      unlimited: true;
-      config?: undefined;
-      block?: undefined;
-    };
-
-/** The bucket of an override. */
-export type OverriddenArgs<Limits, Name> = Name extends keyof Limits
-  ? { name: Name } & Omit<DefinedArgs<Limits[Name]>, "config">
-  : never;
-
-/** What `overrideRateLimit` takes. */
-export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
-  OverrideWay & {
-    /** When it ends by itself: a moment to come, in whole milliseconds since the epoch; without it, when it is cleared. */
-    until?: number | undefined;
-    /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
-    note?: string | undefined;
-  };
 
 export interface SweepOptions {
   /**

@@ -19,6 +19,7 @@ import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
+import { mutation, query } from "./component.js";
 import { queuesInComponent, queuesInTables, type QueuePlace } from "./queuePlaces.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
@@ -27,12 +28,8 @@ export interface QueryCtxWithRateLimitTables extends Reader {}
 /** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
 export interface MutationCtxWithRateLimitTables extends Writer {}
 /** The same for limits with a queue: rateLimitTables has their tables, too. */
-export interface QueryCtxWithRateLimitQueue {
-  db: Reader["db"] & QueueReader["db"];
-}
-export interface MutationCtxWithRateLimitQueue extends QueueWriter {
-  db: Writer["db"] & QueueWriter["db"];
-}
+export interface QueryCtxWithRateLimitQueue extends QueueReader {}
+export interface MutationCtxWithRateLimitQueue extends QueueWriter {}
 /* eslint-enable @typescript-eslint/no-empty-object-type */
 
 /** The contexts of limits in your tables: a database that has the `rateLimits` table. */
@@ -133,26 +130,6 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
     },
     sweep: async (ctx, targets) => await mutation(ctx)(sweep.sweep, { targets }),
   };
-}
-
-/** From a mutation the calls take turns with what cancelling writes in the caller's own database. */
-function mutation(ctx: InComponent["mutation"] & { db?: object }): InComponent["mutation"]["runMutation"] {
-  checkCaller(ctx, "runMutation", "a mutation or action");
-  const { db } = ctx;
-  return (...call) => (db ? inTurn({ db }, () => ctx.runMutation(...call)) : ctx.runMutation(...call));
-}
-
-/** From a mutation these take turns, too: they see what the calls before them have written. */
-function query(ctx: InComponent["query"] & { db?: object }): InComponent["query"]["runQuery"] {
-  checkCaller(ctx, "runQuery", "a query, mutation or action");
-  const { db } = ctx;
-  return (...call) =>
-    db && "runMutation" in ctx ? inTurn({ db }, () => ctx.runQuery(...call)) : ctx.runQuery(...call);
-}
-
-function checkCaller(ctx: unknown, method: string, whose: string): void {
-  if (typeof ctx === "object" && ctx !== null && typeof (ctx as Record<string, unknown>)[method] === "function") return;
-  throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
 }
 
 function demandArgs(request: Request) {

@@ -5,23 +5,30 @@ import * as joining from "../queue/enqueue.js";
 import type { QueuedArgs } from "../queue/job.js";
 import * as position from "../queue/position.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import { wake, type WorkerFunctions } from "../queue/start.js";
+import { wake, type Worker } from "../queue/start.js";
 import { type Queue, toQueueConfig } from "../queue/terms.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "../queue/wire.js";
-import type { BucketId, Reader } from "../storage/rows.js";
+import type { BucketId } from "../storage/rows.js";
 import { checkDatabase } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
+import { mutation, query } from "./component.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
   /** @param functions - of the worker; undefined where the place has its own. */
-  enqueue(ctx: MutationCtx, queue: Queue, job: QueuedArgs, functions: () => WorkerFunctions): Promise<EnqueueResult>;
-  cancel(ctx: MutationCtx, queue: Queue, id: string, functions: () => WorkerFunctions): Promise<CancelQueuedResult>;
+  enqueue(
+    ctx: MutationCtx,
+    queue: Queue,
+    job: () => Promise<QueuedArgs>,
+    functions: () => Worker,
+  ): Promise<EnqueueResult>;
+  cancel(ctx: MutationCtx, queue: Queue, id: string, functions: () => Worker): Promise<CancelQueuedResult>;
   get(ctx: QueryCtx, queue: Queue, id: string): Promise<RateLimitQueuePosition | null>;
-  wake(ctx: MutationCtx, bucket: BucketId, functions: () => WorkerFunctions): Promise<null>;
+  wake(ctx: MutationCtx, bucket: BucketId, functions: () => Worker): Promise<null>;
 }
 
-export const queuesInTables: QueuePlace<QueueReader & Reader, QueueWriter> = {
-  enqueue: (ctx, queue, job, functions) => taking(ctx, () => joining.enqueue(ctx, queue, job, functions())),
+export const queuesInTables: QueuePlace<QueueReader, QueueWriter> = {
+  enqueue: (ctx, queue, job, functions) =>
+    taking(ctx, async () => joining.enqueue(ctx, queue, await job(), functions())),
   cancel: (ctx, queue, id, functions) => taking(ctx, () => joining.cancel(ctx, queue, id, functions())),
   get: (ctx, queue, id) => taking(ctx, () => position.get(ctx, queue, id)),
   wake: (ctx, bucket, functions) => taking(ctx, () => wake(ctx, bucket, functions())),
@@ -38,10 +45,13 @@ export function queuesInComponent(
   api: ComponentApi["queue"],
 ): QueuePlace<Pick<Caller, "runQuery">, Pick<Caller, "runMutation">> {
   return {
-    enqueue: async (ctx, queue, job) => await ctx.runMutation(api.enqueue, { ...queueArgs(queue), ...job }),
-    cancel: async (ctx, queue, id) => await ctx.runMutation(api.cancel, { ...queueArgs(queue), id }),
-    get: async (ctx, queue, id) => await ctx.runQuery(api.get, { ...queueArgs(queue), id }),
-    wake: async (ctx, { name, key }) => await ctx.runMutation(api.wake, { name, ...(key !== undefined && { key }) }),
+    enqueue: async (ctx, queue, job) => {
+      const run = mutation(ctx);
+      return await run(api.enqueue, { ...queueArgs(queue), ...(await job()) });
+    },
+    cancel: async (ctx, queue, id) => await mutation(ctx)(api.cancel, { ...queueArgs(queue), id }),
+    get: async (ctx, queue, id) => await query(ctx)(api.get, { ...queueArgs(queue), id }),
+    wake: async (ctx, { name, key }) => await mutation(ctx)(api.wake, { name, ...(key !== undefined && { key }) }),
   };
 }
 

@@ -6,9 +6,6 @@ import type {
   DemandList,
   ListArgs,
   NameIn,
-  OverridableIn,
-  OverriddenArgs,
-  OverrideArgs,
   RateLimitArgs,
   ReturnedAnswer,
   ScheduleArgs,
@@ -19,10 +16,11 @@ import type {
   ThrowsArg,
   ThrowChoiceIn,
 } from "./args.js";
+import type { OverridableIn, OverriddenArgs, OverrideArgs } from "./overrideArgs.js";
 import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./places.js";
-import type { QueueFunctions } from "./queueFunctions.js";
+import type { RateLimitQueues } from "./queues.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type {
@@ -42,7 +40,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends QueueFunctions<Limits, Contexts> {
+> extends RateLimitQueues<Limits, Contexts> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,

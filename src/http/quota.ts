@@ -65,10 +65,7 @@ export function quotaOf(limit: LimitedBy, now: number): Quota {
     name: toAscii(name),
     denied: !status.ok,
     quota: Math.floor(config.capacity ?? config.rate),
-    windowSeconds: Math.min(
-      MAX_INTEGER,
-      Math.max(1, Math.ceil(lowered(parsed.kind.quota.windowMs(parsed, now) / 1000))),
-    ),
+    windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(parsed.kind.quota.windowMs(parsed, now) / 1000))),
     left: leftOf(limit, now),
     retryAt: status.ok ? undefined : status.retryAt,
     unit,

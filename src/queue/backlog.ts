@@ -3,7 +3,7 @@ import { FULL_MS } from "./enqueue.js";
 import { classesOf } from "./look.js";
 import type { Pace } from "./pace.js";
 import { type QueueReader, readArrivals, readRounds, type WorkerRow } from "./rows.js";
-import type { Run } from "./start.js";
+import type { WorkArgs } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /** Cancelled jobs are still in the worker's count: before a queue is said to be full, and so often while it is, all are counted. */
@@ -13,7 +13,7 @@ const MOST_FULL_MS = 60_000;
 
 interface Backlog {
   /** What the next run has to know. */
-  readonly run: Pick<Run, "queued" | "countedAt">;
+  readonly run: Pick<WorkArgs, "queued" | "countedAt">;
   /** What callers have to know. */
   readonly row: Pick<WorkerRow, "queued" | "fullUntil">;
 }
@@ -21,7 +21,7 @@ interface Backlog {
 interface Look {
   readonly queue: Queue;
   readonly row: WorkerRow;
-  readonly run: Run;
+  readonly run: WorkArgs;
   readonly now: number;
   readonly settledAt: number;
   readonly pace: Pace;

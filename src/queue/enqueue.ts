@@ -2,7 +2,7 @@
 import type { GenericId } from "convex/values";
 import type { QueuedArgs } from "./job.js";
 import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
-import { ensureRunning, wake, type WorkerFunctions } from "./start.js";
+import { ensureRunning, wake, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 import type { CancelQueuedResult, EnqueueResult } from "./wire.js";
 
@@ -14,7 +14,7 @@ export async function enqueue(
   ctx: QueueWriter,
   queue: Queue,
   job: QueuedArgs,
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<EnqueueResult> {
   const now = Date.now();
   const { key, terms } = queue;
@@ -34,7 +34,7 @@ export async function cancel(
   ctx: QueueWriter,
   queue: Queue,
   id: string,
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<CancelQueuedResult> {
   const bucket = { name: queue.limit.name, key: queue.key };
   const job = await readJob(ctx, id as GenericId<"rateLimitQueue">);

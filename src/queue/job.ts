@@ -42,7 +42,8 @@ export function parseJob(queue: Queue, asked: JobArgs, fn: string, args: Record<
     throw misuseError(name, "fairBy must be left out unless the limit has queue: { fair: true }.");
   }
   if (fairBy !== undefined) checkKey(name, fairBy);
-  if (settles !== undefined && settles !== "mutation" && settles !== "action") {
+  // The types forbid anything else, JavaScript does not.
+  if (settles !== undefined && !["mutation", "action"].includes(settles)) {
     throw fieldError(name, "settles", '"mutation" or "action"', settles);
   }
   const bytes = getConvexSize(args);

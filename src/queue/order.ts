@@ -6,7 +6,7 @@
  */
 
 /** What decides about a job's turn. */
-export interface Waiting {
+interface Waiting {
   readonly priority: number;
   /** When it came, in ms since the epoch. */
   readonly at: number;
@@ -41,7 +41,7 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
 
 /**
  * The round of a user's job that joins a class: after the user's own last one, and after the round that is being served. So nobody who
- * comes later ever gets into that round: it ends, whoever keeps coming.
+ * comes later ever gets into that round: it ends, however many keep coming.
  * @param serving - the lowest round that waits; undefined when none does.
  * @param own - the user's own last round that waits.
  */

@@ -12,7 +12,7 @@ export interface PaidJob<Job> {
 }
 
 /** What a bucket can pay for now. */
-export interface Payment<Job> {
+interface Payment<Job> {
   readonly paid: readonly PaidJob<Job>[];
   /** The shards that are left when the jobs have taken theirs. */
   readonly left: readonly Shard[];

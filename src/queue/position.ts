@@ -1,6 +1,5 @@
 /** Where a job stands in its queue, and when its tokens will be there if nothing else happens. */
 import type { GenericId } from "convex/values";
-import type { Reader } from "../storage/rows.js";
 import { loadAll } from "../storage/shards.js";
 import { classesOf } from "./look.js";
 import { inOrder } from "./order.js";
@@ -13,7 +12,7 @@ import type { RateLimitQueuePosition } from "./wire.js";
 const MOST_AHEAD = 200;
 
 /** Null when the job does not wait any more: it has its moment, or was cancelled. */
-export async function get(ctx: QueueReader & Reader, queue: Queue, id: string): Promise<RateLimitQueuePosition | null> {
+export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<RateLimitQueuePosition | null> {
   const job = await readJob(ctx, id as GenericId<"rateLimitQueue">);
   if (job?.name !== queue.limit.name || job.key !== queue.key) return null;
   const [classes, shards] = await Promise.all([readClasses(ctx, queue), loadAll(ctx, queue)]);

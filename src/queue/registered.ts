@@ -9,12 +9,11 @@ import {
   type RegisteredMutation,
 } from "convex/server";
 import { type ObjectType, v } from "convex/values";
-import type { Writer } from "../storage/rows.js";
 import type { QueueWriter } from "./rows.js";
 import { runAction, runMutation, settle } from "./settle.js";
-import { type Run, workerFunctionsIn } from "./start.js";
+import { workerFunctionsIn } from "./start.js";
 import { queuedRunArgs, runArgs, settleArgs } from "./wire.js";
-import { type QueueLookUp, work } from "./worker.js";
+import { work } from "./worker.js";
 
 /** The functions of a worker. Export all of them from the module that `queueModule` names. */
 export interface RegisteredQueue {
@@ -27,15 +26,15 @@ export interface RegisteredQueue {
 }
 
 /** @param module - the one that exports them. */
-export function registeredQueue(module: string, lookUp: QueueLookUp = () => undefined): RegisteredQueue {
+export function registeredQueue(module: string, lookUp: Parameters<typeof work>[3] = () => undefined): RegisteredQueue {
   const functions = workerFunctionsIn(module);
-  // The tables are in the schema of whoever exports this; the generic ctx does not know them.
-  const own = (ctx: unknown) => ctx as QueueWriter & Writer;
+  // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
+  const own = (ctx: unknown) => ctx as QueueWriter;
   return {
     workQueue: internalMutationGeneric({
       args: runArgs,
       returns: v.null(),
-      handler: (ctx, run) => work(own(ctx), run as Run, functions, lookUp),
+      handler: (ctx, run) => work(own(ctx), run, functions, lookUp),
     }),
     runQueuedMutation: internalMutationGeneric({
       args: queuedRunArgs,

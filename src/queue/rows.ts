@@ -10,7 +10,7 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import type { RateLimitsDataModel } from "../storage/tables.js";
-import type { BucketId } from "../storage/rows.js";
+import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
 type JobTable = NamedTableInfo<RateLimitsDataModel, "rateLimitQueue">;
 type WorkerTable = NamedTableInfo<RateLimitsDataModel, "rateLimitWorkers">;
@@ -19,7 +19,7 @@ export type WorkerRow = DocumentByName<RateLimitsDataModel, "rateLimitWorkers">;
 
 /** What is asked of a `ctx.db`, and no more. */
 export interface QueueReader {
-  db: {
+  db: Reader["db"] & {
     get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<JobRow | null>;
     query(table: "rateLimitQueue"): {
       withIndex(
@@ -41,17 +41,18 @@ export interface QueueReader {
 }
 
 export interface QueueWriter {
-  db: QueueReader["db"] & {
-    insert(table: "rateLimitQueue", row: WithoutSystemFields<JobRow>): Promise<JobRow["_id"]>;
-    insert(table: "rateLimitWorkers", row: WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
-    patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<JobRow>>): Promise<void>;
-    patch(
-      table: "rateLimitWorkers",
-      id: WorkerRow["_id"],
-      fields: Partial<WithoutSystemFields<WorkerRow>>,
-    ): Promise<void>;
-    delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
-  };
+  db: Writer["db"] &
+    QueueReader["db"] & {
+      insert(table: "rateLimitQueue", row: WithoutSystemFields<JobRow>): Promise<JobRow["_id"]>;
+      insert(table: "rateLimitWorkers", row: WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
+      patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<JobRow>>): Promise<void>;
+      patch(
+        table: "rateLimitWorkers",
+        id: WorkerRow["_id"],
+        fields: Partial<WithoutSystemFields<WorkerRow>>,
+      ): Promise<void>;
+      delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
+    };
   scheduler: Scheduler;
 }
 

@@ -2,18 +2,17 @@
 import type { FunctionHandle } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import type { Shard } from "../engine/sharding/shard.js";
-import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
 import type { PaidJob } from "./pay.js";
 import { deleteJob, type JobRow, type QueueWriter } from "./rows.js";
-import type { WorkerFunctions } from "./start.js";
+import type { Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
 export async function scheduleJobs(
-  ctx: QueueWriter & Writer,
+  ctx: QueueWriter,
   queue: Queue,
   { shards, left, paid }: { shards: readonly StoredShard[]; left: readonly Shard[]; paid: readonly PaidJob<JobRow>[] },
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<void> {
   for (const { job, runAt } of paid) {
     await schedule(ctx, queue, job, runAt, functions);
@@ -29,7 +28,7 @@ async function schedule(
   { limit }: Queue,
   { name, key, count, fn, args, settles }: JobRow,
   runAt: number,
-  { runMutation, runAction }: WorkerFunctions,
+  { runMutation, runAction }: Worker,
 ): Promise<void> {
   try {
     if (settles === undefined) {

@@ -4,9 +4,8 @@ import type { ObjectType } from "convex/values";
 import { adjustmentOf, parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import type { Writer } from "../storage/rows.js";
 import type { QueueWriter } from "./rows.js";
-import { wake, type WorkerFunctions } from "./start.js";
+import { wake, type Worker } from "./start.js";
 import type { queuedRunArgs, settleArgs } from "./wire.js";
 
 type QueuedRun = ObjectType<typeof queuedRunArgs>;
@@ -17,16 +16,16 @@ interface Settlement {
 }
 
 /** What `result` says was used; undefined when it says nothing, and the job has used its count. */
-export function usedBy(result: unknown): number | undefined {
+function usedBy(result: unknown): number | undefined {
   const used = typeof result === "object" && result !== null ? (result as Partial<Settlement>).used : undefined;
   return typeof used === "number" && used >= 0 && used <= MAX_TOKENS ? used : undefined;
 }
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
 export async function runMutation(
-  ctx: QueueWriter & Writer & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
+  ctx: QueueWriter & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
   { fn, args, ...bucket }: QueuedRun,
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<null> {
   const used = usedBy(await ctx.runMutation(fn as FunctionHandle<"mutation">, args));
   return used === undefined ? null : await settle(ctx, { ...bucket, used }, functions);
@@ -36,7 +35,7 @@ export async function runMutation(
 export async function runAction(
   ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
   { fn, args, ...bucket }: QueuedRun,
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<null> {
   const used = usedBy(await ctx.runAction(fn as FunctionHandle<"action">, args));
   if (used !== undefined) await ctx.runMutation(functions.settle, { ...bucket, used });
@@ -45,9 +44,9 @@ export async function runAction(
 
 /** Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. */
 export async function settle(
-  ctx: QueueWriter & Writer,
+  ctx: QueueWriter,
   { count, used, ...bucket }: ObjectType<typeof settleArgs>,
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<null> {
   if (used !== count) await adjust(ctx, adjustmentOf(parseBucket(bucket), { count: used - count }));
   return used < count ? await wake(ctx, bucket, functions) : null;

@@ -20,7 +20,7 @@ export const SETTLED_MS = 50;
 export const LEASE_MS = 60_000;
 
 /** What one run of a worker passes on to the next. */
-export interface Run {
+export interface WorkArgs {
   name: string;
   key?: string;
   generation: number;
@@ -37,7 +37,7 @@ export interface Run {
 }
 
 /** The functions of a worker: the run itself, and those around jobs which say what they have used. */
-export interface WorkerFunctions {
+export interface Worker {
   readonly work: FunctionReference<"mutation">;
   readonly runMutation: FunctionReference<"mutation">;
   readonly runAction: FunctionReference<"action">;
@@ -45,7 +45,7 @@ export interface WorkerFunctions {
 }
 
 /** As the module is called that exports them: see registered.ts. */
-export function workerFunctionsIn(module: string): WorkerFunctions {
+export function workerFunctionsIn(module: string): Worker {
   return {
     work: makeFunctionReference(`${module}:workQueue`),
     runMutation: makeFunctionReference(`${module}:runQueuedMutation`),
@@ -59,7 +59,7 @@ export async function ensureRunning(
   ctx: QueueWriter,
   queue: Queue,
   row: WorkerRow | null,
-  { work }: WorkerFunctions,
+  { work }: Worker,
   queued = 0,
 ): Promise<void> {
   const now = Date.now();
@@ -83,11 +83,11 @@ export async function ensureRunning(
     await insertWorker(ctx, { ...id, config, queue: toQueueConfig(terms), ...state, ...counted });
   }
   // A millisecond more than it leaves alone: the job that starts it is then old enough.
-  if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies Run);
+  if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies WorkArgs);
 }
 
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
-export async function wake(ctx: QueueWriter, bucket: BucketId, functions: WorkerFunctions): Promise<null> {
+export async function wake(ctx: QueueWriter, bucket: BucketId, functions: Worker): Promise<null> {
   const row = await readWorker(ctx, bucket);
   const isLost = row?.state === "running" && Date.now() >= row.runsUntil;
   if (row && (isLost || row.state === "waiting")) await ensureRunning(ctx, storedQueue(row), row, functions);

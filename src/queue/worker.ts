@@ -2,7 +2,7 @@
  * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
  * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
-import type { BucketId, Writer } from "../storage/rows.js";
+import type { BucketId } from "../storage/rows.js";
 import { loadAll, type StoredShard } from "../storage/shards.js";
 import { hasYounger, look } from "./look.js";
 import { backlogOf } from "./backlog.js";
@@ -11,7 +11,7 @@ import { type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
 import { patchJob, patchWorker, type JobRow, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
-import { LEASE_MS, type Run, SETTLED_MS, storedQueue, type WorkerFunctions } from "./start.js";
+import { LEASE_MS, type WorkArgs, SETTLED_MS, storedQueue, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /** A job is given its moment when that is at most so far away: later jobs can still move up. */
@@ -22,14 +22,12 @@ const MOST_JOBS = 64;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
-/** Finds the bucket's queue as it is defined now; undefined where only the worker's row knows it. */
-export type QueueLookUp = (bucket: BucketId) => Queue | undefined;
-
+/** @param lookUp - finds the bucket's queue as it is defined now; undefined where only the worker's row knows it. */
 export async function work(
-  ctx: QueueWriter & Writer,
-  run: Run,
-  functions: WorkerFunctions,
-  lookUp: QueueLookUp,
+  ctx: QueueWriter,
+  run: WorkArgs,
+  functions: Worker,
+  lookUp: (bucket: BucketId) => Queue | undefined,
 ): Promise<null> {
   const now = Date.now();
   const row = await readWorker(ctx, run);
@@ -44,7 +42,7 @@ export async function work(
   const hasMore = !awaited && (arrivals.hasMore || taken === most);
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const backlog = await backlogOf(ctx, { queue, row, run, now, settledAt, pace }, { arrived: arrivals.count, taken });
-  const next: Run = {
+  const next: WorkArgs = {
     ...run,
     seenTo: Math.max(run.seenTo ?? 0, settledAt),
     busyAt,
@@ -63,10 +61,10 @@ interface Awaited {
 
 /** Pays for jobs in order and schedules them; says how many, and for what the next one waits. */
 async function payFor(
-  ctx: QueueWriter & Writer,
+  ctx: QueueWriter,
   queue: Queue,
   { now, heads, most }: { now: number; heads: readonly (readonly JobRow[])[]; most: number },
-  functions: WorkerFunctions,
+  functions: Worker,
 ): Promise<{ taken: number; awaited?: Awaited }> {
   const jobs = [...inOrder(heads, queue.terms.aging)].slice(0, most);
   if (jobs.length === 0) return { taken: 0 };
@@ -86,7 +84,7 @@ async function payFor(
 interface Step {
   readonly queue: Queue;
   readonly row: WorkerRow;
-  readonly next: Run;
+  readonly next: WorkArgs;
   readonly now: number;
   readonly pace: Pace;
   readonly awaited: JobRow | undefined;
@@ -97,7 +95,7 @@ async function goOn(
   ctx: QueueWriter,
   { queue, row, next, now, pace: found, awaited }: Step,
   more: Pick<Partial<WorkerRow>, "fullUntil" | "queued">,
-  { work }: WorkerFunctions,
+  { work }: Worker,
 ): Promise<void> {
   // Before it stops, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const mustStay = row.state === "running" && found.kind !== "run" && (await hasYounger(ctx, queue, now - SETTLED_MS));

@@ -6,8 +6,10 @@
 /** The end of the last turn, however it ended, for each `ctx.db`: one of these exists for each transaction. */
 const lastTurns = new WeakMap<object, Promise<unknown>>();
 
-/** Runs `operation` when those before it on the same database have ended, however they ended. */
-export async function inTurn<T>({ db }: { db: object }, operation: () => Promise<T>): Promise<T> {
+/** Runs `operation` when those before it on the same database have ended, however they ended. An action's ctx has no database. */
+export async function inTurn<T>(ctx: object, operation: () => Promise<T>): Promise<T> {
+  const { db } = ctx as { db?: object };
+  if (!db) return await operation();
   const before = lastTurns.get(db);
   const turn = before ? before.then(operation) : operation();
   lastTurns.set(db, turn.catch(ignore));

@@ -41,14 +41,16 @@ const exported = [
   "resetRateLimit",
   "scheduleRateLimited",
 ] as const;
+const ofQueues = ["cancelQueued", "enqueueRateLimited", "exposeQueue", "exposeQueueWorker", "getQueued"];
+const ofOverrides = ["clearRateLimitOverride", "overrideRateLimit"];
 type Exported = (typeof exported)[number];
 
 it("the package exports every function of defineRateLimits({}) that needs no definition", () => {
   const all = Object.keys(defineRateLimits({})).sort();
-  expect(all).toEqual([...exported, "listRateLimits", "sweepRateLimits"].sort());
+  const ofDefinitions = ["listRateLimits", "sweepRateLimits", ...ofQueues, ...ofOverrides];
+  expect(all).toEqual([...exported, ...ofDefinitions].sort());
   for (const name of exported) expect(free[name], name).toBeTypeOf("function");
-  expect(free).not.toHaveProperty("listRateLimits");
-  expect(free).not.toHaveProperty("sweepRateLimits");
+  for (const name of ofDefinitions) expect(free).not.toHaveProperty(name);
 });
 
 describe.each(placeNames)("in the %s", (place) => {

@@ -18,6 +18,7 @@ import {
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const job = { name: "open", count: 1, runAt: 0, id: "none" };
+const waiting = { name: "queued", id: "none" };
 const send = makeFunctionReference<"mutation">("jobs:send");
 const snapshot = { name: "open", value: 3, ts: 0, config };
 
@@ -65,7 +66,9 @@ const wrongCtxs: readonly [string, unknown][] = [
 
 /** The functions of limits, called with the ctx of a mutation. */
 function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
-  const limits = defineIn(place, { open: { ...config, overrides: true } });
+  const queued = { queued: { ...config, queue: {} } };
+  const options = place === "tables" ? { queueModule: "limits" } : {};
+  const limits = defineIn(place, { open: { ...config, overrides: true }, ...queued }, options);
   const call = (name: keyof typeof limits, args: unknown[], more: Partial<Call> = {}): Call => ({
     name,
     fn: limits[name] as Fn,
@@ -87,11 +90,16 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
     call("sweepRateLimits", [{ next: send }]),
     call("scheduleRateLimited", [bucket, send, {}], { foreign: [2, 3] }),
     call("cancelRateLimited", [job]),
+    call("enqueueRateLimited", [{ name: "queued" }, send, {}], { foreign: [2, 3] }),
+    call("cancelQueued", [waiting]),
+    call("getQueued", [waiting]),
   ];
 }
 
+const { exposeQueue } = entry.defineRateLimits({ open: { ...config, queue: {} } }, { queueModule: "limits" });
 /** The functions without a ctx. */
 const plainCalls: Call[] = [
+  { name: "exposeQueue", fn: exposeQueue as Fn, args: [{ job: () => null }] },
   { name: "projectRateLimit", fn: entry.projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
   { name: "defineRateLimits", fn: entry.defineRateLimits as Fn, args: [{ open: config }, {}], optional: [1] },
   {
@@ -141,7 +149,7 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
   const names = callsOf(place, {} as MutationCtx).map(({ name }) => name);
 
   it("every function is tried", () => {
-    const all = Object.keys(defineIn(place, {})).filter((name) => name !== "exposeRateLimit");
+    const all = Object.keys(defineIn(place, {})).filter((name) => !name.startsWith("expose"));
     expect([...names].sort()).toEqual(all.sort());
   });
 

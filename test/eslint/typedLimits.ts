@@ -1,5 +1,5 @@
 /** Limits whose answers have types, for the rule. */
-import { defineRateLimits } from "convex-rate-limits";
+import { defineRateLimits } from "../../src/index.js";
 
 export const { rateLimit } = defineRateLimits(
   {

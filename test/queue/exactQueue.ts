@@ -80,7 +80,13 @@ export class ExactQueue {
 
   /** When the job starts, if the bucket pays for it now; undefined when it has to wait. */
   pay({ count }: ExactJob, now: number, granted?: number): number | undefined {
-    const { answer, after } = ask(this.rules.limit, this.bucket, now, { count, reserve: { within: AHEAD_MS } }, granted);
+    const { answer, after } = ask(
+      this.rules.limit,
+      this.bucket,
+      now,
+      { count, reserve: { within: AHEAD_MS } },
+      granted,
+    );
     if (!answer.ok) return undefined;
     this.bucket = after;
     return answer.retryAt ?? now;

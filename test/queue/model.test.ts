@@ -21,7 +21,7 @@ function settingOf(world: number, seed: string): Setting {
   const isSparse = world % 4 === 1;
   const rate = (isSparse ? wholeNumber(random, 3, 6) : wholeNumber(random, 20, 80)) * (period / 500);
   const reserving = { maxReserved: among<number | undefined>(undefined, undefined, 0, 15) };
-  const limits: ExactLimit[] = [
+  const limits: readonly [ExactLimit, ExactLimit, ExactLimit] = [
     { kind: "token bucket", rate, period, capacity: among(10, 40), ...reserving },
     { kind: "fixed window", rate, period, capacity: rate, start: 0, ...reserving },
     { kind: "sliding window", rate, period, ...reserving },
@@ -29,7 +29,7 @@ function settingOf(world: number, seed: string): Setting {
   const spanMs = isSparse ? 0 : among(4000, 8000, 90_000);
   return {
     place: world % 2 === 0 ? "tables" : "component",
-    limit: limits[world % 3] ?? limits[0]!,
+    limit: limits[world % 3] ?? limits[0],
     priorities: among(1, 2, 4, 10),
     aging: among(0, 200, 1000, 60_000),
     fair: world % 8 >= 4,

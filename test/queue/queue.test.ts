@@ -22,8 +22,7 @@ describe.each(placeNames)("in the %s", (place) => {
       );
     const cancel = async (job: RateLimitQueuedJob) =>
       await t.mutation(async (ctx) => await queues.cancelQueued(ctx, job));
-    const position = async (job: RateLimitQueuedJob) =>
-      await t.query(async (ctx) => await queues.getQueued(ctx, job));
+    const position = async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await queues.getQueued(ctx, job));
     const value = async () => (await t.query(async (ctx) => await queues.getRateLimit(ctx, { name: "llm" }))).value;
     const until = async (moment: number) => {
       await runUntil(t, NOW + moment);
@@ -165,7 +164,9 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a queue that is full denies once its worker has counted", async () => {
-    const { enqueue, t, until, order } = open({ llm: { ...config, rate: 10, period: MINUTE, queue: { maxQueued: 3 } } });
+    const { enqueue, t, until, order } = open({
+      llm: { ...config, rate: 10, period: MINUTE, queue: { maxQueued: 3 } },
+    });
     for (let i = 0; i < 5; i++) expect(await enqueue(`${i}`, { count: 10 })).toMatchObject({ ok: true });
     vi.advanceTimersToNextTimer();
     await t.finishInProgressScheduledFunctions();

@@ -20,9 +20,7 @@ export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 
 export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
   const functions: AnyRateLimits =
-    place === "tables"
-      ? defineRateLimits(limits, { queueModule: "limits" })
-      : defineRateLimits(limits, { component });
+    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
   const starts: Start[] = [];
   const note = ({ label, used }: JobArgs) => {
     starts.push({ label, at: Date.now() });
@@ -51,7 +49,8 @@ export async function runUntil(t: Backend, moment: number): Promise<void> {
   while (vi.getTimerCount() > 0) {
     const before = Date.now();
     vi.advanceTimersToNextTimer();
-    if (Date.now() > moment) throw new Error(`A timer was due at ${Date.now()}, after ${before}: ask for a later moment.`);
+    if (Date.now() > moment)
+      throw new Error(`A timer was due at ${Date.now()}, after ${before}: ask for a later moment.`);
     await t.finishInProgressScheduledFunctions();
   }
   vi.setSystemTime(moment);

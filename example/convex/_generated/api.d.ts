@@ -9,6 +9,7 @@
  */
 
 import type * as admin from "../admin.js";
+import type * as agent from "../agent.js";
 import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
 import type * as gateway from "../gateway.js";
@@ -44,6 +45,7 @@ import type {
 
 declare const fullApi: ApiFromModules<{
   admin: typeof admin;
+  agent: typeof agent;
   crons: typeof crons;
   feedback: typeof feedback;
   gateway: typeof gateway;

@@ -65,7 +65,8 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
   quota: {
     windowMs({ config }) {
       const { rate, period, capacity = rate } = config as TokenBucketConfig;
-      return capacity === 0 ? period : (capacity / rate) * period;
+      // Not a quotient and a product where the period itself is meant.
+      return capacity === 0 || capacity === rate ? period : Math.ceil(lowered((capacity / rate) * period));
     },
     renewedAt({ config }, { remaining, resetAt, retryAt = 0 }, spent, count, now) {
       const { rate, period, capacity = rate } = config as TokenBucketConfig;
