@@ -44,6 +44,8 @@ export default defineConfig({
     // Properties and whole programs under coverage, on two cores that others use as well.
     testTimeout: 60_000,
     include: ["test/**/*.test.ts"],
+    // By default one processor is left to the watcher: of two, that is half.
+    maxWorkers: "100%",
     exclude: [...configDefaults.exclude, ...(fast === undefined ? [] : slow)],
     server: { deps: { inline: ["convex-test"] } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],

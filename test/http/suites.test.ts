@@ -19,7 +19,11 @@ import { consumeIn, noConsume, noCtx, pass, serve, served, START, useClock } fro
 
 useClock();
 
-const pages = import.meta.glob<string>("../../docs/http-compared.md", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/http-compared.md", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
 
 /** A window as the suites use it: so many requests a minute, from the first request on. */
 const window = (rate: number, period = MINUTE): Extract<RateLimitConfig, { kind: "fixed window" }> => ({

@@ -76,6 +76,35 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(cost).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
   });
 
+  it.each(names)("%s: a part costs what the whole costs", async (name) => {
+    const t = openBackend();
+    const take = (c: MutationCtx) => limits.rateLimit(c, { name, count: 3, atLeast: 1 });
+    const first = await t.mutation(async (ctx) => await costOf(ctx, take));
+    expect(first).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
+    const denied = await t.mutation(async (ctx) => await costOf(ctx, take));
+    expect(denied).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+  });
+
+  it.each(names)("%s: in shadow a call costs what an enforced one costs, and a denial writes nothing", async (name) => {
+    const t = openBackend();
+    const take = async (c: MutationCtx) => {
+      expect(await limits.rateLimit(c, { name, count: 2, mode: "shadow" })).toMatchObject({ ok: true });
+    };
+    const first = await t.mutation(async (ctx) => await costOf(ctx, take));
+    expect(first).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
+    const denied = await t.mutation(async (ctx) => await costOf(ctx, take));
+    expect(denied).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+  });
+
+  it("onDecision costs nothing", async () => {
+    const told = vi.fn();
+    const watched = defineIn(place, { bucket: { kind: "token bucket", rate: 2, period: 1000 } }, { onDecision: told });
+    const take = (c: MutationCtx) => watched.rateLimit(c, { name: "bucket" });
+    const cost = await openBackend().mutation(async (ctx) => await costOf(ctx, take));
+    expect(cost).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
+    expect(told).toHaveBeenCalledOnce();
+  });
+
   it.each(names)("%s: a count of 0 writes nothing", async (name) => {
     const t = await used(limits, name);
     const ask = (c: MutationCtx) => limits.rateLimit(c, { name, count: 0 });

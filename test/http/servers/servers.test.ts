@@ -17,7 +17,11 @@ const sources = import.meta.glob<string>(["./{convex,src}/**/*.ts", "!**/_genera
   import: "default",
   eager: true,
 });
-const pages = import.meta.glob<string>("../../../docs/http-servers.md", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../../docs/http-servers.md", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
 
 /** Where the mutations go that the servers call: a backend, without the network between them. */
 type Mutate = (mutation: FunctionReference<"mutation">, args: Record<string, string>) => Promise<unknown>;
