@@ -224,17 +224,21 @@ describe.each(placeNames)("in the %s", (place) => {
 
     it("is thrown with its reason, and stops all of several limits", async () => {
       await override({ block: true, until: NOW + MINUTE });
-      const error: unknown = await run((ctx) => limits.rateLimit(ctx, { ...alice, throws: true })).catch(
-        (thrown: unknown) => thrown,
-      );
-      expect(isRateLimitError(error) && error.data).toEqual({
-        kind: "RateLimited",
-        name: "api",
-        retryAt: NOW + MINUTE,
-        retryAfter: MINUTE,
-        reason: "blocked",
-      });
       const requests = [{ name: "plain" }, alice];
+      const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+        (ctx) => limits.rateLimit(ctx, { ...alice, throws: true }),
+        (ctx) => limits.rateLimitAll(ctx, requests, { throws: true }),
+      ];
+      for (const call of calls) {
+        const error: unknown = await run(call).catch((thrown: unknown) => thrown);
+        expect(isRateLimitError(error) && error.data).toEqual({
+          kind: "RateLimited",
+          name: "api",
+          retryAt: NOW + MINUTE,
+          retryAfter: MINUTE,
+          reason: "blocked",
+        });
+      }
       const all = await run((ctx) => limits.rateLimitAll(ctx, requests));
       expect(all).toMatchObject({
         ok: false,
