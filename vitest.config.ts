@@ -42,7 +42,7 @@ export default defineConfig({
     environment: "edge-runtime",
     setupFiles: "test/support/random.ts",
     // Properties and whole programs under coverage, on two cores that others use as well.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     include: ["test/**/*.test.ts"],
     // By default one processor is left to the watcher: of two, that is half.
     maxWorkers: "100%",

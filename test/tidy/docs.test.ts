@@ -25,7 +25,7 @@ describe("a block of code", () => {
   });
 
   // The compiler takes 2 s on an idle machine, and several times that while coverage is counted on a busy one.
-  it("compiles when it is TypeScript, together with the other blocks of its document", { timeout: 60_000 }, () => {
+  it("compiles when it is TypeScript, together with the other blocks of its document", { timeout: 300_000 }, () => {
     const typescript = blocks.filter(({ language }) => /^tsx?$/.test(language));
     const documents = [...new Set(typescript.map(({ source }) => source))];
     const required = [
