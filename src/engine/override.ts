@@ -65,7 +65,7 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
     const whole = parseLimit(name, shards === undefined ? config : { ...config, shards });
     return { until, does: "configure", limit: whole.kind.forKey(whole, key) };
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = (error as Error).message;
     const bucket = key === undefined ? "" : ` of key ${show(key)}`;
     throw misuseError(
       name,

@@ -9,7 +9,7 @@ import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../validators.js";
-import { type Answer, answerCharging } from "./answer.js";
+import { type Answer, answerCharging, unknown } from "./answer.js";
 
 /** How a bucket is asked, whatever overrides its limit. */
 interface Asking {
@@ -63,7 +63,7 @@ async function block(override: Override, request: Request, { load }: Asking): Pr
     resetAt: shards ? outlookOf(limit, shards, until).resetAt : END_OF_TIME,
     reason: "blocked",
   };
-  return { status, untouched: () => status, write: nothing };
+  return { status, untouched: unknown };
 }
 
 /** Takes what is there, and owes the rest: all that is asked for, though less would suffice. */
@@ -81,8 +81,4 @@ async function letThrough({ asked, ...bucket }: Request, now: number, { ask, loa
 async function whenServedAfter({ until }: Override, request: Request, load: Asking["load"]): Promise<number> {
   if (until === END_OF_TIME || !isServable(request)) return END_OF_TIME;
   return servedFrom(request.limit, await load(request), until, request.demand);
-}
-
-async function nothing(): Promise<void> {
-  await Promise.resolve();
 }

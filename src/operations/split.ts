@@ -11,7 +11,7 @@ import { fold, heldBy, heldByAll, type Shard, spanFor, splitTo } from "../engine
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, loadWithin, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
-import { type Answer, answerOnAll, type Call } from "./answer.js";
+import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
 
 /** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
 const SPAN = 4;
@@ -44,11 +44,6 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
     return { status: { ok: false, retryAt }, untouched: unknown };
   }
   return await answerAll(ctx, request, now);
-}
-
-/** How a bucket stands of which not all rows were read. */
-function unknown(): RateLimitStatus {
-  return { ok: true };
 }
 
 async function answerAll(ctx: Reader, request: Request, now: number): Promise<Answer> {

@@ -500,6 +500,32 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
     await clear();
     expect(await take()).toMatchObject({ ok: true });
+    await insertRow(place, t, { name: "all", shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: { note: "neither" } });
+    await expect(run((ctx) => limits.rateLimit(ctx, { name: "all" }))).rejects.toThrow(
+      'Rate limit "all": the stored override cannot be used, so nothing is let through',
+    );
+  });
+
+  it("a config says when it serves, where that is before it ends", async () => {
+    await override({ config: { ...bucket, rate: 4 }, until: NOW + 60_000 });
+    await take(4);
+    expect(await take()).toEqual({ ok: false, retryAt: NOW + 250, remaining: 0, resetAt: NOW + 1000 });
+  });
+
+  it("beside another limit's denial an unlimited key stands as it is", async () => {
+    await override({ unlimited: true });
+    await take(3);
+    await run((ctx) => limits.rateLimit(ctx, { name: "plain", count: 4 }));
+    const requests = [{ ...alice, count: 30 }, { name: "plain" }];
+    const all = await run((ctx) => limits.rateLimitAll(ctx, requests));
+    expect(all).toEqual({
+      ok: false,
+      retryAt: NOW + 500,
+      statuses: [
+        { ok: true, remaining: 1, resetAt: NOW + 1500 },
+        { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 2000 },
+      ],
+    });
   });
 
   describe("costs", () => {
