@@ -242,14 +242,45 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     const visitor = await visit("Admin", way);
     const { page, room } = visitor;
     const row = page.getByRole("row").filter({ hasText: "(this room)" });
-    for (const left of ["4", "3", "2", "1", "0"]) {
-      await visitor.press("Guess a password");
-      await row.getByRole("cell", { name: left, exact: true }).waitFor();
+    const left = async (tokens: string) => {
+      await row.getByRole("cell", { name: tokens, exact: true }).waitFor();
+    };
+    const guess = async (answer: string) => {
+      await visitor.press("Try a login");
+      await page.getByRole("status").getByText(`login: ${answer}`, { exact: true }).waitFor();
+    };
+    await visitor.see("Each key: 5 at once, 10 an hour");
+    await guess("wrong, 4 left");
+    await left("4");
+
+    // A block with a note: the next guess is denied, and has taken nothing; after the unblock it is let in.
+    await page.getByLabel("Note").fill("case 7");
+    await visitor.press("Block");
+    await row.getByText("blocked · until cleared · case 7").waitFor();
+    await row.getByText("when cleared").waitFor();
+    await guess("blocked");
+    await visitor.press("Clear");
+    await row.getByText("blocked").waitFor({ state: "detached" });
+    await left("4");
+    for (const tokens of ["3", "2", "1", "0"]) {
+      await guess(`wrong, ${tokens} left`);
+      await left(tokens);
     }
     await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
-    await visitor.use(page.getByLabel("Only who has to wait"), "Space");
+
+    // A raise grants nothing for the past; the next token comes ten times as soon.
+    await guess("locked");
+    await visitor.use(page.getByLabel("A minute"), "Space");
+    await visitor.press("Raise 10×");
+    await row.getByText(/^50 at once, 100 an hour · for \d+\ss · case 7$/).waitFor();
+    await row.getByText(/^in [123]?\d\ss$/).waitFor();
+    await visitor.use(page.getByLabel("Overridden"), "Space");
     await row.waitFor();
-    await visitor.press(`Reset ${room.name}`);
+    await visitor.press("Clear");
+    await visitor.see("Nobody is in the list.");
+    await visitor.use(page.getByLabel("Limited now"), "Space");
+    await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
+    await visitor.press("Reset");
     await row.waitFor({ state: "detached" });
     await visitor.see(`${room.name} is full again`);
     return visitor;
@@ -362,6 +393,22 @@ describe("the code", () => {
       maxReserved: await shown("maxReserved"),
     }).toEqual({ rate: config.rate, capacity: config.capacity, maxReserved: config.maxReserved });
   });
+});
+
+it("an admin's block holds in the room's own page, for the right password too", async () => {
+  const visitor = await visit("Login lock", WIDE);
+  const { room } = visitor;
+  const bucket = { name: "failedLogin" as const, key: room.name };
+  await visitor.image("5 guesses left");
+  await room.client.mutation(api.stage.admin.block, bucket);
+  await visitor.see("by an admin");
+  await visitor.press("correct horse");
+  await visitor.press("Log in");
+  await visitor.see("by an admin, whatever the password is");
+  await room.client.mutation(api.stage.admin.clear, bucket);
+  await visitor.image("5 guesses left");
+  await visitor.press("Log in");
+  await visitor.see("Ada is in, and the count is forgotten.");
 });
 
 it("a right password resets the count", async () => {

@@ -4,9 +4,10 @@ import { ConvexError } from "convex/values";
 
 const SPACE = "\u00a0";
 
-/** A wait in words: "0.4 s", "12 s", "3 min 20 s", "2 h 5 min"; no number stands apart from its unit. */
+/** A wait in words: "0.4 s", "12 s", "3 min 20 s", "2 h 5 min"; no number stands apart from its unit. A block without an end has no wait. */
 export function wait(ms: number): string {
   if (ms <= 0) return `0${SPACE}s`;
+  if (ms > 1e13) return "a very long time";
   if (ms < 10 * SECOND) return `${(Math.ceil(ms / 100) / 10).toFixed(1)}${SPACE}s`;
   const seconds = Math.ceil(ms / SECOND);
   if (seconds < 60) return `${seconds}${SPACE}s`;

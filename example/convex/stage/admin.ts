@@ -1,6 +1,7 @@
-/** Who has to wait, and a way to end it. An app lets admins only. */
+/** Who has to wait, and what an admin can do about it. An app lets admins only. */
 import {
   defineRateLimits,
+  vRateLimitConfig,
   vRateLimitPage,
 } from "convex-rate-limits";
 import { v } from "convex/values";
@@ -9,34 +10,78 @@ import { limits as burst } from "./burst.js";
 import { limits as login } from "./login.js";
 import { limits as queue } from "./queue.js";
 
-const { listRateLimits, resetRateLimit } = defineRateLimits({
-  ...burst,
-  ...login,
-  ...queue,
-});
+const {
+  listRateLimits,
+  getRateLimit,
+  resetRateLimit,
+  overrideRateLimit,
+  clearRateLimitOverride,
+} = defineRateLimits({ ...burst, ...login, ...queue });
 
 const vName = v.union(
   v.literal("send"),
   v.literal("failedLogin"),
   v.literal("model"),
 );
+const bucket = { name: vName, key: v.string() };
+const terms = {
+  until: v.optional(v.number()),
+  note: v.optional(v.string()),
+};
+
+/** Every call of the key is denied: its reason is "blocked". */
+export const block = mutation({
+  args: { ...bucket, ...terms },
+  returns: v.null(),
+  handler: (ctx, args) =>
+    overrideRateLimit(ctx, { ...args, block: true }),
+});
+
+/** Another config for one key, without a deploy. */
+export const configure = mutation({
+  args: { ...bucket, config: vRateLimitConfig, ...terms },
+  returns: v.null(),
+  handler: (ctx, args) => overrideRateLimit(ctx, args),
+});
+
+export const letThrough = mutation({
+  args: { ...bucket, ...terms },
+  returns: v.null(),
+  handler: (ctx, args) =>
+    overrideRateLimit(ctx, { ...args, unlimited: true }),
+});
+
+/** Whatever the override was: the limit's own config holds again. */
+export const clear = mutation({
+  args: bucket,
+  returns: v.null(),
+  handler: (ctx, args) => clearRateLimitOverride(ctx, args),
+});
+
+/** The bucket is full again. An override stays. */
+export const reset = mutation({
+  args: bucket,
+  returns: v.null(),
+  handler: (ctx, args) => resetRateLimit(ctx, args),
+});
 
 /** A page of the keys, with what each of them has left now. */
 export const list = query({
   args: {
     name: vName,
-    onlyLimited: v.boolean(),
+    onlyLimited: v.optional(v.boolean()),
+    onlyOverridden: v.optional(v.boolean()),
     cursor: v.optional(v.string()),
   },
   returns: vRateLimitPage,
-  handler: (ctx, { name, onlyLimited, cursor }) =>
-    listRateLimits(ctx, { name, onlyLimited, limit: 20, cursor }),
+  handler: (ctx, args) =>
+    listRateLimits(ctx, { ...args, limit: 20 }),
 });
 
-/** The bucket is full again. */
-export const reset = mutation({
-  args: { name: vName, key: v.string() },
-  returns: v.null(),
-  handler: (ctx, { name, key }) =>
-    resetRateLimit(ctx, { name, key }),
+/** What holds where nothing is overridden: a key that nobody has used shows it. */
+export const config = query({
+  args: { name: vName },
+  returns: vRateLimitConfig,
+  handler: async (ctx, { name }) =>
+    (await getRateLimit(ctx, { name, key: "nobody" })).config,
 });

@@ -17,6 +17,7 @@ export const limits = {
     capacity: 10,
     maxReserved: 10,
     keyed: true,
+    overrides: true,
   },
 } as const;
 

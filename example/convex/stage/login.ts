@@ -11,6 +11,7 @@ export const limits = {
     period: HOUR,
     capacity: 5,
     keyed: true,
+    overrides: true,
   },
 } as const;
 
@@ -28,7 +29,7 @@ export const logIn = mutation({
     v.object({ outcome: v.literal("welcome") }),
     v.object({ outcome: v.literal("wrong"), left: v.number() }),
     v.object({
-      outcome: v.literal("locked"),
+      outcome: v.union(v.literal("locked"), v.literal("blocked")),
       retryAt: v.number(),
     }),
   ),
@@ -43,7 +44,8 @@ export const logIn = mutation({
     const allowed = await checkRateLimit(ctx, account);
     if (!allowed.ok) {
       return {
-        outcome: "locked" as const,
+        // Blocked is what an admin has done.
+        outcome: allowed.reason ?? ("locked" as const),
         retryAt: allowed.retryAt,
       };
     }

@@ -22,6 +22,7 @@ export const limits = {
     capacity: 400,
     maxReserved: 4000,
     keyed: true,
+    overrides: true,
   },
 } as const;
 

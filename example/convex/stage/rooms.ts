@@ -35,15 +35,17 @@ export function editable<
     name: keyof Limits & string,
   ): Promise<RateLimitConfig> =>
     (await editOf(ctx, room, name))?.config ??
-    withoutKeyed(limits[name]);
+    configIn(limits[name]);
 }
 
-function withoutKeyed(
+/** Only how the limit behaves, which may be edited. */
+function configIn(
   definition: RateLimitDefinition | undefined,
 ): RateLimitConfig {
   if (!definition) throw new Error("There is no such limit.");
   const config = { ...definition };
   delete config.keyed;
+  delete config.overrides;
   return config;
 }
 

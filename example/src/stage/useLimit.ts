@@ -21,15 +21,21 @@ export function useLimit(query: LimitQuery, key: string, everyMs = 60): LimitNow
   const snapshot = useQuery(query, { key });
   const now = useMoment(everyMs);
   const value = snapshot && valueAt(snapshot, now);
-  return { snapshot, now, value, capacity: snapshot ? capacityOf(snapshot) : 10 };
+  return { snapshot, now, value, capacity: snapshot ? capacityOf(inForce(snapshot, now)) : 10 };
 }
 
 export function valueAt(snapshot: RateLimitSnapshot, now: number): number {
   return project(snapshot, { now, count: 0 }).value;
 }
 
-export function capacityOf({ config }: RateLimitSnapshot): number {
+export function capacityOf({ config }: Pick<RateLimitSnapshot, "config">): number {
   return config.capacity ?? config.rate;
+}
+
+/** The bucket under the config that an admin has given it, while that holds. */
+function inForce(snapshot: RateLimitSnapshot, now: number): Pick<RateLimitSnapshot, "config"> {
+  const { until = Infinity, snapshot: overridden = snapshot } = snapshot.override ?? {};
+  return until > now ? overridden : snapshot;
 }
 
 /** A snapshot, and from when on it was the bucket's state. */

@@ -1,107 +1,320 @@
+import { HOUR, MINUTE, type RateLimitConfig, type RateLimitOverride } from "convex-rate-limits";
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation, useQuery } from "convex/react";
+import type { FunctionReturnType } from "convex/server";
 import { useState } from "react";
 import { api } from "../../convex/_generated/api.js";
 import { CallButton, Choice, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { Log, useLog } from "../stage/Log.js";
 import { useMoment } from "../useMoment.js";
-import { problem, wait } from "../words.js";
+import { per, problem, wait } from "../words.js";
 
 const LIMITS = [
-  { value: "send", label: "Burst" },
   { value: "failedLogin", label: "Login lock" },
+  { value: "send", label: "Burst" },
   { value: "model", label: "LLM queue" },
 ] as const;
 
-/** As many as fit. */
-const SHOWN = 6;
+const FILTERS = [
+  { value: "all", label: "All" },
+  { value: "limited", label: "Limited now" },
+  { value: "overridden", label: "Overridden" },
+] as const;
+
+/** How long an override lasts; 0 is until it is cleared. */
+const LENGTHS = [
+  { value: 0, label: "Until cleared" },
+  { value: MINUTE, label: "A minute" },
+  { value: HOUR, label: "An hour" },
+] as const;
+
+const RAISE = 10;
+const MOST_NOTE = 500;
+
+type Entry = FunctionReturnType<typeof api.stage.admin.list>["page"][number];
 
 export function Admin() {
   const [name, setName] = useState<(typeof LIMITS)[number]["value"]>("failedLogin");
-  const [onlyLimited, setOnlyLimited] = useState(false);
-  const page = useQuery(api.stage.admin.list, { name, onlyLimited });
+  const [filter, setFilter] = useState<(typeof FILTERS)[number]["value"]>("all");
+  const [cursor, setCursor] = useState<string>();
+  const [key, setKey] = useState(room);
+  const [note, setNote] = useState("");
+  const [lengthMs, setLengthMs] = useState<(typeof LENGTHS)[number]["value"]>(0);
+  const page = useQuery(api.stage.admin.list, {
+    name,
+    onlyLimited: filter === "limited",
+    onlyOverridden: filter === "overridden",
+    ...(cursor !== undefined && { cursor }),
+  });
+  const config = useQuery(api.stage.admin.config, { name });
+  const block = useMutation(api.stage.admin.block);
+  const configure = useMutation(api.stage.admin.configure);
+  const letThrough = useMutation(api.stage.admin.letThrough);
+  const clear = useMutation(api.stage.admin.clear);
   const reset = useMutation(api.stage.admin.reset);
   const guess = useMutation(api.stage.login.logIn);
   const serverNow = useServerNow();
-  const now = useMoment(500);
   const { entries, say } = useLog();
-  // The visitor's own room first; a key is all that an admin sees of the others.
-  const rows = page?.page.toSorted((a, b) => Number(b.key === room) - Number(a.key === room)).slice(0, SHOWN);
   const fail = (error: unknown) => {
     say("stop", "refused", problem(error, serverNow()));
   };
+  const guessAtLogin = () => {
+    guess({ room, password: "letmein" }).then((result) => {
+      if (result.outcome === "wrong") say("plain", "let in", `login: wrong, ${result.left} left`);
+      else say("stop", "denied", `login: ${result.outcome}`);
+    }, fail);
+  };
+  const did = (call: Promise<null>, verdict: string, text: string) => {
+    call.then(() => {
+      say("go", verdict, text);
+    }, fail);
+  };
+  const terms = () => ({
+    ...(lengthMs > 0 && { until: Math.round(serverNow()) + lengthMs }),
+    ...(note !== "" && { note }),
+  });
+  const bucket = { name, key };
 
   return (
-    <div className="flex flex-col gap-4">
+    <div className="flex flex-col gap-3">
       <Lead>
-        What a limit has stored, key by key: who has how much left, and who has to wait. A reset makes a bucket full
-        again. The list shows the limits as the code defines them; a sweep removes keys that are full.
+        Who has how much left, who is limited now, and what to do about it. An override changes the limit of one key at
+        once, without a deploy: try a login before and after.
       </Lead>
-      <div className="flex flex-wrap items-center gap-3">
-        <Choice legend="Limit" options={LIMITS} value={name} onChange={setName} />
-        <label className="flex h-10 items-center gap-2 text-sm">
-          <input
-            type="checkbox"
-            className="accent-[var(--go)]"
-            checked={onlyLimited}
-            onChange={() => {
-              setOnlyLimited(!onlyLimited);
-            }}
-          />
-          Only who has to wait
-        </label>
+      <div className="flex flex-wrap items-center gap-2">
+        <Choice
+          legend="Limit"
+          options={LIMITS}
+          value={name}
+          onChange={(next) => {
+            setName(next);
+            setCursor(undefined);
+          }}
+        />
+        <Choice
+          legend="Keys"
+          options={FILTERS}
+          value={filter}
+          onChange={(next) => {
+            setFilter(next);
+            setCursor(undefined);
+          }}
+        />
+      </div>
+      <Keys
+        rows={page?.page}
+        chosen={key}
+        onChoose={setKey}
+        config={config}
+        hasOthers={cursor !== undefined || typeof page?.cursor === "string"}
+        onNext={() => {
+          setCursor(page?.cursor ?? undefined);
+        }}
+      />
+      <div className="flex flex-wrap items-center gap-2">
+        <Field label="Key" value={key} onChange={setKey} />
+        <Field label="Note" value={note} onChange={setNote} placeholder="Note: why" />
+        <Choice legend="For how long" options={LENGTHS} value={lengthMs} onChange={setLengthMs} />
+      </div>
+      <div className="grid grid-cols-3 gap-2 sm:flex sm:flex-wrap">
         <CallButton
+          isSmall
+          look="stop"
+          disabled={key === ""}
           onClick={() => {
-            guess({ room, password: "letmein" }).then((result) => {
-              say("plain", result.outcome, "a guess at this room's password");
-            }, fail);
+            did(block({ ...bucket, ...terms() }), "blocked", key);
           }}
         >
-          Guess a password
+          Block
+        </CallButton>
+        <CallButton
+          isSmall
+          look="later"
+          disabled={key === "" || !config}
+          onClick={() => {
+            if (!config) return;
+            did(
+              configure({ ...bucket, config: raised(config), ...terms() }),
+              "raised",
+              `${key}: ${limitOf(raised(config))}`,
+            );
+          }}
+        >
+          Raise {RAISE}×
+        </CallButton>
+        <CallButton
+          isSmall
+          disabled={key === ""}
+          onClick={() => {
+            did(letThrough({ ...bucket, ...terms() }), "unlimited", key);
+          }}
+        >
+          Let through
+        </CallButton>
+        <CallButton
+          isSmall
+          disabled={key === ""}
+          onClick={() => {
+            did(clear(bucket), "cleared", `the limit's own config holds for ${key}`);
+          }}
+        >
+          Clear
+        </CallButton>
+        <CallButton
+          isSmall
+          disabled={key === ""}
+          onClick={() => {
+            did(reset(bucket), "reset", `${key} is full again`);
+          }}
+        >
+          Reset
+        </CallButton>
+        <CallButton isSmall look="primary" onClick={guessAtLogin}>
+          Try a login
         </CallButton>
       </div>
-      <div className="h-78">
+      <Log entries={entries} lines={3} empty="Try a login a few times, and watch this room's key appear." />
+    </div>
+  );
+}
+
+function Keys({
+  rows,
+  chosen,
+  onChoose,
+  config,
+  hasOthers,
+  onNext,
+}: {
+  rows: readonly Entry[] | undefined;
+  chosen: string;
+  onChoose: (key: string) => void;
+  config: RateLimitConfig | undefined;
+  /** Whether there are keys on other pages. */
+  hasOthers: boolean;
+  onNext: () => void;
+}) {
+  const now = useMoment(500);
+  // The visitor's own room first; a key is all that an admin sees of the others.
+  const own = rows?.toSorted((a, b) => Number(b.key === room) - Number(a.key === room));
+  return (
+    <div>
+      <div role="region" aria-label="Keys of the limit" tabIndex={0} className="h-60 overflow-y-auto">
         <table className="w-full table-fixed text-left text-sm">
           <thead className="text-xs text-muted">
             <tr>
               <th className="py-1.5 font-medium">Key</th>
-              <th className="w-16 font-medium">Left</th>
-              <th className="w-28 font-medium">Next</th>
-              <th className="w-20 font-medium">
-                <span className="sr-only">Actions</span>
-              </th>
+              <th className="w-14 font-medium">Left</th>
+              <th className="w-26 font-medium">Next</th>
             </tr>
           </thead>
           <tbody>
-            {rows?.map(({ key = "", value, ok, retryAt, error }) => (
-              <tr key={key} className="h-11 border-t border-line">
-                <td className="truncate pr-2 font-mono text-[13px]">{key === room ? `${key} (this room)` : key}</td>
-                <td>{error === undefined ? Math.floor(value) : "damaged"}</td>
-                <td className={ok ? "text-go" : "text-stop"}>
-                  {ok || retryAt === undefined ? "now" : `in ${wait(retryAt - now)}`}
-                </td>
-                <td className="text-right">
-                  <CallButton
-                    isSmall
-                    label={`Reset ${key}`}
-                    onClick={() => {
-                      reset({ name, key }).then(() => {
-                        say("go", "reset", `${key} is full again`);
-                      }, fail);
-                    }}
-                  >
-                    Reset
-                  </CallButton>
-                </td>
-              </tr>
+            {own?.map((entry) => (
+              <Row key={entry.key} entry={entry} now={now} isChosen={entry.key === chosen} onChoose={onChoose} />
             ))}
           </tbody>
         </table>
-        {rows?.length === 0 && <p className="border-t border-line py-3 text-sm text-muted">Nobody is in the list.</p>}
-        {rows === undefined && <div className="skeleton h-40" aria-busy="true" />}
+        {own?.length === 0 && <p className="border-t border-line py-3 text-sm text-muted">Nobody is in the list.</p>}
+        {own === undefined && <div className="skeleton h-40" aria-busy="true" />}
       </div>
-      <Log entries={entries} lines={4} empty="Guess a password a few times, and watch the key appear." />
+      <div className="flex h-8 items-center justify-between border-t border-line text-xs text-muted">
+        <p>{config ? `Each key: ${limitOf(config)}` : "Loading…"}</p>
+        {hasOthers && (
+          <CallButton isSmall onClick={onNext}>
+            Next keys
+          </CallButton>
+        )}
+      </div>
     </div>
   );
+}
+
+function Row({
+  entry: { key = "", value, ok, retryAt, error, override },
+  now,
+  isChosen,
+  onChoose,
+}: {
+  entry: Entry;
+  now: number;
+  isChosen: boolean;
+  onChoose: (key: string) => void;
+}) {
+  // The list says what held when it was read; moments that have passed since then are past here, too.
+  const waits = !ok && (retryAt ?? 0) > now;
+  const held = override && (override.until ?? Infinity) > now ? override : undefined;
+  return (
+    <tr className={`h-13 border-t border-line ${isChosen ? "bg-well" : ""}`}>
+      <td className="pr-2">
+        <button
+          type="button"
+          aria-pressed={isChosen}
+          className="block w-full truncate text-left font-mono text-[13px] underline decoration-muted/50 underline-offset-4 hover:decoration-ink"
+          onClick={() => {
+            onChoose(key);
+          }}
+        >
+          {key === room ? `${key} (this room)` : key}
+        </button>
+        {held && (
+          <span className={`line-clamp-2 text-xs ${held.block ? "text-stop" : "text-later"}`} title={saidOf(held, now)}>
+            {saidOf(held, now)}
+          </span>
+        )}
+      </td>
+      <td>{error === undefined ? Math.floor(value) : "damaged"}</td>
+      <td className={waits ? "text-stop" : "text-go"}>{waits ? nextOf(held, retryAt, now) : "now"}</td>
+    </tr>
+  );
+}
+
+function Field({
+  label,
+  value,
+  onChange,
+  placeholder,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  placeholder?: string;
+}) {
+  return (
+    <input
+      type="text"
+      aria-label={label}
+      autoComplete="off"
+      spellCheck={false}
+      maxLength={MOST_NOTE}
+      placeholder={placeholder}
+      value={value}
+      onChange={({ target }) => {
+        onChange(target.value);
+      }}
+      className="h-9 min-w-32 flex-1 rounded-lg border border-muted/60 bg-card px-3 font-mono text-[13px]"
+    />
+  );
+}
+
+/** The same kind, and so many times as much. */
+function raised(config: RateLimitConfig): RateLimitConfig {
+  const rate = config.rate * RAISE;
+  return config.capacity === undefined ? { ...config, rate } : { ...config, rate, capacity: config.capacity * RAISE };
+}
+
+function limitOf({ rate, capacity = rate, period }: RateLimitConfig): string {
+  return `${capacity.toLocaleString("en")} at once, ${rate.toLocaleString("en")} ${per(period)}`;
+}
+
+/** An override in words: what it does, for how long, and the note. */
+function saidOf({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
+  const what = block ? "blocked" : unlimited ? "unlimited" : config ? limitOf(config) : "";
+  const long = until === undefined ? "until cleared" : `for ${wait(until - now)}`;
+  return [what, long, note].filter(Boolean).join(" · ");
+}
+
+function nextOf(override: Entry["override"], retryAt = 0, now: number): string {
+  if (override?.block && override.until === undefined) return "when cleared";
+  return `in ${wait(retryAt - now)}`;
 }

@@ -25,12 +25,14 @@ export function Login() {
   const { entries, say } = useLog();
   const left = check({ count: 0 })?.remaining;
   const isLocked = status?.ok === false;
+  const isBlocked = isLocked && status.reason === "blocked";
 
   const attempt = async (password: string) => {
     try {
       const result = await logIn({ room, password });
       if (result.outcome === "welcome") say("go", "welcome", "Ada is in, and the count is forgotten.");
       else if (result.outcome === "wrong") say("stop", "wrong", `${amountOfGuesses(result.left)} left`);
+      else if (result.outcome === "blocked") say("stop", "blocked", "by an admin, whatever the password is");
       else say("stop", "locked", `whatever the password is; next guess in ${wait(result.retryAt - now())}`);
     } catch (error) {
       say("stop", "failed", problem(error, now()));
@@ -74,6 +76,10 @@ export function Login() {
         <span className="text-[15px] leading-tight text-muted">
           {left === undefined ? (
             "Loading…"
+          ) : isBlocked ? (
+            <>
+              <span className="font-medium text-stop">Blocked</span> · by an admin
+            </>
           ) : isLocked ? (
             <>
               <span className="font-medium text-stop">Locked</span> · one more guess in {wait((seconds ?? 0) * 1000)}
