@@ -41,7 +41,10 @@ describe("two pages", () => {
     await image(other, "5 of 10 tokens");
     await one.getByLabel("capacity of send").fill("33");
     await other.getByText("33 at most").waitFor();
-    for (const page of [one, other]) await tab(page, "LLM queue").click();
+    for (const page of [one, other]) {
+      await tab(page, "LLM queue").click();
+      await page.getByLabel("A promise").check();
+    }
     await button(other, "Ask for 400 tokens").click();
     await button(other, "Ask for 1,000 tokens").click();
     await button(one, "Cancel job 2").click();
@@ -122,6 +125,7 @@ describe.each([
     await image(page, /^[5-9] of 10 tokens$/);
     await image(page, "10 of 10 tokens");
     await tab(page, "LLM queue").click();
+    await page.getByLabel("A promise").check();
     await button(page, "Ask for 400 tokens").click();
     await page.getByText(/^ran \+\d+ ms$/).waitFor();
   });

@@ -25,6 +25,7 @@ const scenes: Record<string, { tab: string; play: (page: Page, room: Room) => Pr
   queue: {
     tab: "queue",
     play: async (page) => {
+      await page.getByLabel("A promise").check();
       await press(page, "Ask for 400 tokens", "it runs now.");
       await press(page, "Ask for 100 tokens", /^100 tokens: promised/);
       await press(page, "Ask for 400 tokens", /^400 tokens: promised/);

@@ -9,7 +9,7 @@ const { stage } = api;
 
 const QUERIES = {
   send: stage.burst.bucket,
-  model: stage.queue.bucket,
+  model: stage.promises.bucket,
   failedLogin: stage.login.attempts,
   byUser: stage.several.user,
   byTeam: stage.several.team,

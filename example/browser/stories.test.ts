@@ -115,7 +115,44 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
   },
 
   "LLM queue": async (way) => {
-    const visitor = await visit("LLM queue", way, (room) => room.edit("model", { rate: 20 }));
+    const visitor = await visit("LLM queue", way, async (room) => {
+      await room.edit("model", { rate: 20 });
+      // Half a day of tokens is owed, so that no job starts while the test runs.
+      await room.client.mutation(api.stage.queue.spend, { room: room.name, tokens: 1_000_000 });
+    });
+    const { page } = visitor;
+    const task = (number: number) => page.getByRole("listitem").filter({ hasText: `Job ${number}` });
+    const goesFirst = async (number: number, place: string) => {
+      await task(number).getByText(place, { exact: true }).waitFor();
+    };
+    await visitor.see("Nothing waits yet.");
+    for (const number of [1, 2, 3]) {
+      await visitor.press("A job of 100 tokens");
+      await task(number).waitFor();
+    }
+    await goesFirst(1, "the next one");
+    await goesFirst(2, "1 goes first");
+    await goesFirst(3, "2 go first");
+    await task(3)
+      .getByText(/^in about 13\sh \d+\smin$/)
+      .waitFor();
+    await visitor.press("Cancel job 1");
+    await visitor.see("Job 1 is cancelled: those behind it move up.");
+    await goesFirst(1, "cancelled");
+    await goesFirst(2, "the next one");
+    await goesFirst(3, "1 goes first");
+    await visitor.press("1,000 jobs of 1 token");
+    await visitor.see("1,000 jobs of 1 token are in the queue.");
+    await goesFirst(1003, "at least 200 go first");
+    await task(1003)
+      .getByText(/^not before 13\sh \d+\smin$/)
+      .waitFor();
+    await visitor.press("Cancel job 1003");
+    await goesFirst(1003, "cancelled");
+    expect(await issuesOf(page)).toEqual([]);
+
+    // The other way: a moment that is promised at once.
+    await visitor.use(page.getByLabel("A promise"), "Space");
     await visitor.see("No jobs yet.");
     await visitor.press("Ask for 400 tokens");
     await visitor.see("400 tokens: there are enough, it runs now.");
@@ -422,9 +459,33 @@ it("a right password resets the count", async () => {
 });
 
 describe("the queue", () => {
+  it("starts jobs in their order when the tokens are there, and none that was cancelled", async () => {
+    const visitor = await visit("LLM queue", WIDE, async ({ client, name }) => {
+      await client.mutation(api.stage.queue.spend, { room: name, tokens: 1_000_000 });
+    });
+    const { page, room } = visitor;
+    const task = (number: number) => page.getByRole("listitem").filter({ hasText: `Job ${number}` });
+    for (const number of [1, 2, 3]) {
+      await visitor.press("A job of 100 tokens");
+      await task(number).waitFor();
+    }
+    await visitor.press("Cancel job 2");
+    await visitor.see("Job 2 is cancelled: those behind it move up.");
+    await room.client.mutation(api.stage.queue.reset, { room: room.name });
+    await task(3).getByText("started", { exact: true }).waitFor();
+    const [first, second, third] = await room.client.query(api.stage.queue.tasks, { room: room.name });
+    expect(second).toMatchObject({ isCancelled: true });
+    expect(second?.startedAt).toBeUndefined();
+    expect(third?.startedAt).toBeGreaterThan(first?.startedAt ?? Infinity);
+    await task(2).getByText("cancelled", { exact: true }).waitFor();
+  });
+});
+
+describe("the promise", () => {
   it("runs jobs at the moment they were promised, never earlier, in the order in which they were asked", async () => {
     const visitor = await visit("LLM queue", WIDE);
     const { page, room } = visitor;
+    await page.getByLabel("A promise").check();
     await visitor.press("Ask for 400 tokens");
     await visitor.see("400 tokens: there are enough, it runs now.");
     await visitor.press("Ask for 100 tokens");
@@ -436,7 +497,7 @@ describe("the queue", () => {
         .getByText(/^ran \+\d+ ms$/)
         .waitFor();
     }
-    const jobs = await room.client.query(api.stage.queue.jobs, { room: room.name });
+    const jobs = await room.client.query(api.stage.promises.jobs, { room: room.name });
     expect(jobs.map(({ status }) => status)).toEqual(["done", "done", "done"]);
     for (const { promisedAt, startedAt } of jobs) expect(startedAt).toBeGreaterThanOrEqual(promisedAt);
     const promises = jobs.map(({ promisedAt }) => promisedAt);
@@ -445,6 +506,7 @@ describe("the queue", () => {
 
   it("says, when it is full, when there is room", async () => {
     const visitor = await visit("LLM queue", WIDE, (room) => room.edit("model", { rate: 1 }));
+    await visitor.page.getByLabel("A promise").check();
     for (let asked = 1; asked <= 5; asked++) {
       await visitor.press("Ask for 1,000 tokens");
       await visitor.page

@@ -8,7 +8,7 @@ import { v } from "convex/values";
 import { mutation, query } from "../_generated/server.js";
 import { limits as burst } from "./burst.js";
 import { limits as login } from "./login.js";
-import { limits as queue } from "./queue.js";
+import { limits as promises } from "./promises.js";
 
 const {
   listRateLimits,
@@ -16,7 +16,7 @@ const {
   resetRateLimit,
   overrideRateLimit,
   clearRateLimitOverride,
-} = defineRateLimits({ ...burst, ...login, ...queue });
+} = defineRateLimits({ ...burst, ...login, ...promises });
 
 const vName = v.union(
   v.literal("send"),

@@ -1,206 +1,176 @@
-/** Jobs for a language model, each at the moment it is paid. */
+/** Jobs for a language model wait in a queue: no moment is promised, so they move up. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
-import { ConvexError, type Infer, v } from "convex/values";
+import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
-import type { Doc } from "../_generated/dataModel.js";
+import type { DataModel } from "../_generated/dataModel.js";
 import {
-  internalAction,
   internalMutation,
   mutation,
-  type MutationCtx,
   query,
   type QueryCtx,
 } from "../_generated/server.js";
-import { editable, forPage, roomOf } from "./rooms.js";
-import { jobFields } from "./tables.js";
-
-export const limits = {
-  model: {
-    kind: "token bucket",
-    rate: 200,
-    period: SECOND,
-    capacity: 400,
-    maxReserved: 4000,
-    keyed: true,
-    overrides: true,
-  },
-} as const;
+import { roomOf } from "./rooms.js";
+import { taskFields } from "./tables.js";
 
 const {
-  scheduleRateLimited,
-  cancelRateLimited,
-  exposeRateLimit,
-} = defineRateLimits(limits);
-const configOf = editable(limits);
-
-const vAnswer = v.union(
-  v.object({
-    ok: v.literal(true),
-    runAt: v.number(),
-    waits: v.boolean(),
-  }),
-  v.object({ ok: v.literal(false), retryAt: v.number() }),
+  enqueueRateLimited,
+  cancelQueued,
+  exposeQueue,
+  exposeQueueWorker,
+  adjustRateLimit,
+  resetRateLimit,
+} = defineRateLimits(
+  {
+    queuedModel: {
+      kind: "token bucket",
+      rate: 20,
+      period: SECOND,
+      capacity: 100,
+      keyed: true,
+      queue: {},
+    },
+  },
+  { queueModule: "stage/queue" },
 );
 
-/** Promises the job a moment, and schedules it for then. */
+/** Some jobs of so many tokens each: one transaction, and no conflicts with others who ask. */
 export const ask = mutation({
-  args: { room: v.string(), count: v.optional(v.number()) },
-  returns: vAnswer,
-  handler: async (
-    ctx,
-    { room, count = 400 },
-  ): Promise<Infer<typeof vAnswer>> => {
-    const job = await insertJob(ctx, room, count);
-    const config = await configOf(ctx, room, "model");
-    const scheduled = await scheduleRateLimited(
-      ctx,
-      { name: "model", key: room, count, config },
-      internal.stage.queue.run,
-      { job },
-    );
-    if (!scheduled.ok) {
-      await ctx.db.delete("stageJobs", job);
-      return { ok: false, retryAt: scheduled.retryAt };
+  args: {
+    room: v.string(),
+    tokens: v.number(),
+    jobs: v.number(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { room, tokens, jobs }): Promise<null> => {
+    const key = roomOf(ctx, room);
+    const latest = await latestOf(ctx, room).first();
+    const last = latest?.number ?? 0;
+    const most = last + Math.min(jobs, MOST_AT_ONCE);
+    for (let number = last + 1; number <= most; number++) {
+      const task = await ctx.db.insert("stageTasks", {
+        room,
+        number,
+        tokens,
+      });
+      const enqueued = await enqueueRateLimited(
+        ctx,
+        { name: "queuedModel", key, count: tokens },
+        internal.stage.queue.run,
+        { task },
+      );
+      if (!enqueued.ok)
+        throw new ConvexError({ kind: "QueueIsFull" });
+      const { job } = enqueued;
+      await ctx.db.patch("stageTasks", task, { job });
     }
-    const { runAt, job: reservation } = scheduled;
-    await ctx.db.patch("stageJobs", job, {
-      promisedAt: runAt,
-      reservation,
-    });
-    return { ok: true, runAt, waits: runAt > Date.now() };
+    return null;
   },
 });
 
-/** The tokens go back; later jobs keep their moments. */
+/** Those behind it move up. Too late for one that starts within a second. */
 export const cancel = mutation({
-  args: { job: v.id("stageJobs") },
+  args: { task: v.id("stageTasks") },
   returns: v.boolean(),
-  handler: async (ctx, { job }) => {
-    const { reservation } =
-      (await ctx.db.get("stageJobs", job)) ?? {};
-    if (!reservation)
-      throw new ConvexError({ kind: "NoSuchJob" });
-    const { canceled } = await cancelRateLimited(
-      ctx,
-      reservation,
-    );
-    if (canceled) {
-      await ctx.db.patch("stageJobs", job, {
-        status: "cancelled",
-        endedAt: Date.now(),
+  handler: async (ctx, { task }) => {
+    const { job } = (await ctx.db.get("stageTasks", task)) ?? {};
+    if (!job) throw new ConvexError({ kind: "NoSuchTask" });
+    const { canceled } = await cancelQueued(ctx, job);
+    if (canceled)
+      await ctx.db.patch("stageTasks", task, {
+        isCancelled: true,
       });
-    }
     return canceled;
   },
 });
 
-/** The work itself: a model takes a while to answer. */
-export const run = internalAction({
-  args: { job: v.id("stageJobs") },
+/** Live: how many go first, and when it starts if nothing changes. */
+export const { getQueued } = exposeQueue<DataModel>({
+  job: async (ctx, requested) => {
+    const task = ctx.db.normalizeId("stageTasks", requested);
+    const found = task && (await ctx.db.get("stageTasks", task));
+    return found?.job ?? null;
+  },
+});
+
+/** The work itself, when its tokens are there and its turn has come. */
+export const run = internalMutation({
+  args: { task: v.id("stageTasks") },
   returns: v.null(),
-  handler: async (ctx, { job }): Promise<null> => {
-    await ctx.runMutation(internal.stage.queue.mark, {
-      job,
-      status: "running",
-    });
-    await new Promise((resolve) =>
-      setTimeout(resolve, ANSWER_MS),
-    );
-    await ctx.runMutation(internal.stage.queue.mark, {
-      job,
-      status: "done",
-    });
+  handler: async (ctx, { task }) => {
+    const now = Date.now();
+    const started = await ctx.db.get("stageTasks", task);
+    if (!started) return null;
+    await ctx.db.patch("stageTasks", task, { startedAt: now });
+    // Those that are over and long past go.
+    const { room, number } = started;
+    const past = await ctx.db
+      .query("stageTasks")
+      .withIndex("by_room_number", (q) =>
+        q.eq("room", room).lte("number", number - SHOWN_TASKS),
+      )
+      .take(SHOWN_TASKS);
+    for (const { _id } of past)
+      await ctx.db.delete("stageTasks", _id);
     return null;
   },
 });
+
+export const {
+  workQueue,
+  runQueuedMutation,
+  runQueuedAction,
+  settleQueued,
+} = exposeQueueWorker();
 
 // For the page.
 
-const ANSWER_MS = 1500;
-const SHOWN_JOBS = 12;
+const MOST_AT_ONCE = 1000;
+const SHOWN_TASKS = 6;
 
-export const mark = internalMutation({
-  args: {
-    job: v.id("stageJobs"),
-    status: v.union(v.literal("running"), v.literal("done")),
+/** The latest jobs, oldest first. */
+export const tasks = query({
+  args: { room: v.string() },
+  returns: v.array(
+    v.object({ _id: v.id("stageTasks"), ...taskFields }),
+  ),
+  handler: async (ctx, { room }) => {
+    const latest = await latestOf(ctx, room).take(SHOWN_TASKS);
+    return latest.reverse().map(({ _id, ...task }) => ({
+      _id,
+      room: task.room,
+      number: task.number,
+      tokens: task.tokens,
+      startedAt: task.startedAt,
+      isCancelled: task.isCancelled,
+    }));
   },
+});
+
+/** Somebody else takes tokens from the same bucket, without asking. */
+export const spend = mutation({
+  args: { room: v.string(), tokens: v.number() },
   returns: v.null(),
-  handler: async (ctx, { job, status }) => {
-    const at = Date.now();
-    await ctx.db.patch("stageJobs", job, {
-      status,
-      ...(status === "running"
-        ? { startedAt: at }
-        : { endedAt: at }),
+  handler: async (ctx, { room, tokens }) => {
+    await adjustRateLimit(ctx, {
+      name: "queuedModel",
+      key: roomOf(ctx, room),
+      count: tokens,
     });
     return null;
   },
 });
 
-/** The latest jobs, oldest first. */
-export const jobs = query({
+/** The bucket is full again. */
+export const reset = mutation({
   args: { room: v.string() },
-  returns: v.array(
-    v.object({ _id: v.id("stageJobs"), ...jobFields }),
-  ),
-  handler: async (ctx, { room }) => {
-    const latest = await jobsOf(ctx, room)
-      .order("desc")
-      .take(SHOWN_JOBS);
-    return latest.reverse().map(shownOf);
-  },
+  returns: v.null(),
+  handler: (ctx, { room }) =>
+    resetRateLimit(ctx, { name: "queuedModel", key: room }),
 });
 
-/** What it takes to cancel a job is nobody's business but the server's. */
-function shownOf(job: Doc<"stageJobs">) {
-  const { _id, room, number, tokens, status } = job;
-  const { askedAt, promisedAt, startedAt, endedAt } = job;
-  return {
-    _id,
-    room,
-    number,
-    tokens,
-    status,
-    askedAt,
-    promisedAt,
-    startedAt,
-    endedAt,
-  };
-}
-
-/** A queued job that is promised for now; those that are over and long past go. */
-async function insertJob(
-  ctx: MutationCtx,
-  room: string,
-  tokens: number,
-): Promise<Doc<"stageJobs">["_id"]> {
-  const all = await jobsOf(ctx, roomOf(ctx, room)).collect();
-  for (const { _id, status } of all.slice(
-    0,
-    Math.max(0, all.length - SHOWN_JOBS),
-  )) {
-    if (status === "done" || status === "cancelled")
-      await ctx.db.delete("stageJobs", _id);
-  }
-  const now = Date.now();
-  const number = (all.at(-1)?.number ?? 0) + 1;
-  return await ctx.db.insert("stageJobs", {
-    room,
-    number,
-    tokens,
-    status: "queued",
-    askedAt: now,
-    promisedAt: now,
-  });
-}
-
-function jobsOf(ctx: QueryCtx, room: string) {
+function latestOf(ctx: QueryCtx, room: string) {
   return ctx.db
-    .query("stageJobs")
-    .withIndex("by_room", (q) => q.eq("room", room));
+    .query("stageTasks")
+    .withIndex("by_room_number", (q) => q.eq("room", room))
+    .order("desc");
 }
-
-export const { getRateLimit: bucket } = exposeRateLimit(
-  "model",
-  forPage(configOf, "model"),
-);

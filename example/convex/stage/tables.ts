@@ -2,6 +2,7 @@
 import {
   vRateLimitConfig,
   vRateLimitedJob,
+  vRateLimitQueuedJob,
 } from "convex-rate-limits";
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
@@ -23,6 +24,15 @@ export const jobFields = {
   endedAt: v.optional(v.number()),
 };
 
+export const taskFields = {
+  room: v.string(),
+  number: v.number(),
+  tokens: v.number(),
+  /** Milliseconds since the epoch; absent while it waits. */
+  startedAt: v.optional(v.number()),
+  isCancelled: v.optional(v.boolean()),
+};
+
 export const stageTables = {
   /** What was edited in the code on the page: one limit's config in one room. */
   stageConfigs: defineTable({
@@ -34,6 +44,10 @@ export const stageTables = {
     room: v.string(),
     to: v.string(),
   }).index("by_room", ["room"]),
+  stageTasks: defineTable({
+    ...taskFields,
+    job: v.optional(vRateLimitQueuedJob),
+  }).index("by_room_number", ["room", "number"]),
   stageJobs: defineTable({
     ...jobFields,
     reservation: v.optional(vRateLimitedJob),

@@ -6,6 +6,7 @@ import admin from "../../convex/stage/admin.ts?code";
 import gate from "../../convex/stage/gate.ts?code";
 import hot from "../../convex/stage/hot.ts?code";
 import login from "../../convex/stage/login.ts?code";
+import promises from "../../convex/stage/promises.ts?code";
 import queue from "../../convex/stage/queue.ts?code";
 import rollback from "../../convex/stage/rollback.ts?code";
 import several from "../../convex/stage/several.ts?code";
@@ -60,9 +61,9 @@ export const TABS: readonly Tab[] = [
     id: "queue",
     title: "LLM queue",
     Panel: Queue,
-    files: moduleAt("queue", queue),
-    limits: { model: { query: stage.queue.bucket } },
-    count: countIn(queue),
+    files: [...moduleAt("queue", queue), ...moduleAt("promises", promises)],
+    limits: { model: { query: stage.promises.bucket } },
+    count: countIn(promises),
   },
   {
     id: "login",
