@@ -78,7 +78,7 @@ it("a server that stops is noticed, everything that needs it waits, and the page
   await site.stop();
   await page.getByText("Disconnected, trying again").waitFor();
   // Whatever calls the backend, in each tab; what is left works without it.
-  const works = /^(Copy the|Switch to|correct horse$)/;
+  const works = /^(Copy the|Switch to|correct horse$|Key$|Note$)/;
   for (const name of await page.getByRole("tab").allTextContents()) {
     await tab(page, name).click();
     const enabled = await page

@@ -40,8 +40,10 @@ async function answerAs(
   const own = requestTo({ ...request, limit: override.limit }, request.asked);
   const answer = isServable(own) ? await ask(own) : await refuse(own, request, ask);
   const { status } = answer;
-  if (status.ok || status.retryAt < override.until) return answer;
-  return { ...answer, status: { ...status, retryAt: await whenServedAfter(override, request, load) } };
+  if (!status.ok && status.retryAt >= override.until) {
+    return { ...answer, status: { ...status, retryAt: await whenServedAfter(override, request, load) } };
+  }
+  return answer;
 }
 
 /** More than the override lets the bucket hold: for as long as it is in force, no wait is long enough. */
