@@ -127,6 +127,15 @@ describe("a split sliding window", () => {
     ]);
   });
 
+  it("of two last writes keeps the later: what the other row has taken leaves no earlier", () => {
+    const own = parseLimit("send", { ...config, rate: 10 });
+    const unit = own.unitsPerToken;
+    const stateAt = (ts: number) => ({ value: 4 * unit, ts, recent: [{ at: ts, units: unit }] });
+    const joined = own.kind.join(own, [stateAt(NOW), stateAt(NOW + 300)]);
+    expect(joined.ts).toBe(NOW + 300);
+    expect(joined.recent).toEqual([{ at: NOW + 300, units: 2 * unit }]);
+  });
+
   it("holds the same units at the same moments, no half more than it can, and is the same again when it is joined", () => {
     const rates = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.5, 2.25, 7.001));
     fc.assert(

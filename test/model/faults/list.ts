@@ -94,7 +94,7 @@ export const faults: readonly Fault[] = [
     file: "engine/kinds/slidingWindow.ts",
     from: "const ts = Math.max(...states.map((state) => state.ts));",
     to: "const ts = Math.min(...states.map((state) => state.ts));",
-    test: "test/model/cases.test.ts",
+    test: "test/engine/kinds/slidingWindow.test.ts",
   },
   {
     name: "splitting rounds up",
