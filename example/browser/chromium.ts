@@ -3,18 +3,23 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 
 export const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
+/** A browser without a window, an update or a network of its own. */
+export const FLAGS = [
+  "--headless=new",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
 export async function launch(): Promise<Browser> {
   return await chromium.launch({
     executablePath: EXECUTABLE,
     args: [
-      "--headless",
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
+      ...FLAGS,
       // Two pages at once must both be awake.
       "--disable-background-timer-throttling",
       "--disable-renderer-backgrounding",

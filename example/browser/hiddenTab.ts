@@ -8,25 +8,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket } from "ws";
-import { EXECUTABLE } from "./chromium.js";
+import { EXECUTABLE, FLAGS } from "./chromium.js";
 
 interface Reply {
   id?: number;
   result?: { targetId?: string; sessionId?: string; result?: { value?: unknown }; exceptionDetails?: unknown };
   error?: unknown;
 }
-
-const FLAGS = [
-  "--headless=new",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-  "--remote-debugging-port=0",
-];
 
 export class HiddenTab {
   private constructor(
@@ -38,9 +26,13 @@ export class HiddenTab {
   /** Opens a page in front, in a browser of its own. */
   static async open(url: string): Promise<HiddenTab> {
     const profile = await mkdtemp(join(tmpdir(), "hidden-tab-"));
-    const browser = spawn(EXECUTABLE, [...FLAGS, `--user-data-dir=${profile}`, "about:blank"], {
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const browser = spawn(
+      EXECUTABLE,
+      [...FLAGS, "--remote-debugging-port=0", `--user-data-dir=${profile}`, "about:blank"],
+      {
+        stdio: ["ignore", "ignore", "pipe"],
+      },
+    );
     const ended = once(browser, "exit");
     let said = "";
     let address: string | undefined;

@@ -1,6 +1,8 @@
 /** Calls into the component, from the ctx of whatever function of the app makes them. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { show } from "../engine/misuse.js";
+import type { Bucket } from "../engine/request.js";
+import type { BucketId } from "../storage/rows.js";
 import { inTurn } from "../storage/turns.js";
 
 type Caller = GenericActionCtx<GenericDataModel>;
@@ -15,6 +17,15 @@ export function mutation(ctx: Pick<Caller, "runMutation">): Caller["runMutation"
 export function query(ctx: Pick<Caller, "runQuery">): Caller["runQuery"] {
   checkCaller(ctx, "runQuery", "a query, mutation or action");
   return (...call) => ("runMutation" in ctx ? inTurn(ctx, () => ctx.runQuery(...call)) : ctx.runQuery(...call));
+}
+
+export function bucketArgs({ limit: { name, config }, key, isOverridable }: Bucket) {
+  return { ...idArgs({ name, key }), config, ...(isOverridable && { overrides: true }) };
+}
+
+/** An absent key stays absent: undefined is no value on the wire. */
+export function idArgs({ name, key }: BucketId): BucketId {
+  return key === undefined ? { name } : { name, key };
 }
 
 function checkCaller(ctx: unknown, method: string, whose: string): void {

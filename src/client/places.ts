@@ -13,13 +13,13 @@ import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import { type BucketId, checkDatabase, type Reader, type Writer } from "../storage/rows.js";
-import { inTurn } from "../storage/turns.js";
+import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
-import { mutation, query } from "./component.js";
+import { bucketArgs, idArgs, mutation, query } from "./component.js";
+import { taking } from "./tables.js";
 import { queuesInComponent, queuesInTables, type QueuePlace } from "./queuePlaces.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
@@ -73,16 +73,6 @@ export interface Place<Contexts extends InTables | InComponent> {
   readonly queues: QueuePlace<Contexts["queueQuery"], Contexts["queueMutation"]>;
 }
 
-/** Runs an operation on the ctx's own database when those before it have ended. */
-function taking<Ctx extends Reader, Args, Result>(
-  operation: (ctx: Ctx, args: Args) => Promise<Result>,
-): (ctx: Ctx, args: Args) => Promise<Result> {
-  return (ctx, args) => {
-    checkDatabase(ctx);
-    return inTurn(ctx, () => operation(ctx, args));
-  };
-}
-
 /** In your tables: no hop, the caller's own transaction. */
 export const inTables: Place<InTables> = {
   queues: queuesInTables,
@@ -93,7 +83,7 @@ export const inTables: Place<InTables> = {
   adjust: taking(adjust),
   get: taking(get),
   reset: taking(reset),
-  override: (ctx, bucket, override) => taking((own: Writer) => setOverride(own, bucket, override))(ctx, undefined),
+  override: taking(setOverride),
   clearOverride: taking(clearOverride),
   list: taking(list),
   sweep: async (ctx, targets, { cursor, next }) => {
@@ -119,10 +109,9 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
     adjust: async (ctx, { count, at, ...bucket }) =>
       await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
     get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
-    reset: async (ctx, { name, key }) => await mutation(ctx)(api.reset, { name, ...withKey(key) }),
-    override: async (ctx, { name, key }, override) =>
-      await mutation(ctx)(api.override, { name, ...withKey(key), ...override }),
-    clearOverride: async (ctx, { name, key }) => await mutation(ctx)(api.clearOverride, { name, ...withKey(key) }),
+    reset: async (ctx, bucket) => await mutation(ctx)(api.reset, idArgs(bucket)),
+    override: async (ctx, bucket, override) => await mutation(ctx)(api.override, { ...idArgs(bucket), ...override }),
+    clearOverride: async (ctx, bucket) => await mutation(ctx)(api.clearOverride, idArgs(bucket)),
     list: async (ctx, { limit, from, most, onlyLimited, onlyOverridden, isOverridable }) => {
       const { name, config } = limit;
       const options = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };
@@ -152,13 +141,4 @@ function allArgs({ requests }: Bundle) {
       ...(request.asked.shadow && { shadow: true }),
     })),
   };
-}
-
-function bucketArgs({ limit: { name, config }, key, isOverridable }: Bucket) {
-  return { name, ...withKey(key), config, ...(isOverridable && { overrides: true }) };
-}
-
-/** An absent key stays absent: undefined is no value on the wire. */
-function withKey(key: string | undefined) {
-  return key === undefined ? {} : { key };
 }

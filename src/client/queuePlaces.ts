@@ -9,9 +9,8 @@ import { wake, type Worker } from "../queue/start.js";
 import { type Queue, toQueueConfig } from "../queue/terms.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "../queue/wire.js";
 import type { BucketId } from "../storage/rows.js";
-import { checkDatabase } from "../storage/rows.js";
-import { inTurn } from "../storage/turns.js";
-import { mutation, query } from "./component.js";
+import { idArgs, mutation, query } from "./component.js";
+import { taking } from "./tables.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
   /** @param functions - of the worker; undefined where the place has its own. */
@@ -27,17 +26,11 @@ export interface QueuePlace<QueryCtx, MutationCtx> {
 }
 
 export const queuesInTables: QueuePlace<QueueReader, QueueWriter> = {
-  enqueue: (ctx, queue, job, functions) =>
-    taking(ctx, async () => joining.enqueue(ctx, queue, await job(), functions())),
-  cancel: (ctx, queue, id, functions) => taking(ctx, () => joining.cancel(ctx, queue, id, functions())),
-  get: (ctx, queue, id) => taking(ctx, () => position.get(ctx, queue, id)),
-  wake: (ctx, bucket, functions) => taking(ctx, () => wake(ctx, bucket, functions())),
+  enqueue: taking(async (ctx, queue, job, functions) => joining.enqueue(ctx, queue, await job(), functions())),
+  cancel: taking((ctx, queue, id, functions) => joining.cancel(ctx, queue, id, functions())),
+  get: taking(position.get),
+  wake: taking((ctx, bucket, functions) => wake(ctx, bucket, functions())),
 };
-
-function taking<Result>(ctx: QueueReader, operation: () => Promise<Result>): Promise<Result> {
-  checkDatabase(ctx);
-  return inTurn(ctx, operation);
-}
 
 type Caller = GenericActionCtx<GenericDataModel>;
 
@@ -51,10 +44,10 @@ export function queuesInComponent(
     },
     cancel: async (ctx, queue, id) => await mutation(ctx)(api.cancel, { ...queueArgs(queue), id }),
     get: async (ctx, queue, id) => await query(ctx)(api.get, { ...queueArgs(queue), id }),
-    wake: async (ctx, { name, key }) => await mutation(ctx)(api.wake, { name, ...(key !== undefined && { key }) }),
+    wake: async (ctx, bucket) => await mutation(ctx)(api.wake, idArgs(bucket)),
   };
 }
 
 function queueArgs({ limit: { name, config }, key, terms }: Queue) {
-  return { name, ...(key !== undefined && { key }), config, queue: toQueueConfig(terms) };
+  return { ...idArgs({ name, key }), config, queue: toQueueConfig(terms) };
 }

@@ -3,6 +3,7 @@ import { outlook } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import { type Adjustment, adjustmentOf } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
+import { owing } from "../engine/sharding/pool.js";
 import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, save, shardsOf, type StoredShard } from "../storage/shards.js";
@@ -74,10 +75,9 @@ async function charge(
   now: number,
 ): Promise<RateLimitStatus> {
   const { limit, units } = bucket;
-  const { state } = fold(limit, WHOLE, shards, now);
-  const charged = limit.kind.take(limit, state, units);
-  await save(ctx, bucket, shards, [{ interval: WHOLE, limit, state: charged }]);
-  return standing(limit, charged, now);
+  const charged = owing(limit, shards, now, units);
+  await save(ctx, bucket, shards, [charged]);
+  return standing(limit, charged.state, now);
 }
 
 /** Gives to the emptiest first, none above its share. */

@@ -1,9 +1,7 @@
 /** What one bucket says to one demand, and what has to be written to make the answer true. */
 import type { Request } from "../engine/request.js";
 import { outlook } from "../engine/decide.js";
-import { WHOLE } from "../engine/sharding/interval.js";
-import { decideOnAll, outlookOf } from "../engine/sharding/pool.js";
-import { fold } from "../engine/sharding/shard.js";
+import { decideOnAll, outlookOf, owing } from "../engine/sharding/pool.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -38,14 +36,13 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
 /** The answer of a call that is let through whatever is there: more than all shards hold is owed by the bucket as a whole. */
 export function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
-  const { state } = fold(limit, WHOLE, shards, now);
-  const charged = demand.units === 0 ? state : limit.kind.take(limit, state, demand.units);
+  const untouched = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, shards, now) });
+  if (demand.units === 0) return { status: untouched(), untouched };
+  const charged = owing(limit, shards, now, demand.units);
   return {
-    status: { ok: true, ...outlook(limit, charged, now) },
-    untouched: () => ({ ok: true, ...outlook(limit, state, now) }),
-    write: async (ctx) => {
-      if (demand.units > 0) await save(ctx, request, shards, [{ interval: WHOLE, limit, state: charged }]);
-    },
+    status: { ok: true, ...outlook(limit, charged.state, now) },
+    untouched,
+    write: (ctx) => save(ctx, request, shards, [charged]),
   };
 }
 

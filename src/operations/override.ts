@@ -63,7 +63,12 @@ export async function findOverride(ctx: Reader, bucket: Bucket, now: number): Pr
 
 /** The override that is in force, if one is among the rows; without a moment, the one that was set last. */
 export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Override | undefined {
-  const stored = rows.find((row) => !holdsTokens(row))?.override;
+  const stored = storedAmong(rows);
   const override = stored && overrideOf(bucket, stored);
   return override && isInForce(override, now) ? override : undefined;
+}
+
+/** The override among the rows of a bucket, as it is stored. */
+export function storedAmong(rows: readonly Row[]): RateLimitOverride | undefined {
+  return rows.find((row) => !holdsTokens(row))?.override;
 }

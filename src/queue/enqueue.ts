@@ -25,7 +25,7 @@ export async function enqueue(
   if (isFull) return { ok: false, retryAt: Math.max(fullUntil, terms.exact ? now + FULL_MS : 0) };
   const id = key === undefined ? { name } : { name, key };
   const inserted = await insertJob(ctx, { ...id, at: now, ...job });
-  await ensureRunning(ctx, queue, row, functions, 1);
+  await ensureRunning(ctx, queue, row, functions, now, 1);
   return { ok: true, job: { ...id, id: inserted } };
 }
 

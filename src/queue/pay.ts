@@ -1,9 +1,8 @@
 /** Paying for jobs: each takes its tokens as a reservation would, in order, until one would have to wait too long. */
-import { decideOnAll } from "../engine/sharding/pool.js";
+import { decideOnAll, owing } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { type Demand, unitsOf } from "../engine/request.js";
-import { WHOLE } from "../engine/sharding/interval.js";
-import { fold, type Shard } from "../engine/sharding/shard.js";
+import type { Shard } from "../engine/sharding/shard.js";
 
 /** A job, and the moment (ms since the epoch) at which its tokens are there. */
 export interface PaidJob<Job> {
@@ -55,9 +54,4 @@ function demandOf(limit: Limit, count: number, withinMs: number): { demand: Dema
   const all = unitsOf(limit, count);
   const units = Math.min(all, limit.kind.most(limit, true));
   return { demand: { units, reserve: true, withinMs }, beyond: all - units };
-}
-
-function owing(limit: Limit, shards: readonly Shard[], now: number, units: number): Shard {
-  const whole = fold(limit, WHOLE, shards, now);
-  return { ...whole, state: limit.kind.take(limit, whole.state, units) };
 }

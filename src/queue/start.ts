@@ -60,9 +60,9 @@ export async function ensureRunning(
   queue: Queue,
   row: WorkerRow | null,
   { work }: Worker,
+  now: number,
   queued = 0,
 ): Promise<void> {
-  const now = Date.now();
   const { config } = queue.limit;
   const { terms, key } = queue;
   const isRunning = row?.state === "running" && now < row.runsUntil;
@@ -70,18 +70,12 @@ export async function ensureRunning(
   const counted = terms.exact ? { queued: (row?.queued ?? 0) + queued } : {};
   if (isRunning && isSame && !terms.exact) return;
   const generation = isRunning ? row.generation : (row?.generation ?? 0) + 1;
-  const fields = {
-    ...(isSame ? {} : { config, queue: toQueueConfig(terms) }),
-    ...(isRunning ? {} : { generation, state: "running" as const, runsUntil: now + LEASE_MS }),
-    ...counted,
-  };
+  const defined = { config, queue: toQueueConfig(terms) };
+  const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
   const name = queue.limit.name;
   const id = key === undefined ? { name } : { name, key };
-  if (row) await patchWorker(ctx, row, fields);
-  else {
-    const state = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
-    await insertWorker(ctx, { ...id, config, queue: toQueueConfig(terms), ...state, ...counted });
-  }
+  if (row) await patchWorker(ctx, row, { ...(!isSame && defined), ...(!isRunning && started), ...counted });
+  else await insertWorker(ctx, { ...id, ...defined, ...started, ...counted });
   // A millisecond more than it leaves alone: the job that starts it is then old enough.
   if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies WorkArgs);
 }
@@ -89,8 +83,9 @@ export async function ensureRunning(
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
 export async function wake(ctx: QueueWriter, bucket: BucketId, functions: Worker): Promise<null> {
   const row = await readWorker(ctx, bucket);
-  const isLost = row?.state === "running" && Date.now() >= row.runsUntil;
-  if (row && (isLost || row.state === "waiting")) await ensureRunning(ctx, storedQueue(row), row, functions);
+  const now = Date.now();
+  const isLost = row?.state === "running" && now >= row.runsUntil;
+  if (row && (isLost || row.state === "waiting")) await ensureRunning(ctx, storedQueue(row), row, functions, now);
   return null;
 }
 

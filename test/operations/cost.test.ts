@@ -11,17 +11,9 @@ import {
   type QueryCtx,
   rowsIn,
 } from "../support/places.js";
+import { costOf } from "../support/cost.js";
 
 const NOW = 1_700_000_000_000;
-
-interface Cost {
-  /** Index ranges read: what is billed, and what a concurrent write can conflict with. */
-  ranges: number;
-  documentsRead: number;
-  documentsWritten: number;
-  /** Calls across the component's boundary. */
-  hops: number;
-}
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"], now: NOW });
@@ -337,31 +329,4 @@ async function used({ rateLimit }: AnyRateLimits, name: string) {
   const t = openBackend();
   await t.mutation(async (ctx) => await rateLimit(ctx, { name, count: 2 }));
   return t;
-}
-
-/** What `call` costs, with a ctx whose hops are counted. */
-async function costOf<Ctx extends QueryCtx | MutationCtx>(
-  ctx: Ctx,
-  call: (ctx: Ctx) => Promise<unknown>,
-): Promise<Cost> {
-  let hops = 0;
-  const counting = new Proxy(ctx, {
-    get: (target, property, receiver) => {
-      const value: unknown = Reflect.get(target, property, receiver);
-      if (property !== "runQuery" && property !== "runMutation") return value;
-      return (...args: unknown[]) => {
-        hops++;
-        return (value as (...args: unknown[]) => unknown).apply(target, args);
-      };
-    },
-  });
-  const before = await ctx.meta.getTransactionMetrics();
-  await call(counting);
-  const after = await ctx.meta.getTransactionMetrics();
-  return {
-    ranges: after.databaseQueries.used - before.databaseQueries.used,
-    documentsRead: after.documentsRead.used - before.documentsRead.used,
-    documentsWritten: after.documentsWritten.used - before.documentsWritten.used,
-    hops,
-  };
 }

@@ -93,6 +93,12 @@ function fullestFirst<S extends Shard>(shards: readonly S[], now: number): S[] {
     .map(({ shard }) => shard);
 }
 
+/** All shards as one that units are taken from, whatever is there: what is missing is owed by the bucket as a whole. */
+export function owing(limit: Limit, shards: readonly Shard[], now: number, units: number): Shard {
+  const whole = fold(limit, WHOLE, shards, now);
+  return { ...whole, state: limit.kind.take(limit, whole.state, units) };
+}
+
 /** What a status says when every shard has been read: what the whole bucket would say as one row. */
 export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): { remaining: number; resetAt: number } {
   return outlook(limit, fold(limit, WHOLE, shards, now).state, now);

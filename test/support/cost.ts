@@ -1,0 +1,38 @@
+/** What a call costs, by the transaction's own metrics. */
+import type { MutationCtx, QueryCtx } from "./places.js";
+
+export interface Cost {
+  /** Index ranges read: what is billed, and what a concurrent write can conflict with. */
+  ranges: number;
+  documentsRead: number;
+  documentsWritten: number;
+  /** Calls across the component's boundary. */
+  hops: number;
+}
+
+/** What `call` costs, with a ctx whose hops are counted. */
+export async function costOf<Ctx extends QueryCtx | MutationCtx>(
+  ctx: Ctx,
+  call: (ctx: Ctx) => Promise<unknown>,
+): Promise<Cost> {
+  let hops = 0;
+  const counting = new Proxy(ctx, {
+    get: (target, property, receiver) => {
+      const value: unknown = Reflect.get(target, property, receiver);
+      if (property !== "runQuery" && property !== "runMutation") return value;
+      return (...args: unknown[]) => {
+        hops++;
+        return (value as (...args: unknown[]) => unknown).apply(target, args);
+      };
+    },
+  });
+  const before = await ctx.meta.getTransactionMetrics();
+  await call(counting);
+  const after = await ctx.meta.getTransactionMetrics();
+  return {
+    ranges: after.databaseQueries.used - before.databaseQueries.used,
+    documentsRead: after.documentsRead.used - before.documentsRead.used,
+    documentsWritten: after.documentsWritten.used - before.documentsWritten.used,
+    hops,
+  };
+}
