@@ -4,7 +4,7 @@ import { decide, outlook } from "../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { fromStored, type StoredState, toStored } from "../../src/engine/state.js";
+import { fromStored, type StoredState, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;
 const bucket = parseLimit("bucket", { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 });

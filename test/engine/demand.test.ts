@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { wholeTokens } from "../../src/engine/decide.js";
+import { outlook } from "../../src/engine/decide.js";
 import { type DemandArgs, parseAdjustment, parseDemand } from "../../src/engine/request.js";
 import { isFast } from "../../src/engine/sharding/policy.js";
 import { parseLimit } from "../../src/engine/limit.js";
@@ -143,7 +143,9 @@ describe("an adjustment", () => {
 
 describe("whole tokens", () => {
   it("are rounded down, and none while tokens are owed", () => {
-    const tokens = [2.999, 3, 3.5, 0, -0.5, -7].map((count) => wholeTokens(limit, count * unitsPerToken));
+    const tokens = [2.999, 3, 3.5, 0, -0.5, -7].map(
+      (count) => outlook(limit, { value: count * unitsPerToken, ts: 0 }, 0).remaining,
+    );
     expect(tokens).toEqual([2, 3, 3, 0, 0, 0]);
   });
 });
