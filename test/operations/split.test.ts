@@ -99,14 +99,29 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values(t)).filter((value) => value !== -1)).toEqual(rows);
   });
 
-  it("gives from a second row where the first is short", async () => {
-    const fast = { ...shared, rate: 64, period: 1000 } as const;
-    const t = await opened(rowsOf(2, [0, 16, 16, 16], [], fast));
+  const fast = { ...shared, rate: 64, period: 1000 } as const;
+  it.each([
+    { title: "and gives the first half of what it has more", rows: [0, 16, 16, 16], left: [7, 8, 16, 16] },
+    { title: "and gives the first no more than whole tokens", rows: [0.5, 12, 16, 16], left: [5.5, 6, 16, 16] },
+    { title: "unless that is less than two tokens", rows: [0.5, 5, 16, 16], left: [0.5, 4, 16, 16] },
+  ])("gives from a second row where the first is short, $title", async ({ rows, left }) => {
+    const t = await opened(rowsOf(2, rows, [], fast));
     draw(0, 0.3);
     const config = { ...fast, shards: 4 };
-    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }));
-    expect(await status).toEqual({ ok: true });
-    expect(await values(t)).toEqual([0, 15, 16, 16]);
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
+    expect(await values(t)).toEqual(left);
+  });
+
+  it("that is slow becomes one with its neighbours as they run out, so that denials read one row", async () => {
+    const t = await opened(quarters([1, 2, 1, 1]));
+    draw(0, 0.3, 0.6, 0.9);
+    const seen: number[][] = [];
+    for (let call = 0; call < 5; call++) {
+      expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toMatchObject({ ok: true });
+      seen.push(await values(t));
+    }
+    expect(seen).toEqual([[2, 1, 1], [1, 1, 1], [1, 1], [1], [0]]);
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toMatchObject({ ok: false });
   });
 
   it("gives a large count from the rows around the first that hold four such counts, which become one", async () => {
