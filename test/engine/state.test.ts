@@ -28,6 +28,8 @@ describe("a stored state", () => {
     expect(Object.keys(toStored(limit, { value: 0, ts: 0 }))).toEqual(["value", "ts"]);
     expect(Object.keys(fromStored(limit, { value: 0, ts: 0 }, undefined))).toEqual(["value", "ts"]);
     expect(fromStored(sliding, { value: 10, ts: 0, recent: [] }, undefined).recent).toEqual([]);
+    const nothing = { value: 10, ts: NOW, recent: [{ at: NOW, count: 0 }] };
+    expect(fromStored(sliding, nothing, undefined).recent?.map(({ units }) => units + 0)).toEqual([0]);
   });
 
   it("comes back to the very unit, for every kind, also with a debt", () => {
