@@ -2,25 +2,31 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { show } from "../engine/misuse.js";
 import type { Bucket } from "../engine/request.js";
-import type { BucketId } from "../storage/rows.js";
-import { inTurn } from "../storage/turns.js";
+import { type BucketId, inTurn } from "../storage/rows.js";
 
 type Caller = GenericActionCtx<GenericDataModel>;
 
-/** From a mutation the calls take turns with what cancelling writes in the caller's own database. */
 export function mutation(ctx: Pick<Caller, "runMutation">): Caller["runMutation"] {
   checkCaller(ctx, "runMutation", "a mutation or action");
-  return (...call) => inTurn(ctx, () => ctx.runMutation(...call));
+  return (...call) => inOrder(ctx, () => ctx.runMutation(...call));
 }
 
-/** From a mutation these take turns, too: they see what the calls before them have written. */
 export function query(ctx: Pick<Caller, "runQuery">): Caller["runQuery"] {
   checkCaller(ctx, "runQuery", "a query, mutation or action");
-  return (...call) => ("runMutation" in ctx ? inTurn(ctx, () => ctx.runQuery(...call)) : ctx.runQuery(...call));
+  return (...call) => inOrder(ctx, () => ctx.runQuery(...call));
 }
 
-export function bucketArgs({ limit: { name, config }, key, isOverridable }: Bucket) {
-  return { ...idArgs({ name, key }), config, ...(isOverridable && { overrides: true }) };
+/**
+ * In a mutation the calls take turns, among themselves and with what cancelling writes in the caller's own database: each sees what
+ * those before it have written. An action has no database, and a query writes nothing.
+ */
+function inOrder<Result>(ctx: object, call: () => Promise<Result>): Promise<Result> {
+  return "db" in ctx && "runMutation" in ctx ? inTurn(ctx, call) : call();
+}
+
+export function bucketArgs(bucket: Bucket) {
+  const { config } = bucket.limit;
+  return { ...idArgs(bucket), config, ...(bucket.isOverridable && { overrides: true }) };
 }
 
 /** An absent key stays absent: undefined is no value on the wire. */

@@ -1,5 +1,5 @@
 /** The limits of an app: parsed when they are defined, looked up at each call. */
-import { booleanField, checkFields, type Field, type Fields } from "../engine/fields.js";
+import { booleanField, type Fields, strangeFieldError } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
@@ -14,7 +14,7 @@ export interface Definitions {
   /** Those that have a queue, with its terms. */
   readonly queues: ReadonlyMap<string, QueueTerms>;
   /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
-  readonly lookUp: (args: AnyBucketArgs, call: string, fields?: Fields) => Bucket;
+  readonly lookUp: (args: AnyBucketArgs, call: string, fields?: readonly string[]) => Bucket;
   /** What the definition of a name says besides the config; undefined where nothing is defined. */
   readonly termsOf: (name: string) => DefinedTerms | undefined;
 }
@@ -37,10 +37,7 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
     const { keyed, overrides, throws, mode, queue, ...config } = definition;
     const own = { keyed, overrides, throws, mode };
-    for (const [field, { permitted, holds }] of Object.entries(TERM_FIELDS)) {
-      const value = own[field as keyof DefinedTerms];
-      if (value !== undefined && !holds(value)) throw fieldError(name, field, permitted, value);
-    }
+    checkTerms(name, own);
     if (overrides && queue) {
       throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
     }
@@ -48,30 +45,46 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     terms.set(name, own);
     if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));
   }
-  const lookUp: Definitions["lookUp"] = (args, call, fields = NO_FIELDS) => {
+  const lookUp: Definitions["lookUp"] = (args, call, fields = []) => {
     // The name first, since the other messages name the limit.
-    checkArgs(args, call);
-    checkFields(args.name, call, args, { ...BUCKET_FIELDS, ...fields });
-    const defined = terms.get(args.name);
-    checkKeyed(args, defined?.keyed);
-    return find(limits, args, defined?.overrides);
+    checkArgs(args, call, limits);
+    const { name, key, config } = args;
+    const permitted = [...BUCKET_FIELDS, ...fields];
+    const strange = Object.keys(args).find((field) => !permitted.includes(field));
+    if (strange !== undefined) throw strangeFieldError(name, call, strange, permitted);
+    const { keyed, overrides } = terms.get(name) ?? {};
+    if (keyed === (key === undefined)) throw keyedError(name, key);
+    if (config !== undefined) return parseBucket({ name, key, config, overrides });
+    const limit = limits.get(name);
+    if (!limit) throw undefinedError(name, limits);
+    return bucketAt(limit, key, overrides);
   };
   return { limits, queues, lookUp, termsOf: (name) => terms.get(name) };
 }
 
-const NO_FIELDS: Fields = {};
+/** What calls say, by the names of the fields: the values are checked where they are used. */
+const BUCKET_FIELDS = ["name", "key", "config"];
+export const COUNT_FIELDS = ["count"];
+export const DEMAND_FIELDS = ["count", "reserve", "mode"];
+export const CALL_FIELDS = [...DEMAND_FIELDS, "atLeast", "throws"];
 
-/** What these may be is checked where they are used. */
-const ANYTHING: Field = { permitted: "anything", holds: () => true };
-const BUCKET_FIELDS: Fields = { name: ANYTHING, key: ANYTHING, config: ANYTHING };
-export const COUNT_FIELDS: Fields = { count: ANYTHING };
-export const MODE_FIELDS: Fields = { mode: { permitted: '"enforce" or "shadow"', holds: isMode } };
-export const DEMAND_FIELDS: Fields = { ...COUNT_FIELDS, reserve: ANYTHING, ...MODE_FIELDS };
 export const THROWS_FIELDS: Fields = {
   throws: { permitted: "true, false or { jitter: a number from 0 to 1 }", holds: isThrows },
 };
-export const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: ANYTHING, ...THROWS_FIELDS };
-const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, ...THROWS_FIELDS, ...MODE_FIELDS };
+const TERM_FIELDS: Fields = {
+  keyed: booleanField,
+  overrides: booleanField,
+  ...THROWS_FIELDS,
+  mode: { permitted: '"enforce" or "shadow"', holds: isMode },
+};
+
+/** @throws when a definition, or a call, says what these cannot be. */
+export function checkTerms(name: string, terms: DefinedTerms): void {
+  for (const [field, { permitted, holds }] of Object.entries(TERM_FIELDS)) {
+    const value = terms[field as keyof DefinedTerms];
+    if (value !== undefined && !holds(value)) throw fieldError(name, field, permitted, value);
+  }
+}
 
 function isMode(value: unknown): value is Mode {
   return value === "enforce" || value === "shadow";
@@ -83,28 +96,27 @@ function isThrows(value: unknown): value is ThrowChoice {
   return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
 }
 
-export function checkArgs(args: unknown, call: string): void {
+/** @param limits - those that are defined: their names are known to be good. */
+export function checkArgs(args: unknown, call: string, limits: ReadonlyMap<unknown, Limit>): void {
   if (typeof args !== "object" || args === null || Array.isArray(args)) {
     throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
   }
-  checkName((args as { name?: unknown }).name);
+  const { name } = args as { name?: unknown };
+  if (!limits.has(name)) checkName(name);
 }
 
-function checkKeyed({ name, key }: AnyBucketArgs, keyed: boolean | undefined): void {
-  if (keyed === true && key === undefined) {
-    throw misuseError(name, "key must be a non-empty string, got undefined (the limit is keyed: true).");
-  }
-  if (keyed === false && key !== undefined) {
-    throw misuseError(name, `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`);
-  }
+function keyedError(name: string, key: unknown): Error {
+  return misuseError(
+    name,
+    key === undefined
+      ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
+      : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
+  );
 }
 
-function find(limits: ReadonlyMap<string, Limit>, { name, key, config }: AnyBucketArgs, overrides = false): Bucket {
-  if (config !== undefined) return parseBucket({ name, key, config, overrides });
-  const limit = limits.get(name);
-  if (limit) return bucketAt(limit, key, overrides);
+function undefinedError(name: string, limits: ReadonlyMap<string, Limit>): Error {
   const known = [...limits.keys()].map(show).join(", ");
-  throw misuseError(
+  return misuseError(
     name,
     `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
   );

@@ -8,13 +8,20 @@ import { adjustmentOf, type Bucket, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
 import type { RateLimitOverride } from "../configs.js";
-import { checkDatabase } from "../storage/rows.js";
-import { inTurn } from "../storage/turns.js";
+import { inTurn } from "../storage/rows.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus } from "../validators.js";
 import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
 import { type AskedRequest, concluded, concludedAll, told } from "./decision.js";
-import { CALL_FIELDS, checkArgs, COUNT_FIELDS, DEMAND_FIELDS, type Definitions, THROWS_FIELDS } from "./definitions.js";
+import {
+  CALL_FIELDS,
+  checkArgs,
+  checkTerms,
+  COUNT_FIELDS,
+  DEMAND_FIELDS,
+  type Definitions,
+  THROWS_FIELDS,
+} from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, Place } from "./places.js";
 import { queueFunctionsIn } from "./queueFunctions.js";
@@ -32,6 +39,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
   /** What is nearest to the call decides: the call itself, the definition, the options. */
   const askedOf = (bucket: Bucket, args: AnyArgs): AskedRequest => {
     const defined = termsOf(args.name);
+    if (args.mode !== undefined || args.throws !== undefined) checkTerms(args.name, args);
     const { throws = defined?.throws ?? byDefault, mode = defined?.mode ?? "enforce" } = args;
     return { request: requestTo(bucket, args), throws, mode };
   };
@@ -121,7 +129,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     ) => {
       const bucket = lookUp(args, "scheduleRateLimited", SCHEDULE_FIELDS);
       const { name, key, config, count = 1, spread = 0 } = args;
-      const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(spread) });
+      const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(name, spread) });
       checkScheduler(ctx, "scheduleRateLimited");
       const decided = await place.consume(ctx, asked.request);
       await tell(ctx, [asked], { ok: true, statuses: [decided] });
@@ -133,7 +141,6 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     cancelRateLimited: async (ctx, job) => {
       checkJob(job);
       checkScheduler(ctx, "cancelRateLimited");
-      checkDatabase(ctx);
       const { name, key, config, dueAt = job.runAt } = job;
       const bucket = lookUp(
         { name, ...(key !== undefined && { key }), ...(config && { config }) },
@@ -148,14 +155,14 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       return result;
     },
     listRateLimits: async (ctx, args) => {
-      checkArgs(args, "listRateLimits");
+      checkArgs(args, "listRateLimits", limits);
       const { name, ...options } = args;
       const limit = limits.get(name);
       if (!limit) throw misuseError(name, "is not defined, so its keys cannot be listed.");
       return await place.list(ctx, parseList(limit, options, termsOf(name)?.overrides));
     },
     overrideRateLimit: async (ctx, args: AnyBucketArgs & RateLimitOverride) => {
-      checkArgs(args, "overrideRateLimit");
+      checkArgs(args, "overrideRateLimit", limits);
       const { name, key, ...override } = args;
       const bucket = lookUpOverridable({ name, ...(key !== undefined && { key }) }, "overrideRateLimit");
       return await place.override(ctx, bucket, parseOverride(name, override));

@@ -13,13 +13,12 @@ import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import type { BucketId, Reader, Writer } from "../storage/rows.js";
+import { type BucketId, type Reader, takingTurns, type Writer } from "../storage/rows.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
 import { bucketArgs, idArgs, mutation, query } from "./component.js";
-import { taking } from "./tables.js";
 import { queuesInComponent, queuesInTables, type QueuePlace } from "./queuePlaces.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
@@ -76,23 +75,23 @@ export interface Place<Contexts extends InTables | InComponent> {
 /** In your tables: no hop, the caller's own transaction. */
 export const inTables: Place<InTables> = {
   queues: queuesInTables,
-  consume: taking(consume),
-  check: taking(check),
-  consumeAll: taking(consumeAll),
-  checkAll: taking(checkAll),
-  adjust: taking(adjust),
-  get: taking(get),
-  reset: taking(reset),
-  override: taking(setOverride),
-  clearOverride: taking(clearOverride),
-  list: taking(list),
+  consume: takingTurns(consume),
+  check: takingTurns(check),
+  consumeAll: takingTurns(consumeAll),
+  checkAll: takingTurns(checkAll),
+  adjust: takingTurns(adjust),
+  get: takingTurns(get),
+  reset: takingTurns(reset),
+  override: takingTurns(setOverride),
+  clearOverride: takingTurns(clearOverride),
+  list: takingTurns(list),
   sweep: async (ctx, targets, { cursor, next }) => {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = next;
     if (given === undefined || given === null) {
       throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(given)}.`);
     }
-    const swept = await taking(sweepBatch)(ctx, { targets, cursor });
+    const swept = await takingTurns(sweepBatch)(ctx, { targets, cursor });
     if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
     return { deleted: swept.deleted, isDone: swept.cursor === null };
   },
@@ -126,9 +125,10 @@ function demandArgs(request: Request) {
   return { ...consumedArgs(request), ...(atLeast !== undefined && { atLeast }) };
 }
 
-function consumedArgs({ limit, key, isOverridable, asked: { count, reserve } }: Request) {
+function consumedArgs(request: Request) {
+  const { count, reserve } = request.asked;
   return {
-    ...bucketArgs({ limit, key, isOverridable }),
+    ...bucketArgs(request),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
   };

@@ -1,6 +1,5 @@
 /** The functions of limits with a queue: join it, leave it, ask for one's place. */
 import { createFunctionHandle } from "convex/server";
-import type { Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseJob } from "../queue/job.js";
 import { registeredQueue } from "../queue/registered.js";
@@ -15,9 +14,7 @@ import type { AnyEnqueueArgs } from "./queueArgs.js";
 import type { RateLimitQueues } from "./queues.js";
 import type { RateLimitsOptions } from "./rateLimits.js";
 
-const ENQUEUE_FIELDS: Fields = Object.fromEntries(
-  ["count", "priority", "fairBy", "settles"].map((field) => [field, { permitted: "anything", holds: () => true }]),
-);
+const ENQUEUE_FIELDS = ["count", "priority", "fairBy", "settles"];
 
 interface Internal<Contexts extends InTables | InComponent> extends RateLimitQueues<unknown, Contexts> {
   /** After tokens have come back to a bucket: jobs that wait in its queue, if it has one, may be paid earlier. */
@@ -29,8 +26,8 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
   { limits, queues, lookUp }: Definitions,
   { queueModule }: RateLimitsOptions,
 ): Internal<Contexts> {
-  const find = (args: AnyBucketArgs, call: string, fields?: Fields): Queue => {
-    checkArgs(args, call);
+  const find = (args: AnyBucketArgs, call: string, fields?: readonly string[]): Queue => {
+    checkArgs(args, call, limits);
     const { name, key, ...rest } = args;
     const bucket = lookUp({ name, ...(key !== undefined && { key }), ...rest }, call, fields);
     const terms = queues.get(name);

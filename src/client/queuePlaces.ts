@@ -8,9 +8,8 @@ import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import { wake, type Worker } from "../queue/start.js";
 import { type Queue, toQueueConfig } from "../queue/terms.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "../queue/wire.js";
-import type { BucketId } from "../storage/rows.js";
+import { type BucketId, takingTurns } from "../storage/rows.js";
 import { idArgs, mutation, query } from "./component.js";
-import { taking } from "./tables.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
   /** @param functions - of the worker; undefined where the place has its own. */
@@ -26,10 +25,10 @@ export interface QueuePlace<QueryCtx, MutationCtx> {
 }
 
 export const queuesInTables: QueuePlace<QueueReader, QueueWriter> = {
-  enqueue: taking(async (ctx, queue, job, functions) => joining.enqueue(ctx, queue, await job(), functions())),
-  cancel: taking((ctx, queue, id, functions) => joining.cancel(ctx, queue, id, functions())),
-  get: taking(position.get),
-  wake: taking((ctx, bucket, functions) => wake(ctx, bucket, functions())),
+  enqueue: takingTurns(async (ctx, queue, job, functions) => joining.enqueue(ctx, queue, await job(), functions())),
+  cancel: takingTurns((ctx, queue, id, functions) => joining.cancel(ctx, queue, id, functions())),
+  get: takingTurns(position.get),
+  wake: takingTurns((ctx, bucket, functions) => wake(ctx, bucket, functions())),
 };
 
 type Caller = GenericActionCtx<GenericDataModel>;

@@ -1,10 +1,9 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
 import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
-import { type Fields, numberField } from "../engine/fields.js";
-import { show } from "../engine/misuse.js";
-import { type JobReader, readJobState } from "../storage/rows.js";
+import { numberField } from "../engine/fields.js";
+import { fieldError, show } from "../engine/misuse.js";
+import { type JobReader, readJobState } from "../storage/jobs.js";
 import type { RateLimitedJob, RateLimitStatus } from "../validators.js";
-import { MODE_FIELDS, THROWS_FIELDS } from "./definitions.js";
 import { DAY } from "./durations.js";
 
 /** What scheduling needs of a ctx, besides the limit's place: the app's scheduler, so that the job is the app's own. */
@@ -32,15 +31,13 @@ export type CancelResult =
 /** The scheduler refuses a start further away than five years of 366 days. */
 const SCHEDULER_MS = 5 * 366 * DAY;
 
-export const SCHEDULE_FIELDS: Fields = {
-  count: { permitted: "a number", holds: () => true },
-  spread: numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" }),
-  ...MODE_FIELDS,
-  ...THROWS_FIELDS,
-};
+export const SCHEDULE_FIELDS = ["count", "spread", "mode", "throws"];
+
+const spreadField = numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" });
 
 /** The reservation that a job needs: one whose start the scheduler accepts. */
-export function reserveFor(spread: number): { within: number } {
+export function reserveFor(name: string, spread: number): { within: number } {
+  if (!spreadField.holds(spread)) throw fieldError(name, "spread", spreadField.permitted, spread);
   return { within: SCHEDULER_MS - spread };
 }
 

@@ -29,8 +29,8 @@ export function bundle(requests: readonly Request[]): Bundle {
   return { requests, summed, partOf: requests.map((request) => ids.indexOf(idOf(request))) };
 }
 
-function idOf({ limit, key }: Bucket): string {
-  return JSON.stringify([limit.name, key]);
+function idOf({ name, key }: Bucket): string {
+  return JSON.stringify([name, key]);
 }
 
 /** Tokens that arrive per ms. */

@@ -3,7 +3,7 @@
  * the rows of another as one. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
 import type { RateLimitStatus } from "../validators.js";
-import { type Demand, servedBy } from "./request.js";
+import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -38,6 +38,13 @@ function decideNow(limit: Limit, stored: State, now: number, demand: Demand): De
   return { status: { ok: true, retryAt: at, ...outlook(limit, taken ?? state, now) }, taken };
 }
 
+/** The units that a demand gets of those that are there; undefined when they do not suffice. */
+export function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
+  if (units <= held) return units;
+  if (!atLeast || atLeast.units > held) return undefined;
+  return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
+}
+
 /** When a reservation starts. Taking nothing writes nothing, so it waits until the debt of others is paid. */
 function startOf(
   limit: Limit,
@@ -65,21 +72,18 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   // The start moves with the moment of asking: by a ms, where a rate is rounded; by a window, where a full bucket lets one go by.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { at } = startOf(limit, stored, moment, units);
-    moment = Math.max(moment + 1, Math.min(atOnce, Math.max(owing, at - withinMs)));
+    moment = Math.min(atOnce, Math.max(owing, at - withinMs));
     if (decideNow(limit, stored, moment, demand)) return Math.min(END_OF_TIME, moment);
   }
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;
 }
 
-const MOST_TRIES = 8;
+/** More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter than others. */
+const MOST_TRIES = 400;
 
 /** What a status says of a state that stays. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {
-  return { remaining: wholeTokens(limit, state.value), resetAt: limit.kind.whenReset(limit, state, now) };
-}
-
-/** The whole tokens in so many units. */
-export function wholeTokens({ unitsPerToken }: Limit, units: number): number {
-  return Math.max(0, Math.floor(units / unitsPerToken));
+  const remaining = Math.max(0, Math.floor(state.value / limit.unitsPerToken));
+  return { remaining, resetAt: limit.kind.whenReset(limit, state, now) };
 }

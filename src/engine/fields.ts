@@ -19,14 +19,16 @@ export type Fields = Readonly<Record<string, Field>>;
 export function checkFields(limit: string, what: string, given: unknown, fields: Fields): void {
   if (typeof given !== "object" || given === null) throw fieldError(limit, what, "an object", given);
   const values = given as Readonly<Record<string, unknown>>;
-  for (const field of Object.keys(values)) {
-    if (Object.hasOwn(fields, field)) continue;
-    throw misuseError(limit, `${show(field)} is no field of ${what}, which has ${Object.keys(fields).join(", ")}.`);
-  }
+  const strange = Object.keys(values).find((field) => !Object.hasOwn(fields, field));
+  if (strange !== undefined) throw strangeFieldError(limit, what, strange, Object.keys(fields));
   for (const [name, { permitted, holds, isRequired = false }] of Object.entries(fields)) {
     const value = values[name];
     if (value === undefined ? isRequired : !holds(value)) throw fieldError(limit, name, permitted, value);
   }
+}
+
+export function strangeFieldError(limit: string, what: string, field: string, permitted: readonly string[]): Error {
+  return misuseError(limit, `${show(field)} is no field of ${what}, which has ${permitted.join(", ")}.`);
 }
 
 export function required(field: Field): Field {

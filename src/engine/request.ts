@@ -4,7 +4,7 @@ import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
-import { ceilUnits, isSameNumber, MAX_TOKENS, MAX_UNITS } from "./units.js";
+import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
 export interface Demand {
@@ -41,10 +41,10 @@ export interface DemandArgs {
  */
 export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
   const { count = 1, reserve = false, atLeast } = asked;
-  if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
+  if (!(Number.isFinite(count) && count >= 0)) {
     throw fieldError(limit.name, "count", "a finite number of at least 0", count);
   }
-  const withinMs = parseReserve(limit.name, reserve);
+  const withinMs = reserve === false ? Infinity : parseReserve(limit.name, reserve);
   if (atLeast !== undefined) return parsePart(limit, { count, reserve, atLeast }, isOverridable);
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
@@ -90,25 +90,11 @@ function parsePart(
   return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
 }
 
-/** The units that a demand gets of those that are there; undefined when they do not suffice. */
-export function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
-  if (units <= held) return units;
-  if (!atLeast || atLeast.units > held) return undefined;
-  return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
-}
-
 function parseReserve(name: string, reserve: unknown): number {
   if (typeof reserve === "boolean") return Infinity;
-  const within = typeof reserve === "object" && reserve !== null ? (reserve as { within?: unknown }).within : undefined;
+  const within = (reserve as { within?: unknown } | null)?.within;
   if (typeof within === "number" && within >= 0) return Math.floor(within);
   throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
-}
-
-/** A count that is equal to the capacity as a number is equal in units, whatever the doubles. */
-export function unitsOf(limit: Limit, count: number): number {
-  const { capacity = limit.config.rate } = limit.config;
-  // A capacity of less than a unit is none.
-  return isSameNumber(count, capacity) && limit.capacity > 0 ? limit.capacity : ceilUnits(count, limit.unitsPerToken);
 }
 
 /**
@@ -120,13 +106,13 @@ export function parseAdjustment(limit: Limit, count: number): number {
   if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
     throw fieldError(limit.name, "count", "a number from -1e12 to 1e12", count);
   }
-  const { capacity = limit.config.rate } = limit.config;
-  const units = isSameNumber(count, -capacity) ? -limit.capacity : unitsOf(limit, count);
-  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, units));
+  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
 }
 
 /** A limit at a key. */
 export interface Bucket {
+  /** The limit's. */
+  readonly name: string;
   readonly limit: Limit;
   readonly key: string | undefined;
   /** Whether calls ask for an override of its limit. */
@@ -161,8 +147,9 @@ export function parseBucket({ name, key, config, overrides }: BucketArgs): Bucke
 }
 
 export function bucketAt(limit: Limit, key: string | undefined, isOverridable = false): Bucket {
-  checkKey(limit.name, key);
-  return { limit: limit.kind.forKey(limit, key), key, isOverridable };
+  const { name } = limit;
+  if (key !== undefined) checkKey(name, key);
+  return { name, limit: limit.kind.forKey(limit, key), key, isOverridable };
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {

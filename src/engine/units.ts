@@ -1,8 +1,7 @@
-/**
- * Invariant: a limit counts in whole units, `unitsPerToken` to a token, chosen so that what accrues in one millisecond (or
- * one window) is a whole number of them. Sums, differences and comparisons of whole numbers below 2^53 are exact in
- * floating point, so nothing drifts, for years and at any rate.
- */
+/** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
+import type { Entry, Limit, State } from "./kinds/kind.js";
+import { damageError, show } from "./misuse.js";
+import { END_OF_TIME } from "./time.js";
 
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
@@ -10,50 +9,8 @@ export const MAX_UNITS = 2 ** 50;
 /** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a token. */
 export const MAX_TOKENS = 1e12;
 
-/** The units that a capacity, a rate or a reserve may take up; the rest of MAX_UNITS is room for debts. */
-const EXACT_UNITS = 2 ** 48;
-
-/**
- * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides lets a split bucket (at most 1,024
- * shards) refill in whole units. Without it a write loses less than a unit.
- */
-const REFINEMENTS = [1000 * 1024, 1000, 100, 10, 1];
-
 /** Two units in the last place: what a decimal such as 0.29 can be off by after one multiplication. */
-const SNAP = 2 ** -51;
-
-/** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
-export interface Grain {
-  readonly unitsPerToken: number;
-  readonly refill: number;
-}
-
-/** What a limit must be able to count, in tokens. */
-interface Quantities {
-  /** The largest quantity that counts exactly: capacity, rate, reserve. */
-  readonly exact: number;
-  /** The largest debt that fits. */
-  readonly debt: number;
-}
-
-/**
- * Chooses the grain for `rate / per` tokens per step. A ratio that is no fraction of decimals (1/3), or too fine for so large
- * quantities, is rounded down to about 15 digits: never up.
- */
-export function chooseGrain(rate: number, per: number, { exact, debt }: Quantities): Grain {
-  const most = Math.min(EXACT_UNITS / Math.max(1, exact, rate / per), MAX_UNITS / debt);
-  const fraction = toFraction(rate, per);
-  if (fraction) {
-    const [numerator, denominator] = fraction;
-    // A token is at least one unit, even where the debts do not fit.
-    const refinement = REFINEMENTS.find((finer) => denominator * finer <= Math.max(1, most));
-    if (refinement !== undefined) {
-      return { unitsPerToken: denominator * refinement, refill: numerator * refinement };
-    }
-  }
-  const unitsPerToken = Math.max(1, 2 ** Math.floor(Math.log2(most)));
-  return { unitsPerToken, refill: (rate / per) * unitsPerToken * (1 - 4 * SNAP) };
-}
+export const SNAP = 2 ** -51;
 
 /** Tokens as whole units, rounded down (what is granted or stored). */
 export function floorUnits(tokens: number, unitsPerToken: number): number {
@@ -66,36 +23,66 @@ export function ceilUnits(tokens: number, unitsPerToken: number): number {
   return -floorUnits(-tokens, unitsPerToken);
 }
 
-/** Whether two numbers of tokens are equal, up to the rounding of a sum of a few doubles. */
-export function isSameNumber(a: number, b: number): boolean {
-  return Math.abs(a - b) <= Math.abs(b) * 4 * SNAP;
+/** A count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units. */
+export function unitsOf(limit: Limit, count: number): number {
+  const { capacity, unitsPerToken, config } = limit;
+  const { capacity: most = config.rate } = config;
+  const isMost = Math.abs(Math.abs(count) - most) <= most * 4 * SNAP;
+  // A capacity of less than a unit is none.
+  return isMost && capacity > 0 ? Math.sign(count) * capacity : ceilUnits(count, unitsPerToken);
 }
 
-/** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */
-function toFraction(dividend: number, divisor: number): readonly [number, number] | undefined {
-  const above = toDecimal(dividend);
-  const below = toDecimal(divisor);
-  if (!above || !below) return undefined;
-  const numerator = above.digits * below.scale;
-  const denominator = below.digits * above.scale;
-  if (numerator > Number.MAX_SAFE_INTEGER || denominator > Number.MAX_SAFE_INTEGER) return undefined;
-  const divisorOfBoth = greatestCommonDivisor(numerator, denominator);
-  return [numerator / divisorOfBoth, denominator / divisorOfBoth];
+/** What was taken and when, as a row or a snapshot holds it: `count` tokens at `at`, in ms since the epoch. */
+export interface StoredEntry {
+  readonly at: number;
+  readonly count: number;
 }
 
-/** The number as `digits / scale` with at most nine decimals, if it is one. */
-function toDecimal(number: number): { digits: number; scale: number } | undefined {
-  for (let scale = 1; scale <= 1e9; scale *= 10) {
-    const digits = Math.round(number * scale);
-    if (digits > Number.MAX_SAFE_INTEGER) return undefined;
-    if (digits / scale === number) return { digits, scale };
+/** A state as a row or a snapshot holds it: `value` tokens at `ts`, in ms since the epoch. */
+export interface StoredState {
+  readonly value: number;
+  readonly ts: number;
+  readonly recent?: StoredEntry[] | undefined;
+}
+
+/**
+ * The state that a row holds, at most full: its capacity may have been lowered since. Fails closed.
+ * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
+ */
+export function fromStored(limit: Limit, stored: StoredState, key: string | undefined): State {
+  const { value, ts, recent } = stored;
+  const { unitsPerToken, capacity } = limit;
+  // A token is at least one unit, whatever the config was when the row was written.
+  const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
+  if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
+    throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
   }
-  return undefined;
+  const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
+  if (recent === undefined) return state;
+  return { ...state, recent: entriesFrom(limit, recent, key) };
 }
 
-/** Euclid's algorithm; exact, since remainders of whole numbers are. */
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+function entriesFrom(limit: Limit, recent: readonly StoredEntry[], key: string | undefined): Entry[] {
+  let last = 0;
+  return recent.map(({ at, count }) => {
+    if (!(Number.isInteger(at) && at >= last && at <= END_OF_TIME && Number.isFinite(count) && count >= 0)) {
+      throw damageError(
+        limit.name,
+        key,
+        `the stored entry of recent is unusable (at ${show(at)}, count ${show(count)})`,
+      );
+    }
+    last = at;
+    return { at, units: Math.min(MAX_UNITS, ceilUnits(count, limit.unitsPerToken)) };
+  });
+}
+
+export function toStored({ unitsPerToken }: Limit, { value, ts, recent }: State): StoredState {
+  return {
+    value: value / unitsPerToken,
+    ts,
+    ...(recent && { recent: recent.map(({ at, units }) => ({ at, count: units / unitsPerToken })) }),
+  };
 }
 
 /** A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000. */

@@ -6,9 +6,9 @@ import { decide, outlook } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
-import { fromStored, toStored } from "../engine/state.js";
 import { END_OF_TIME } from "../engine/time.js";
-import { idOf, insertRow, patchRow, type Reader, readRows, type Row, type Writer } from "../storage/rows.js";
+import { fromStored, toStored } from "../engine/units.js";
+import { insertRow, patchRow, type Reader, readRows, type Row, type Writer } from "../storage/rows.js";
 import { loadAll, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -31,7 +31,7 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
 
 /** What a bucket says to a demand, with all its rows read. */
 export async function answerInFull(ctx: Reader, request: Request, now: number): Promise<Answer> {
-  return await answerOnRows(request, await readRows(ctx, idOf(request)), now);
+  return await answerOnRows(request, await readRows(ctx, request), now);
 }
 
 /** What all rows of a bucket, with its override, say to a demand. */
@@ -46,7 +46,7 @@ export async function answerOnRows(request: Request, rows: readonly Row[], now: 
 
 /** The stored state, whatever the clock says. */
 export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapshot> {
-  const rows = await readRows(ctx, idOf(bucket));
+  const rows = await readRows(ctx, bucket);
   const snapshot = snapshotOf(bucket.limit, shardsOf(bucket, rows));
   const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
   if (!override) return snapshot;
@@ -65,12 +65,24 @@ export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapsho
 /** What a bucket says to a demand. @param known - its rows, where they have been read. */
 export async function answer(ctx: Reader, request: Request, call: Call, known?: readonly Row[]): Promise<Answer> {
   if (request.isOverridable) return await answerOverridable(ctx, request, call);
-  if (request.limit.levels.most > 0) return await answerSplit(ctx, request, call);
-  const rows = known ?? (await readRows(ctx, idOf(request)));
+  const { limit, key, demand } = request;
+  if (limit.levels.most > 0) return await answerSplit(ctx, request, call);
+  const rows = known ?? (await readRows(ctx, request));
   const [row] = rows;
-  return rows.length > 1 || row?.shard !== undefined
-    ? answerOnAll(request, shardsOf(request, rows), call.now)
-    : answerOnRow(request, row, call.now);
+  const { now } = call;
+  if (rows.length > 1 || row?.shard !== undefined) return answerOnAll(request, shardsOf(request, rows), now);
+  const stored = row ? fromStored(limit, row, key) : fullState(limit);
+  const { status, taken } = decide(limit, stored, now, demand);
+  return {
+    status,
+    untouched: () => ({ ok: true, ...outlook(limit, limit.kind.advance(limit, stored, now), now) }),
+    write: async (writer) => {
+      if (!taken) return;
+      const content = toStored(limit, taken);
+      if (row) await patchRow(writer, row, content);
+      else await insertRow(writer, request, content);
+    },
+  };
 }
 
 async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
@@ -79,21 +91,4 @@ async function answerOverridable(ctx: Reader, request: Request, call: Call): Pro
     ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
     load: (own) => (rows ? shardsOf(own, rows) : loadAll(ctx, own)),
   });
-}
-
-/** The answer of a bucket that is one row, or none. */
-function answerOnRow(request: Request, row: Row | undefined, now: number): Answer {
-  const { limit, key, demand } = request;
-  const stored = row ? fromStored(limit, row, key) : fullState(limit);
-  const { status, taken } = decide(limit, stored, now, demand);
-  return {
-    status,
-    untouched: () => ({ ok: true, ...outlook(limit, limit.kind.advance(limit, stored, now), now) }),
-    write: async (ctx) => {
-      if (!taken) return;
-      const content = toStored(limit, taken);
-      if (row) await patchRow(ctx, row, content);
-      else await insertRow(ctx, idOf(request), content);
-    },
-  };
 }

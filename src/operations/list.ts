@@ -90,7 +90,7 @@ async function describe(list: ListRequest, { key, rows }: BucketRows, now: numbe
     const bucket = bucketAt(list.limit, key, list.isOverridable);
     const inForce = isOverridden ? overrideAmong(bucket, rows, now) : undefined;
     const own = inForce?.does === "configure" ? inForce.limit : bucket.limit;
-    const shards = shardsOf({ limit: own, key }, rows);
+    const shards = shardsOf({ ...bucket, limit: own }, rows);
     const count = Math.min(1, own.capacity / own.unitsPerToken);
     const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
     return { value: heldByAll(shards, now) / own.unitsPerToken, ...status, ...shown };

@@ -8,7 +8,6 @@ import {
   type BucketId,
   deleteRow,
   holdsTokens,
-  idOf,
   type Reader,
   readOverrideRow,
   readRows,
@@ -54,10 +53,10 @@ interface Found {
 /** A bucket of one row is read with its override, in one range; of one that may be split only the override is read. */
 export async function findOverride(ctx: Reader, bucket: Bucket, now: number): Promise<Found> {
   if (bucket.limit.levels.most > 0) {
-    const row = await readOverrideRow(ctx, idOf(bucket));
+    const row = await readOverrideRow(ctx, bucket);
     return { override: overrideAmong(bucket, row ? [row] : [], now), rows: undefined };
   }
-  const rows = await readRows(ctx, idOf(bucket));
+  const rows = await readRows(ctx, bucket);
   return { override: overrideAmong(bucket, rows, now), rows };
 }
 

@@ -116,12 +116,12 @@ function isFull(
 ): boolean {
   const settled = now - SETTLED_MS;
   const isFullUnder = (limit: Limit) =>
-    shardsOf({ limit: limit.kind.forKey(limit, key), key }, rows).every(
+    shardsOf({ name: limit.name, limit: limit.kind.forKey(limit, key), key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
   try {
     const overridden = limits.flatMap((limit) => {
-      const override = stored && overrideOf({ limit, key }, stored);
+      const override = stored && overrideOf({ name: limit.name, limit, key }, stored);
       return override?.does === "configure" ? [override.limit] : [];
     });
     return limits.length > 0 && [...limits, ...overridden].every(isFullUnder);

@@ -1,8 +1,9 @@
 /** Paying for jobs: each takes its tokens as a reservation would, in order, until one would have to wait too long. */
 import { decideOnAll, owing } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { type Demand, unitsOf } from "../engine/request.js";
+import type { Demand } from "../engine/request.js";
 import type { Shard } from "../engine/sharding/shard.js";
+import { unitsOf } from "../engine/units.js";
 
 /** A job, and the moment (ms since the epoch) at which its tokens are there. */
 export interface PaidJob<Job> {

@@ -1,8 +1,6 @@
 /** Rows: the only file that touches ctx.db. */
 import type {
   DocumentByName,
-  GenericDatabaseReader,
-  GenericDataModel,
   IndexRange,
   IndexRangeBuilder,
   NamedIndex,
@@ -11,11 +9,9 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import { show } from "../engine/misuse.js";
-import type { Bucket } from "../engine/request.js";
 import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
-import type { StoredState } from "../engine/state.js";
+import type { StoredState } from "../engine/units.js";
 import type { RateLimitOverride } from "../configs.js";
-import type { RateLimitedJob } from "../validators.js";
 import type { RateLimitsDataModel } from "./tables.js";
 
 type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
@@ -26,10 +22,6 @@ export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
 export interface BucketId {
   readonly name: string;
   readonly key?: string | undefined;
-}
-
-export function idOf({ limit, key }: Bucket): BucketId {
-  return { name: limit.name, key };
 }
 
 /**
@@ -55,13 +47,39 @@ export interface Writer {
   };
 }
 
-/** @throws when the ctx has no database: that of an action, say. */
-export function checkDatabase(ctx: unknown): void {
+/**
+ * The end of the last turn, however it ended, for each `ctx.db`: one of these exists for each transaction. A transaction may issue
+ * calls at once (`Promise.all`); the database then reads for all of them before it writes for any, and each would take the same tokens.
+ */
+const lastTurns = new WeakMap<object, Promise<unknown>>();
+
+/**
+ * Runs `operation` when those before it on the same database have ended, however they ended.
+ * @throws when the ctx has no database: that of an action, say.
+ */
+export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>): Promise<T> {
   const db: unknown = typeof ctx === "object" && ctx !== null ? (ctx as { db?: unknown }).db : undefined;
-  if (typeof db === "object" && db !== null) return;
-  throw new Error(
-    `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
-  );
+  if (typeof db !== "object" || db === null) {
+    throw new Error(
+      `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
+    );
+  }
+  const before = lastTurns.get(db);
+  const turn = before ? before.then(operation) : operation();
+  lastTurns.set(db, turn.catch(ignore));
+  return await turn;
+}
+
+/** An operation that takes its turn. */
+export function takingTurns<Ctx extends Reader, Args extends readonly unknown[], Result>(
+  operation: (ctx: Ctx, ...args: Args) => Promise<Result>,
+): (ctx: Ctx, ...args: Args) => Promise<Result> {
+  return (ctx, ...args) => inTurn(ctx, () => operation(ctx, ...args));
+}
+
+/** The caller of the turn that failed has its error; the next turn does not wait for reasons. */
+function ignore(): void {
+  return undefined;
 }
 
 /** All rows of a bucket, in one range; with the one that overrides its limit. */
@@ -104,29 +122,16 @@ export function rowsAfter(
 }
 
 export async function insertRow({ db }: Writer, { name, key }: BucketId, content: Content): Promise<void> {
-  await db.insert("rateLimits", { name, ...(key === undefined ? {} : { key }), ...written(content) });
+  await db.insert("rateLimits", { name, ...(key !== undefined && { key }), ...content });
 }
 
 /** Makes a row hold what is given, and nothing that it held before. */
 export async function patchRow({ db }: Writer, row: Row, content: Content): Promise<void> {
-  const gone = OPTIONAL.filter((field) => row[field] !== undefined && content[field] === undefined);
-  await db.patch("rateLimits", row._id, {
-    ...written(content),
-    ...Object.fromEntries(gone.map((field) => [field, undefined])),
-  });
+  await db.patch("rateLimits", row._id, { ...NOTHING, ...content });
 }
 
-const OPTIONAL = ["shard", "config", "recent"] as const;
-
-function written({ value, ts, shard, config, recent }: Content) {
-  return {
-    value,
-    ts,
-    ...(shard !== undefined && { shard }),
-    ...(config && { config }),
-    ...(recent && { recent: recent.map(({ at, count }) => ({ at, count })) }),
-  };
-}
+/** A patch takes a field away by undefined. */
+const NOTHING = { shard: undefined, config: undefined, recent: undefined };
 
 /** The row that overrides a bucket's limit; the transaction depends on this one only. */
 export async function readOverrideRow({ db }: Reader, { name, key }: BucketId): Promise<Row | null> {
@@ -154,14 +159,4 @@ export function holdsTokens({ override }: Row): boolean {
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {
   await db.delete("rateLimits", _id);
-}
-
-/** A database that knows the state of the app's scheduled functions. */
-export interface JobReader {
-  db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
-}
-
-/** The state of a scheduled function; "deleted" when Convex has forgotten it, days after it ended. */
-export async function readJobState({ db }: JobReader, id: RateLimitedJob["id"]) {
-  return (await db.system.get("_scheduled_functions", id))?.state.kind ?? "deleted";
 }

@@ -15,13 +15,12 @@ import {
   WHOLE,
 } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shardAt } from "../engine/sharding/shard.js";
-import { fromStored, toStored } from "../engine/state.js";
+import { fromStored, toStored } from "../engine/units.js";
 import type { RateLimitConfig } from "../configs.js";
 import {
   type Content,
   deleteRow,
   holdsTokens,
-  idOf,
   insertRow,
   patchRow,
   type Reader,
@@ -39,10 +38,10 @@ export interface StoredShard extends Shard {
 
 /** The shard that covers a point; undefined when the bucket was split under another config, and so must be read whole. */
 export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promise<StoredShard | undefined> {
-  const row = await readLast(ctx, idOf(bucket), lastShardAt(point));
+  const row = await readLast(ctx, bucket, lastShardAt(point));
   if (!row) {
     // A bucket without rows is full; one whose first row is missing is not.
-    if ((await readRows(ctx, idOf(bucket))).some(holdsTokens)) throw gapError(bucket);
+    if ((await readRows(ctx, bucket)).some(holdsTokens)) throw gapError(bucket);
     return { ...fullShard(bucket.limit), rows: [] };
   }
   const shard = fromRow(bucket, row);
@@ -52,13 +51,13 @@ export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promis
 
 /** The shards within an interval that is not the whole; the bucket is known to be split under its limit's own config. */
 export async function loadWithin(ctx: Reader, bucket: Bucket, interval: Interval): Promise<StoredShard[]> {
-  const rows = await readRange(ctx, idOf(bucket), shardsWithin(interval));
+  const rows = await readRange(ctx, bucket, shardsWithin(interval));
   return tiling(bucket, interval, rows);
 }
 
 /** All shards; one, if there is no row or the bucket was split under another config. */
 export async function loadAll(ctx: Reader, bucket: Bucket): Promise<StoredShard[]> {
-  return shardsOf(bucket, await readRows(ctx, idOf(bucket)));
+  return shardsOf(bucket, await readRows(ctx, bucket));
 }
 
 /** All rows of a bucket → its shards. */
@@ -74,11 +73,12 @@ export function shardsOf(bucket: Bucket, all: readonly Row[]): StoredShard[] {
  * A bucket that was split under another config, as one: as it stood under that config at its last write. So a change of config does
  * the same to a split bucket as to one row: what has come in since counts by the new one.
  */
-function foldForeign({ limit, key }: Bucket, rows: readonly Row[]): Shard {
+function foldForeign(bucket: Bucket, rows: readonly Row[]): Shard {
+  const { name, limit, key } = bucket;
   const config = rows[0]?.config;
-  if (!config) throw gapError({ limit, key });
-  const whole = parseLimit(limit.name, config);
-  const former = { limit: whole.kind.forKey(whole, key), key };
+  if (!config) throw gapError(bucket);
+  const whole = parseLimit(name, config);
+  const former = { ...bucket, limit: whole.kind.forKey(whole, key) };
   if (!rows.every((row) => wasSplitUnder(row, former.limit))) throw gapError(former);
   const shards = tiling(former, WHOLE, rows);
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
@@ -133,7 +133,7 @@ export async function save(
   for (const { shard, row } of places) {
     const target = row ?? takeOut(free, () => true);
     if (target) await patchRow(ctx, target, contentOf(bucket, shard));
-    else await insertRow(ctx, idOf(bucket), contentOf(bucket, shard));
+    else await insertRow(ctx, bucket, contentOf(bucket, shard));
   }
   for (const row of free) await deleteRow(ctx, row);
 }

@@ -8,7 +8,7 @@ import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.j
 import { parseLimit } from "../../src/engine/limit.js";
 import { checkKey } from "../../src/engine/names.js";
 import { parseRequest } from "../../src/engine/request.js";
-import { fromStored, toStored } from "../../src/engine/state.js";
+import { fromStored, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };

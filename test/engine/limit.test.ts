@@ -5,7 +5,7 @@ import { decide } from "../../src/engine/decide.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { fromStored, toStored } from "../../src/engine/state.js";
+import { fromStored, toStored } from "../../src/engine/units.js";
 
 /** The limit as it applies to a key. */
 const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);

@@ -1,81 +1,27 @@
-import { describe, expect, it } from "vitest";
+/** Tokens as units, and states as rows hold them: the same back, and nothing from a row that the package cannot have written. */
 import fc from "fast-check";
-import { ceilUnits, chooseGrain, floorUnits, isSameNumber, MAX_TOKENS, MAX_UNITS } from "../../src/engine/units.js";
+import { describe, expect, it } from "vitest";
+import { chooseGrain } from "../../src/engine/grain.js";
+import { parseLimit } from "../../src/engine/limit.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
+import {
+  ceilUnits,
+  floorUnits,
+  fromStored,
+  lowered,
+  MAX_TOKENS,
+  MAX_UNITS,
+  raised,
+  type StoredState,
+  toStored,
+  unitsOf,
+} from "../../src/engine/units.js";
+import { histories, limits, NOW, stateAfter } from "./arbitraries.js";
 
 const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
 const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
-const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
 /** Quantities that leave the choice of units to the capacity. */
 const upTo = (exact: number) => ({ exact, debt: 1 });
-
-describe("chooseGrain", () => {
-  it("makes what accrues in a millisecond a whole number of units, when the rate is a fraction of decimals", () => {
-    for (const [rate, per] of [
-      [10, 1000],
-      [7, 86_400_000],
-      [40_000, 60_000],
-      [0.1, 1000],
-      [0.7, 1.3],
-      [1, 3],
-      [1e9, 3_600_000],
-    ] as const) {
-      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(10));
-      expect(Number.isInteger(unitsPerToken) && Number.isInteger(refill)).toBe(true);
-      // Exactly: refill / unitsPerToken = rate / per, cross-multiplied in whole numbers of ten billionths.
-      const whole = (n: number) => BigInt(Math.round(n * 1e10));
-      expect(BigInt(refill) * whole(per)).toBe(BigInt(unitsPerToken) * whole(rate));
-    }
-  });
-
-  it("is as fine as the quantities leave room for", () => {
-    expect(chooseGrain(1, 1, upTo(10))).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
-    expect(chooseGrain(1, 1, upTo(1e9)).unitsPerToken).toBe(1000);
-    expect(chooseGrain(1, 1, upTo(1e12)).unitsPerToken).toBe(100);
-    expect(chooseGrain(1, 1e3, upTo(1e11)).unitsPerToken).toBe(1000);
-    expect(chooseGrain(7, 2_592_000, upTo(1e7)).unitsPerToken).toBe(2_592_000 * 10);
-  });
-
-  it("is as coarse as the debts need it, down to a unit for a token", () => {
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e9 }).unitsPerToken).toBe(1_024_000);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e10 }).unitsPerToken).toBe(1000);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e14 }).unitsPerToken).toBe(10);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e15 }).unitsPerToken).toBe(1);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e20 }).unitsPerToken).toBe(1);
-  });
-
-  it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
-    const odd: [number, number][] = [
-      [Math.PI, Math.E],
-      [1, Math.PI],
-      [Math.PI, 1],
-      [1e12 + 0.1, 999_999.9999],
-      [0.000_000_1, 999_999_999.999],
-    ];
-    for (const [rate, per] of odd) {
-      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(1000));
-      expect(Number.isInteger(Math.log2(unitsPerToken))).toBe(true);
-      const share = refill / unitsPerToken / (rate / per);
-      expect(share).toBeLessThan(1);
-      expect(share).toBeGreaterThan(1 - 1e-14);
-    }
-  });
-
-  it("never grants more than the rate, keeps what is exact far below 2^53, and leaves the debts their room", () => {
-    const sizes = fc.record({ exact: decimal, debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }) });
-    fc.assert(
-      fc.property(fc.oneof(decimal, anyRate), period, sizes, (rate, per, { exact, debt }) => {
-        const { unitsPerToken, refill } = chooseGrain(rate, per, { exact, debt });
-        expect(unitsPerToken).toBeGreaterThanOrEqual(1);
-        expect(Number.isInteger(unitsPerToken)).toBe(true);
-        expect(refill / unitsPerToken).toBeLessThanOrEqual((rate / per) * (1 + 2 ** -52));
-        if (unitsPerToken === 1) return;
-        expect(exact * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
-        expect(debt * unitsPerToken).toBeLessThanOrEqual(MAX_UNITS);
-      }),
-      { numRuns: 1000 },
-    );
-  });
-});
 
 describe("tokens as units", () => {
   it("a decimal is as many units as one would say, whatever its binary fraction", () => {
@@ -114,19 +60,146 @@ describe("tokens as units", () => {
   });
 });
 
-describe("two numbers of tokens", () => {
-  it("are the same when only the rounding of a sum lies between them", () => {
+describe("a count", () => {
+  const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
+  const isWhole = (count: number, capacity: number) => {
+    const whole = parseLimit("send", { ...config, capacity });
+    return unitsOf(whole, count) === Math.sign(count) * whole.capacity;
+  };
+
+  it("is the whole capacity when only the rounding of a sum lies between them", () => {
     expect(0.1 + 0.2).not.toBe(0.3);
-    expect(isSameNumber(0.1 + 0.2, 0.3)).toBe(true);
-    expect(isSameNumber(1 / 3 + 1 / 3 + 1 / 3, 1)).toBe(true);
-    expect(isSameNumber(-0.1 - 0.2, -0.3)).toBe(true);
-    expect(isSameNumber(0, 0)).toBe(true);
+    expect(isWhole(0.1 + 0.2, 0.3)).toBe(true);
+    expect(isWhole(1 / 3 + 1 / 3 + 1 / 3, 1)).toBe(true);
+    expect(isWhole(-0.1 - 0.2, 0.3)).toBe(true);
   });
 
-  it("differ when a caller could have meant two numbers", () => {
-    expect(isSameNumber(0.3, 0.300_000_000_000_01)).toBe(false);
-    expect(isSameNumber(1e12, 1e12 - 0.01)).toBe(false);
-    expect(isSameNumber(5, -5)).toBe(false);
-    expect(isSameNumber(5e-324, 0)).toBe(false);
+  it("is another when a caller could have meant two numbers", () => {
+    expect(isWhole(0.300_000_000_000_01, 0.3)).toBe(false);
+    expect(isWhole(0.299_999, 0.3)).toBe(false);
+    expect(isWhole(1e9 - 0.01, 1e9)).toBe(false);
+  });
+
+  it("is charged or given back by its sign, and none of a capacity that is less than a unit", () => {
+    expect(isWhole(5, 5)).toBe(true);
+    expect(isWhole(-5, 5)).toBe(true);
+    const nothing = parseLimit("send", { ...config, capacity: 1e-12 });
+    expect(nothing.capacity).toBe(0);
+    expect(unitsOf(nothing, 1e-12)).toBe(1);
+  });
+});
+
+describe("a number that may lie just beside a whole one", () => {
+  it("is that whole number, once lowered and rounded up or raised and rounded down", () => {
+    expect(0.07 * 100).toBeGreaterThan(7);
+    expect(Math.ceil(lowered(0.07 * 100))).toBe(7);
+    expect(0.29 * 100).toBeLessThan(29);
+    expect(Math.floor(raised(0.29 * 100))).toBe(29);
+  });
+
+  it("keeps what a caller could have meant", () => {
+    expect(Math.ceil(lowered(7.000_000_000_01))).toBe(8);
+    expect(Math.floor(raised(28.999_999_999_9))).toBe(28);
+  });
+});
+
+const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
+const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
+
+describe("a stored state", () => {
+  it("is in tokens, and comes back as it was", () => {
+    const state = { value: 2.5 * limit.unitsPerToken, ts: NOW };
+    expect(toStored(limit, state)).toEqual({ value: 2.5, ts: NOW });
+    expect(fromStored(limit, { value: 2.5, ts: NOW }, undefined)).toEqual(state);
+  });
+
+  it("holds what a sliding window remembers, and no such field otherwise", () => {
+    const recent = [
+      { at: NOW - 7, count: 1.5 },
+      { at: NOW, count: 3 },
+    ];
+    const state = fromStored(sliding, { value: 5.5, ts: NOW, recent }, undefined);
+    expect(state.recent?.map(({ units }) => units / sliding.unitsPerToken)).toEqual([1.5, 3]);
+    expect(toStored(sliding, state)).toEqual({ value: 5.5, ts: NOW, recent });
+    expect(Object.keys(toStored(limit, { value: 0, ts: 0 }))).toEqual(["value", "ts"]);
+    expect(Object.keys(fromStored(limit, { value: 0, ts: 0 }, undefined))).toEqual(["value", "ts"]);
+    expect(fromStored(sliding, { value: 10, ts: 0, recent: [] }, undefined).recent).toEqual([]);
+    const nothing = { value: 10, ts: NOW, recent: [{ at: NOW, count: 0 }] };
+    expect(fromStored(sliding, nothing, undefined).recent?.map(({ units }) => units + 0)).toEqual([0]);
+  });
+
+  it("comes back to the very unit, for every kind, also with a debt", () => {
+    fc.assert(
+      fc.property(limits, histories, fc.double({ min: 0, max: 1, noNaN: true }), (whole, history, part) => {
+        const { state } = stateAfter(whole, history);
+        const owing = whole.kind.take(whole, state, Math.floor(part * whole.capacity));
+        for (const each of [state, owing]) {
+          expect(fromStored(whole, toStored(whole, each), undefined)).toEqual(each);
+        }
+      }),
+    );
+  });
+
+  it("is at most full: the capacity may have been lowered since", () => {
+    expect(fromStored(limit, { value: 11, ts: NOW }, undefined).value).toBe(limit.capacity);
+    expect(fromStored(limit, { value: 1e12, ts: NOW }, undefined).value).toBe(limit.capacity);
+  });
+
+  it("is rounded down, what was taken is rounded up", () => {
+    const unit = 1 / sliding.unitsPerToken;
+    const stored = { value: 9.5 * unit, ts: NOW, recent: [{ at: NOW, count: 0.5 * unit }] };
+    expect(fromStored(sliding, stored, undefined)).toEqual({ value: 9, ts: NOW, recent: [{ at: NOW, units: 1 }] });
+  });
+
+  it("may hold the largest debt, the first moment and the last", () => {
+    expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
+    expect(fromStored(limit, { value: 0, ts: END_OF_TIME }, undefined).ts).toBe(END_OF_TIME);
+    const recent = [{ at: END_OF_TIME, count: 1e300 }];
+    expect(fromStored(sliding, { value: 0, ts: 0, recent }, undefined).recent).toEqual([
+      { at: END_OF_TIME, units: MAX_UNITS },
+    ]);
+  });
+});
+
+describe("a damaged row", () => {
+  const good: StoredState = { value: 1, ts: NOW };
+
+  it.each<[object, string]>([
+    [{ value: NaN }, `the stored state is unusable (value NaN, ts ${NOW})`],
+    [{ value: Infinity }, "(value Infinity,"],
+    [{ value: -Infinity }, "(value -Infinity,"],
+    [{ value: 1e12 + 1 }, "(value 1000000000001,"],
+    [{ value: -MAX_UNITS * 1.001 }, "(value -112"],
+    [{ value: "1" }, '(value "1",'],
+    [{ ts: -1 }, "(value 1, ts -1)"],
+    [{ ts: NOW + 0.5 }, `(value 1, ts ${NOW + 0.5})`],
+    [{ ts: END_OF_TIME + 2 }, `(value 1, ts ${END_OF_TIME + 2})`],
+    [{ ts: NaN }, "(value 1, ts NaN)"],
+    [{ ts: undefined }, "(value 1, ts undefined)"],
+  ])("%j lets nothing through, and says how to repair it", (wrong, problem) => {
+    const read = () => fromStored(limit, { ...good, ...wrong }, "alice");
+    expect(read).toThrow(problem);
+    expect(read).toThrow('Rate limit "send": the bucket of key "alice" cannot be used: the stored state is unusable');
+    expect(read).toThrow("so nothing is let through. resetRateLimit makes it full again.");
+  });
+
+  it.each([
+    [[{ at: -1, count: 1 }], "(at -1, count 1)"],
+    [[{ at: 0.5, count: 1 }], "(at 0.5, count 1)"],
+    [[{ at: NOW, count: -1 }], `(at ${NOW}, count -1)`],
+    [[{ at: NOW, count: NaN }], `(at ${NOW}, count NaN)`],
+    [[{ at: NOW, count: Infinity }], `(at ${NOW}, count Infinity)`],
+    [[{ at: END_OF_TIME + 2, count: 1 }], "count 1)"],
+    [
+      [
+        { at: NOW, count: 1 },
+        { at: NOW - 1, count: 2 },
+      ],
+      `(at ${NOW - 1}, count 2)`,
+    ],
+  ])("%j is no list of what was taken", (recent, problem) => {
+    const read = () => fromStored(sliding, { ...good, recent }, undefined);
+    expect(read).toThrow(problem);
+    expect(read).toThrow('Rate limit "slide": the stored entry of recent is unusable');
   });
 });

@@ -2,7 +2,7 @@
 import { decide } from "../../src/engine/decide.js";
 import type { Demand } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
-import * as stored from "../../src/engine/state.js";
+import * as stored from "../../src/engine/units.js";
 
 export { fullState as fullBucket };
 

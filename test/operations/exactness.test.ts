@@ -5,7 +5,7 @@ import { parseDemand } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { decide } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
-import { fromStored, toStored } from "../../src/engine/state.js";
+import { fromStored, toStored } from "../../src/engine/units.js";
 import { defineIn, placeNames, openBackend } from "../support/places.js";
 
 // Millions of calls, measured for coverage, on a machine that does other things as well.

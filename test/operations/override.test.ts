@@ -1,6 +1,6 @@
 /** Overrides: one key's limit, changed at run time, in both places. */
 import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
-import { makeFunctionReference } from "convex/server";
+import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
 import {
@@ -30,6 +30,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const job = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
+
 describe.each(placeNames)("in the %s", (place) => {
   const limits = defineIn(place, {
     api: { ...bucket, keyed: true, overrides: true },
@@ -43,7 +45,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const alice = { name: "api", key: "alice" };
   let t: Backend;
   beforeEach(() => {
-    t = openBackend();
+    t = openBackend({ "./jobs.ts": () => Promise.resolve({ run: job }) });
   });
   const run = <T>(call: (ctx: MutationCtx) => Promise<T>): Promise<T> => t.mutation(async (ctx) => await call(ctx));
   const take = (count = 1) => run((ctx) => limits.rateLimit(ctx, { ...alice, count }));
@@ -292,8 +294,8 @@ describe.each(placeNames)("in the %s", (place) => {
 
     it("starts a job at once", async () => {
       await override({ unlimited: true });
-      const job = makeFunctionReference<"mutation">("jobs:run");
-      const result = await run((ctx) => limits.scheduleRateLimited(ctx, { ...alice, count: 9 }, job, {}));
+      const start = makeFunctionReference<"mutation">("jobs:run");
+      const result = await run((ctx) => limits.scheduleRateLimited(ctx, { ...alice, count: 9 }, start, {}));
       expect(result).toMatchObject({ ok: true, runAt: NOW });
     });
   });

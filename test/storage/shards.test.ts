@@ -5,8 +5,8 @@ import type { Bucket } from "../../src/engine/request.js";
 import { parseBucket } from "../../src/engine/request.js";
 import { MAX_LEVEL, toShard, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
-import { fromStored } from "../../src/engine/state.js";
-import { idOf, readRows } from "../../src/storage/rows.js";
+import { fromStored } from "../../src/engine/units.js";
+import { readRows } from "../../src/storage/rows.js";
 import { loadAll, loadAt, loadWithin, save, shardsOf, type StoredShard } from "../../src/storage/shards.js";
 import { type Backend, insertRows, openBackend, type QueryCtx, rowsIn, type StoredRow } from "../support/places.js";
 
@@ -82,7 +82,7 @@ describe("the rows of a split bucket", () => {
       expect(shards).toMatchObject([{ interval: WHOLE, rows: [] }]);
       expect(tokensIn(shards)).toEqual([64]);
     }
-    expect(idOf(bucket)).toEqual({ name: "send", key: "alice" });
+    expect(bucket).toMatchObject({ name: "send", key: "alice" });
   });
 
   it("are still a bucket's when only its bounds have changed: rows, and reservations", async () => {
@@ -135,7 +135,7 @@ describe("a row", () => {
 
   it("of an unsplit bucket is its whole state", async () => {
     const t = await splitBucket(0, 7);
-    const rows = await reading(t, (ctx) => readRows(ctx, idOf(bucket)));
+    const rows = await reading(t, (ctx) => readRows(ctx, bucket));
     expect(rows.map((row) => fromStored(bucket.limit, row, bucket.key))).toEqual([wholeOf(bucket, 7).state]);
   });
 });

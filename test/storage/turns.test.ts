@@ -1,6 +1,6 @@
 /** Calls on one database take turns. */
 import { describe, expect, it } from "vitest";
-import { inTurn } from "../../src/storage/turns.js";
+import { inTurn } from "../../src/storage/rows.js";
 
 /** Operations that end when they are told to, and a list of what has begun and ended. */
 function stage() {

@@ -1,7 +1,7 @@
 /** Snapshots of one row by hand: what `getRateLimit` makes of a state. */
 import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
 import { parseLimit } from "../../src/engine/limit.js";
-import { fromStored } from "../../src/engine/state.js";
+import { fromStored } from "../../src/engine/units.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 

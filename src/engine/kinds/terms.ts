@@ -2,7 +2,8 @@
 import { type Field, type Fields, numberField, required } from "../fields.js";
 import { misuseError } from "../misuse.js";
 import { shardsField } from "../sharding/levels.js";
-import { chooseGrain, floorUnits, type Grain, MAX_TOKENS, MAX_UNITS } from "../units.js";
+import { chooseGrain, type Grain } from "../grain.js";
+import { floorUnits, MAX_TOKENS, MAX_UNITS } from "../units.js";
 
 /** Milliseconds: 31,000 years. */
 export const MAX_PERIOD_MS = 1e15;

@@ -31,10 +31,8 @@ function whenAccrued(limit: TokenBucketLimit, from: number, units: number): numb
   return Math.min(END_OF_TIME, moment);
 }
 
-const common = refilling({ accrued, whenAccrued });
-
 export const tokenBucket: Kind<TokenBucketLimit> = {
-  ...common,
+  ...refilling({ accrued, whenAccrued }),
   name: "token bucket",
   fields: {
     kind: { permitted: '"token bucket"', holds: () => true },
@@ -82,5 +80,5 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
     },
   },
   unitsPerMs: ({ refill }) => refill,
-  whenReset: (limit, state, now) => Math.max(now, common.whenHolding(limit, state, limit.capacity)),
+  whenReset: (limit, { value, ts }, now) => Math.max(now, whenAccrued(limit, ts, limit.capacity - value)),
 };

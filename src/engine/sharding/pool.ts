@@ -1,8 +1,8 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
-import { decide, outlook } from "../decide.js";
+import { decide, outlook, servedBy } from "../decide.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
-import { type Demand, servedBy } from "../request.js";
+import type { Demand } from "../request.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";

@@ -11,13 +11,13 @@ export interface Fault {
 export const faults: readonly Fault[] = [
   {
     name: "turns are removed",
-    file: "storage/turns.ts",
+    file: "storage/rows.ts",
     from: "const turn = before ? before.then(operation) : operation();",
     to: "const turn = before && Number.isNaN(0) ? before.then(operation) : operation();",
   },
   {
     name: "a call after one that failed fails, too",
-    file: "storage/turns.ts",
+    file: "storage/rows.ts",
     from: "lastTurns.set(db, turn.catch(ignore));",
     to: "lastTurns.set(db, turn);",
     test: "test/storage/turns.test.ts",
@@ -158,10 +158,10 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "capacity is not clipped when a row is read",
-    file: "engine/state.ts",
+    file: "engine/units.ts",
     from: "const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };",
     to: "const state = { value: floorUnits(value, unitsPerToken) + 0 * capacity, ts };",
-    test: "test/engine/state.test.ts",
+    test: "test/engine/units.test.ts",
   },
   {
     name: "a bucket that was split under another config is read as if time had passed by the old one",
@@ -251,14 +251,14 @@ export const faults: readonly Fault[] = [
   {
     name: "a charge of more than all rows hold is forgotten by all but one",
     file: "operations/adjust.ts",
-    from: "const { state } = fold(limit, WHOLE, shards, now);\n  const charged",
-    to: "const { state } = fold(limit, WHOLE, shards.slice(0, 1), now);\n  const charged",
+    from: "const charged = owing(limit, shards, now, units);",
+    to: "const charged = owing(limit, shards.slice(0, 1), now, units);",
   },
   {
     name: "reset forgets one row",
     file: "operations/reset.ts",
-    from: "for (const row of await readRows(ctx, bucket)) await",
-    to: "for (const row of (await readRows(ctx, bucket)).slice(0, 1)) await",
+    from: "(await readRows(ctx, bucket)).filter(holdsTokens)) await",
+    to: "(await readRows(ctx, bucket)).filter(holdsTokens).slice(0, 1)) await",
   },
   {
     name: "a sweep takes what became full just now",
@@ -347,20 +347,20 @@ export const faults: readonly Fault[] = [
   {
     name: "a row keeps the moments of the kind that it was",
     file: "storage/rows.ts",
-    from: "row[field] !== undefined && content[field] === undefined);",
-    to: 'field !== "recent" && row[field] !== undefined && content[field] === undefined);',
+    from: "config: undefined, recent: undefined };",
+    to: "config: undefined };",
   },
   {
     name: "a list shows the limit at another key",
     file: "operations/list.ts",
-    from: "forKey(limit, key);",
-    to: "forKey(limit, undefined);",
+    from: "bucketAt(list.limit, key, list.isOverridable);",
+    to: "{ ...bucketAt(list.limit, undefined, list.isOverridable), key };",
   },
   {
     name: "a list of those that are limited leaves out nobody",
     file: "operations/list.ts",
-    from: "if (!onlyLimited || !entry.ok)",
-    to: "if (!onlyLimited || !entry.ok || entry.value > 0)",
+    from: "(!onlyLimited || !entry.ok) &&",
+    to: "(!onlyLimited || !entry.ok || entry.value > 0) &&",
   },
   {
     name: "a snapshot is of the first write",
@@ -382,13 +382,13 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "who takes as much as there is gets a token more",
-    file: "engine/request.ts",
+    file: "engine/decide.ts",
     from: "return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
     to: "return atLeast.units + Math.ceil((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
   },
   {
     name: "who takes as much as there is gets what suffices",
-    file: "engine/request.ts",
+    file: "engine/decide.ts",
     from: "return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;",
     to: "return atLeast.units;",
   },

@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { chooseGrain } from "../../src/engine/grain.js";
+import { MAX_UNITS } from "../../src/engine/units.js";
+
+const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
+const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
+const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
+/** Quantities that leave the choice of units to the capacity. */
+const upTo = (exact: number) => ({ exact, debt: 1 });
+
+describe("chooseGrain", () => {
+  it("makes what accrues in a millisecond a whole number of units, when the rate is a fraction of decimals", () => {
+    for (const [rate, per] of [
+      [10, 1000],
+      [7, 86_400_000],
+      [40_000, 60_000],
+      [0.1, 1000],
+      [0.7, 1.3],
+      [1, 3],
+      [1e9, 3_600_000],
+    ] as const) {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(10));
+      expect(Number.isInteger(unitsPerToken) && Number.isInteger(refill)).toBe(true);
+      // Exactly: refill / unitsPerToken = rate / per, cross-multiplied in whole numbers of ten billionths.
+      const whole = (n: number) => BigInt(Math.round(n * 1e10));
+      expect(BigInt(refill) * whole(per)).toBe(BigInt(unitsPerToken) * whole(rate));
+    }
+  });
+
+  it("is as fine as the quantities leave room for", () => {
+    expect(chooseGrain(1, 1, upTo(10))).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
+    expect(chooseGrain(1, 1, upTo(1e9)).unitsPerToken).toBe(1000);
+    expect(chooseGrain(1, 1, upTo(1e12)).unitsPerToken).toBe(100);
+    expect(chooseGrain(1, 1e3, upTo(1e11)).unitsPerToken).toBe(1000);
+    expect(chooseGrain(7, 2_592_000, upTo(1e7)).unitsPerToken).toBe(2_592_000 * 10);
+  });
+
+  it("is as coarse as the debts need it, down to a unit for a token", () => {
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e9 }).unitsPerToken).toBe(1_024_000);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e10 }).unitsPerToken).toBe(1000);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e14 }).unitsPerToken).toBe(10);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e15 }).unitsPerToken).toBe(1);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e20 })).toEqual({ unitsPerToken: 1, refill: 1 });
+  });
+
+  it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
+    const odd: [number, number][] = [
+      [Math.PI, Math.E],
+      [1, Math.PI],
+      [Math.PI, 1],
+      [1e12 + 0.1, 999_999.9999],
+      [0.000_000_1, 999_999_999.999],
+    ];
+    for (const [rate, per] of odd) {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(1000));
+      expect(Number.isInteger(Math.log2(unitsPerToken))).toBe(true);
+      const share = refill / unitsPerToken / (rate / per);
+      expect(share).toBeLessThan(1);
+      expect(share).toBeGreaterThan(1 - 1e-14);
+    }
+  });
+
+  it("takes a fraction as exact only while both its numbers are", () => {
+    // The fraction before it is in lowest terms: its numbers are 2^53 - 1 at most, or beyond.
+    const cases: [rate: number, per: number, numerator: bigint, denominator: bigint, isExact: boolean][] = [
+      [900_719_925_474_099.1, 6361, 2n ** 53n - 1n, 63_610n, true],
+      [6361, 900_719_925_474_099.1, 63_610n, 2n ** 53n - 1n, true],
+      [1861.333_460_29, 0.008_698_92, 18_613_334_602_900_000_000n, 86_989_200_000_000n, false],
+      [0.000_165, 69_497.414_893_3, 1_650_000_000n, 694_974_148_933_000_000n, false],
+    ];
+    for (const [rate, per, numerator, denominator, isExact] of cases) {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(1));
+      // A double is a whole number of parts of 2^60.
+      const arrived = BigInt(refill * 2 ** 60) * denominator;
+      const due = BigInt(unitsPerToken) * 2n ** 60n * numerator;
+      expect(isExact ? arrived === due : arrived < due).toBe(true);
+    }
+  });
+
+  it("never grants more than the rate, keeps what is exact far below 2^53, and leaves the debts their room", () => {
+    const sizes = fc.record({ exact: decimal, debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }) });
+    fc.assert(
+      fc.property(fc.oneof(decimal, anyRate), period, sizes, (rate, per, { exact, debt }) => {
+        const { unitsPerToken, refill } = chooseGrain(rate, per, { exact, debt });
+        expect(unitsPerToken).toBeGreaterThanOrEqual(1);
+        expect(Number.isInteger(unitsPerToken)).toBe(true);
+        expect(refill / unitsPerToken).toBeLessThanOrEqual((rate / per) * (1 + 2 ** -52));
+        if (unitsPerToken === 1) return;
+        expect(exact * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
+        expect(debt * unitsPerToken).toBeLessThanOrEqual(MAX_UNITS);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
