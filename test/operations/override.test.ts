@@ -288,6 +288,11 @@ describe.each(placeNames)("in the %s", (place) => {
       await override({ unlimited: true });
       expect(await take(0)).toMatchObject({ ok: true, remaining: 4 });
       expect(await rowsIn(place, t)).toHaveLength(1);
+      await take(6);
+      const inDebt = await rowsIn(place, t);
+      vi.setSystemTime(NOW + 10);
+      expect(await take(0)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 3000 });
+      expect(await rowsIn(place, t)).toEqual(inDebt);
       await expect(take(NaN)).rejects.toThrow("count must be a finite number");
       await expect(take(2e12)).rejects.toThrow("can never be served");
     });
