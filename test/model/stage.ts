@@ -1,6 +1,7 @@
 /** Where the fuzzer plays: on a light backend for many operations, and on a whole one, in either place. */
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import { makeFunctionReference, internalMutationGeneric } from "convex/server";
+import { v } from "convex/values";
 import { FakeDb, fakeComponent } from "../support/fakeDb.js";
 import { type AnyRateLimits, defineIn, openBackend, type PlaceName } from "../support/places.js";
 import type { ExactLimit } from "./exact/config.js";
@@ -52,10 +53,11 @@ export function lightStage(place: PlaceName): Stage {
   };
 }
 
-const nothing = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
+const run = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
+const sweep = internalMutationGeneric({ args: { cursor: v.string() }, handler: () => Promise.resolve(null) });
 
 export function wholeStage(place: PlaceName): Stage {
-  const t = openBackend({ "./jobs.ts": () => Promise.resolve({ run: nothing, sweep: nothing }) });
+  const t = openBackend({ "./jobs.ts": () => Promise.resolve({ run, sweep }) });
   return {
     limits: (limit, shards, other = limit) =>
       definedOnce((limits) => defineIn(place, limits), `whole ${place}`, [limit, other], shards),
