@@ -129,8 +129,20 @@ export const faults: readonly Fault[] = [
   {
     name: "a take from a span forgets a row",
     file: "operations/split.ts",
-    from: "write: (ctx) => save(ctx, request, span, after),",
-    to: "write: (ctx) => save(ctx, request, span.slice(1), after),",
+    from: "save(ctx, request, span, after)",
+    to: "save(ctx, request, span.slice(1), after)",
+  },
+  {
+    name: "of two rows that are made even, one keeps what it gives",
+    file: "operations/split.ts",
+    from: "kind.take(second.limit, second.state, demand.units + moved)",
+    to: "kind.take(second.limit, second.state, demand.units)",
+  },
+  {
+    name: "of two rows that are made even, one is filled beyond its share",
+    file: "operations/split.ts",
+    from: "Math.min(more / 2, room)",
+    to: "Math.max(more / 2, room)",
   },
   {
     name: "what a span holds is counted without one of its rows",
