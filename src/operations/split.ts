@@ -133,19 +133,15 @@ export async function settle(
 ): Promise<NonNullable<Answer["write"]>> {
   const { limit, key } = bucket;
   const { now } = call;
-  const fate = fateOf(limit, before, after, demand, { key, ...call });
-  switch (fate.kind) {
-    case "stay":
-      return (writer) => save(writer, bucket, [before], [after]);
-    case "split":
-      return (writer) => save(writer, bucket, [before], splitTo(limit, after, fate.level, now));
-    case "fold": {
-      const interval = around(before.interval, fate.level);
-      const all = await loadSpan(ctx, bucket, interval);
-      const others = all.filter((shard) => !isSame(shard.interval, before.interval));
-      if (fate.mustBeIdle && !areIdle(others, now)) return (writer) => save(writer, bucket, [before], [after]);
+  const { level, mustBeIdle } = fateOf(limit, before, after, demand, { key, ...call });
+  if (level < before.interval.level) {
+    const interval = around(before.interval, level);
+    const all = await loadSpan(ctx, bucket, interval);
+    const others = all.filter((shard) => !isSame(shard.interval, before.interval));
+    if (!mustBeIdle || areIdle(others, now)) {
       const folded = fold(limit, interval, [...others, after], now);
       return (writer) => save(writer, bucket, all, [folded]);
     }
   }
+  return (writer) => save(writer, bucket, [before], splitTo(limit, after, level, now));
 }

@@ -10,6 +10,7 @@ import {
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
+import { createRandom } from "../../bench/simulator/random.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
@@ -110,6 +111,19 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const config = { ...fast, shards: 4 };
     expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
     expect(await values(t)).toEqual(left);
+  });
+
+  it("gives all that its rows hold and no more, whichever of them the calls come upon", async () => {
+    const random = createRandom("uneven rows");
+    const counts = [1, 2, 3, 5, 8];
+    for (const count of counts) {
+      const t = await opened(quarters([0, 16, 3, 9]));
+      vi.spyOn(Math, "random").mockImplementation(random);
+      const take = () => t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count }));
+      let taken = 0;
+      while ((await take()).ok) taken += count;
+      expect(taken, `counts of ${count}`).toBe(28 - (28 % count));
+    }
   });
 
   it("that is slow becomes one with its neighbours as they run out, so that denials read one row", async () => {

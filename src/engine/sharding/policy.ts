@@ -43,15 +43,12 @@ const CROWDED_CHANCE = 1 / 4;
 /** A refill that brings a demand within so long is fast: a caller who is denied and comes back finds it. */
 const FAST_MS = 50;
 
-/** What to do with a row once its new state is known. */
-export type Fate =
-  | { readonly kind: "stay" }
-  /** Becomes equal rows on this level. */
-  | { readonly kind: "split"; readonly level: number }
-  /** Becomes one with all rows around it on this level. */
-  | { readonly kind: "fold"; readonly level: number; readonly mustBeIdle: boolean };
-
-const STAY: Fate = { kind: "stay" };
+/** On which level a row goes on: its own, a deeper one in equal parts, or a higher one with all rows around it. */
+export interface Fate {
+  readonly level: number;
+  /** Whether the rows around it must have been idle, too. */
+  readonly mustBeIdle?: boolean;
+}
 
 /**
  * @param before - the row as it was read.
@@ -68,30 +65,27 @@ export function fateOf(
 ): Fate {
   const { least, most, isAuto } = whole.levels;
   const { level } = before.interval;
-  if (level > most) return { kind: "fold", level: most, mustBeIdle: false };
+  if (level > most) return { level: most };
   const isEmptied = after.state.value < units;
-  if (isEmptied && !isFast(whole, units)) {
-    // So a slow bucket runs out on one row, and denials read no more than that.
-    return level > 0 ? { kind: "fold", level: level - 1, mustBeIdle: false } : STAY;
-  }
+  // So a slow bucket runs out on one row, and denials read no more than that.
+  if (isEmptied && !isFast(whole, units)) return { level: Math.max(0, level - 1) };
   const gapMs = now - before.state.ts;
   // The same transaction, or the same millisecond: nothing can be told from it.
-  if (gapMs === 0) return STAY;
+  if (gapMs === 0) return { level };
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, KEPT_LEVEL) : 0);
   const isCrowded = isEmptied && (wasShort || level === 0);
   const held = isCrowded ? 1 : levelsFor(after.state.value, units);
   const useful = reserve ? Math.max(least, levelsFor(whole.capacity, units, QUEUE_ROOM)) : most;
   const deepest = whole.kind.owed(after.state) > 0 ? level : Math.min(most, useful, level + held);
   if (level < deepest) {
-    if (level < least || (level < floor && gapMs < COLD_MS)) return { kind: "split", level: Math.min(floor, deepest) };
-    if (random() < (isCrowded && wasShort ? CROWDED_CHANCE : splitChance(level, gapMs)))
-      return { kind: "split", level: level + 1 };
+    if (level < least || (level < floor && gapMs < COLD_MS)) return { level: Math.min(floor, deepest) };
+    if (random() < (isCrowded && wasShort ? CROWDED_CHANCE : splitChance(level, gapMs))) return { level: level + 1 };
   }
   if (level > floor && gapMs >= COLD_MS) {
     const up = 1 + Math.floor(Math.log2(gapMs / COLD_MS));
-    return { kind: "fold", level: Math.max(floor, level - up), mustBeIdle: true };
+    return { level: Math.max(floor, level - up), mustBeIdle: true };
   }
-  return STAY;
+  return { level };
 }
 
 /** Rarely while there are few rows, more often further down; less often the longer ago the row was written. */

@@ -1,12 +1,12 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
 import { decide, outlook, servedBy } from "../decide.js";
-import { emptyState, type Limit, type State } from "../kinds/kind.js";
+import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
-import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
+import { advance, fold, heldBy, heldByAll, type Shard, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */
 interface Outcome<S extends Shard = Shard> {
@@ -117,15 +117,11 @@ function whenServed(limit: Limit, shards: readonly Shard[], now: number, { units
  * that were read as they are, the others even if they are empty now.
  */
 export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
-  const smallest = { start: 0, level: limit.levels.most };
-  let span = smallest;
-  while (span.level > 0 && shareOf(limit, span).capacity < 2 * units) span = { start: 0, level: span.level - 1 };
-  const empty = (share: Limit): State => emptyState(share, now);
-  const share = shareOf(limit, span);
-  const others = [shardAt(limit, span, empty(share))];
-  return Math.max(
-    ...[...others, ...seen].map(({ limit: own, state }) =>
-      own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
-    ),
+  let { most: level } = limit.levels;
+  while (level > 0 && shareOf(limit, { start: 0, level }).capacity < 2 * units) level--;
+  const share = shareOf(limit, { start: 0, level });
+  const moments = [{ limit: share, state: emptyState(share, now) }, ...seen].map(({ limit: own, state }) =>
+    own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
   );
+  return Math.max(...moments);
 }

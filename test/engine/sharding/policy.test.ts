@@ -20,7 +20,15 @@ const config: RateLimitConfig = { kind: "token bucket", rate: 1024, period: 1000
 const upTo = (shards: RateLimitConfig["shards"], more: Partial<RateLimitConfig> = {}) =>
   parseLimit("send", { ...config, ...more, shards } as RateLimitConfig);
 const limit = upTo(64);
-const STAY: Fate = { kind: "stay" };
+
+/** What becomes of a row: the level is that of a split or of a fold. */
+type Change =
+  { kind: "stay" } | { kind: "split"; level: number } | { kind: "fold"; level: number; mustBeIdle: boolean };
+const STAY: Change = { kind: "stay" };
+function changeOf(from: number, { level, mustBeIdle = false }: Fate): Change {
+  if (level === from) return STAY;
+  return level > from ? { kind: "split", level } : { kind: "fold", level, mustBeIdle };
+}
 
 interface Case {
   limit?: Limit;
@@ -61,11 +69,11 @@ function ask(given: Case) {
   let used = 0;
   const demand = { units: count * unitsPerToken, reserve, wasShort };
   const call = { now: NOW, key: key ?? undefined, random: () => random[used++] ?? NaN };
-  const fate = fateOf(whole, before, after, demand, call);
+  const fate = changeOf(level, fateOf(whole, before, after, demand, call));
   return { fate, used };
 }
 const fateIn = (given: Case) => ask(given).fate;
-const splitTo = (level: number): Fate => ({ kind: "split", level });
+const splitTo = (level: number): Change => ({ kind: "split", level });
 
 /** The largest random number, in thousandths, at which the row still splits. */
 function chance(given: Case): number {
@@ -155,7 +163,7 @@ describe("a hot row", () => {
       const before = shardAt(sliding, { start: 0, level: 0 }, { ...state(NOW - 1), ts: NOW - 1 });
       const after = { ...before, state: state(at) };
       const demand = { units: sliding.unitsPerToken, reserve: false };
-      return fateOf(sliding, before, after, demand, { now: NOW, key: undefined, random: () => 0 });
+      return changeOf(0, fateOf(sliding, before, after, demand, { now: NOW, key: undefined, random: () => 0 }));
     };
     expect([fate(NOW), fate(NOW + 1)]).toEqual([splitTo(1), STAY]);
   });
@@ -166,7 +174,7 @@ describe("a row of a limit whose refill does not bring the count within 50 ms", 
   const fate = (given: Partial<Case>) => ask({ limit: slow, level: 4, gapMs: 1, ...given });
 
   it("folds with its neighbours when it is left with less than the count, idle or not, and takes no random number", () => {
-    const fold: Fate = { kind: "fold", level: 3, mustBeIdle: false };
+    const fold: Change = { kind: "fold", level: 3, mustBeIdle: false };
     for (const more of [
       {},
       { gapMs: 0 },
@@ -189,7 +197,7 @@ describe("a row of a limit whose refill does not bring the count within 50 ms", 
 });
 
 describe("a cold row", () => {
-  const fold = (level: number): Fate => ({ kind: "fold", level, mustBeIdle: true });
+  const fold = (level: number): Change => ({ kind: "fold", level, mustBeIdle: true });
 
   it("folds after 1,400 ms, if its neighbours are idle; sooner it stays", () => {
     expect(fateIn({ level: 1, gapMs: 1399, random: [1] })).toEqual(STAY);
@@ -293,7 +301,7 @@ describe("bounds on the number of rows", () => {
   });
 
   it("that were lowered fold a row at its next write, whether its neighbours are idle or not", () => {
-    const fold: Fate = { kind: "fold", level: 4, mustBeIdle: false };
+    const fold: Change = { kind: "fold", level: 4, mustBeIdle: false };
     for (const gapMs of [0, 1, 1e9]) expect(ask({ limit: bounded, level: 5, gapMs })).toEqual({ fate: fold, used: 0 });
   });
 });

@@ -137,6 +137,7 @@ export const faults: readonly Fault[] = [
     file: "operations/split.ts",
     from: "kind.take(second.limit, second.state, demand.units + moved)",
     to: "kind.take(second.limit, second.state, demand.units)",
+    test: "test/operations/split.test.ts",
   },
   {
     name: "of two rows that are made even, one is filled beyond its share",
@@ -165,8 +166,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a split forgets what was taken",
     file: "operations/split.ts",
-    from: "save(writer, bucket, [before], splitTo(limit, after, fate.level, now));",
-    to: "save(writer, bucket, [before], splitTo(limit, before, fate.level, now));",
+    from: "save(writer, bucket, [before], splitTo(limit, after, level, now));",
+    to: "save(writer, bucket, [before], splitTo(limit, before, level, now));",
   },
   {
     name: "capacity is not clipped when a row is read",
