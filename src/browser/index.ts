@@ -3,8 +3,8 @@ import type { ConvexClient } from "convex/browser";
 import { type RateLimitQuery, type RateLimitWatch, type Source, type WatchOptions, watchSource } from "./watch.js";
 
 export type { ServerTimeMutation } from "./serverClock.js";
-export type { Demand, ProjectedStatus } from "./bucket.js";
-export { project } from "./project.js";
+export type { Demand } from "./bucket.js";
+export { project, type ProjectedStatus } from "./project.js";
 export type { RateLimitQuery, RateLimitWatch } from "./watch.js";
 
 export interface WatchRateLimitOptions extends WatchOptions {

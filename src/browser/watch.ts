@@ -1,8 +1,8 @@
 /** A limit as time passes: a store without a framework, which changes only when the answer does. */
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../snapshots.js";
-import type { Demand, ProjectedStatus } from "./bucket.js";
-import { overrideAt, project } from "./project.js";
+import { type Demand, END_OF_TIME } from "./bucket.js";
+import { overrideAt, project, type ProjectedStatus } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -110,16 +110,15 @@ export function watchSource(
     const untouched = answer(snapshot, { count: 0 });
     if (!snapshot || !untouched) return;
     const now = clock.now();
-    const override = overrideAt(snapshot, now);
-    const { rate, period, capacity = rate } = (override?.snapshot ?? snapshot).config;
-    const until = override?.until ?? Infinity;
+    const { until = END_OF_TIME, snapshot: bucket = snapshot } = overrideAt(snapshot, now);
+    const { period } = bucket.config;
     // A full bucket stays as it is.
-    const isFull = status?.ok && untouched.value >= capacity;
+    const isFull = status?.ok && untouched.value >= bucket.tokens;
     const { resetAt = 0 } = untouched;
     const resets = typeof period === "number" && period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt;
     const moments = [until, ...(isFull ? [] : [status?.retryAt ?? 0, resets])];
     const nextAt = Math.min(...moments.filter((moment) => moment > now));
-    if (nextAt < Infinity) stopWaiting = clock.wakeAt(nextAt, update);
+    if (nextAt < END_OF_TIME) stopWaiting = clock.wakeAt(nextAt, update);
   };
 
   return {
