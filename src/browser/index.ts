@@ -38,10 +38,10 @@ export function watchRateLimit(
   query: RateLimitQuery,
   { key, onError = console.error, ...options }: WatchRateLimitOptions = {},
 ): RateLimitWatch {
-  return watchSource(liveResult(client, query, key === undefined ? {} : { key }), client, { ...options, onError });
+  return watchSource(liveResult(client, query, { key }), client, { ...options, onError });
 }
 
-function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: string }): Source {
+function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: string | undefined }): Source {
   let read: Source["localQueryResult"] | undefined;
   return {
     localQueryResult: () => read?.(),
