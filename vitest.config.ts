@@ -7,6 +7,7 @@ const { VITEST_REPORT: report, COVERAGE: coverage, FAST: fast } = process.env;
 export const slow = [
   "test/mutants/mutants.test.ts",
   "test/operations/exactness.test.ts",
+  "test/client/compilerMessages.test.ts",
   "test/tidy/source.test.ts",
   "test/client/jobs.test.ts",
   "test/embedded/conformance.test.ts",
@@ -19,6 +20,19 @@ export const slow = [
   "test/simulator/benches.test.ts",
   "test/queue/model.test.ts",
   "test/queue/figures.test.ts",
+  "test/http/window.test.ts",
+  "test/laws/equivalence.test.ts",
+  "test/operations/sweep.test.ts",
+  "test/engine/kinds/calendar.test.ts",
+  "test/client/misuse.test.ts",
+  "test/laws/bound.test.ts",
+  "test/model/overrides.test.ts",
+  "test/laws/transaction.test.ts",
+  "test/laws/failClosed.test.ts",
+  "test/laws/liveConfig.test.ts",
+  "test/client/autocompletion.test.ts",
+  "test/simulator/libraries.test.ts",
+  "test/recipes/packages.test.ts",
 ];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;

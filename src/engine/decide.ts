@@ -72,14 +72,15 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   // The start moves with the moment of asking: by a ms, where a rate is rounded; by a window, where a full bucket lets one go by.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { at } = startOf(limit, stored, moment, units);
-    moment = Math.max(moment + 1, Math.min(atOnce, Math.max(owing, at - withinMs)));
+    moment = Math.min(atOnce, Math.max(owing, at - withinMs));
     if (decideNow(limit, stored, moment, demand)) return Math.min(END_OF_TIME, moment);
   }
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;
 }
 
-const MOST_TRIES = 8;
+/** More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter than others. */
+const MOST_TRIES = 400;
 
 /** What a status says of a state that stays. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {

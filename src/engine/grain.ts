@@ -63,7 +63,6 @@ function toFraction(dividend: number, divisor: number): readonly [number, number
 function toDecimal(number: number): { digits: number; scale: number } | undefined {
   for (let scale = 1; scale <= 1e9; scale *= 10) {
     const digits = Math.round(number * scale);
-    if (digits > Number.MAX_SAFE_INTEGER) return undefined;
     if (digits / scale === number) return { digits, scale };
   }
   return undefined;

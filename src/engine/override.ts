@@ -62,7 +62,7 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
   try {
     const { config, block, until = END_OF_TIME } = parseOverride(name, stored);
     if (!config) return { until, does: block ? "block" : "unlimit" };
-    const whole = parseLimit(name, shards === undefined ? config : { ...config, shards });
+    const whole = parseLimit(name, { ...config, shards });
     return { until, does: "configure", limit: whole.kind.forKey(whole, key) };
   } catch (error) {
     const problem = (error as Error).message;

@@ -41,7 +41,7 @@ export interface DemandArgs {
  */
 export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
   const { count = 1, reserve = false, atLeast } = asked;
-  if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
+  if (!(Number.isFinite(count) && count >= 0)) {
     throw fieldError(limit.name, "count", "a finite number of at least 0", count);
   }
   const withinMs = reserve === false ? Infinity : parseReserve(limit.name, reserve);
@@ -92,7 +92,7 @@ function parsePart(
 
 function parseReserve(name: string, reserve: unknown): number {
   if (typeof reserve === "boolean") return Infinity;
-  const within = typeof reserve === "object" && reserve !== null ? (reserve as { within?: unknown }).within : undefined;
+  const within = (reserve as { within?: unknown } | null)?.within;
   if (typeof within === "number" && within >= 0) return Math.floor(within);
   throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
 }

@@ -6,7 +6,7 @@ export const END_OF_TIME = 8.64e15;
  * searches twice as far ahead each time, then halves: quick when the moment is near.
  */
 export function firstMoment(from: number, holds: (moment: number) => boolean): number {
-  let before = -1;
+  let before = 0;
   let after = 0;
   while (!holds(from + after)) {
     if (!(from + after < END_OF_TIME)) return END_OF_TIME;

@@ -59,6 +59,7 @@ describe("a bundle", () => {
   it("cannot ask one bucket under two configs; the order of the fields and defaults that are spelt out do not matter", () => {
     const spelt: RateLimitConfig = { shards: 1, capacity: 10, period: 1000, rate: 10, kind: "token bucket" };
     expect(bundle([ask("a"), ask("a", { config: spelt })]).summed).toHaveLength(1);
+    expect(bundle([ask("a"), ask("a", { config: { ...config, maxReserved: undefined } })]).summed).toHaveLength(1);
     const others: RateLimitConfig[] = [
       { ...config, rate: 11 },
       { ...config, capacity: 11 },
@@ -82,5 +83,15 @@ describe("a bundle", () => {
     const [sum] = bundle([ask("a", { reserve: { within: 5 } }), ask("a", { reserve: { within: 5 } })]).summed;
     expect(sum?.demand).toMatchObject({ reserve: true, withinMs: 5 });
     expect(bundle([ask("a", { reserve: false }), ask("a")]).summed).toHaveLength(1);
+  });
+
+  it("cannot ask one bucket in shadow and enforced", () => {
+    const inShadow = ask("a", { shadow: true });
+    const problem = 'Rate limit "a": one bucket cannot be both enforced and in shadow in the same call.';
+    expect(() => bundle([inShadow, ask("a")])).toThrow(problem);
+    expect(() => bundle([ask("a", { shadow: false }), inShadow])).toThrow(problem);
+    expect(bundle([inShadow, inShadow]).summed).toMatchObject([{ asked: { count: 2, shadow: true } }]);
+    expect(bundle([ask("a", { shadow: false }), ask("a")]).summed).toHaveLength(1);
+    expect(bundle([inShadow, ask("b")]).summed).toHaveLength(2);
   });
 });

@@ -4,6 +4,7 @@ import { decide, outlook } from "../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { fromStored, type StoredState, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;
@@ -19,6 +20,10 @@ const window = parseLimit("window", {
 const sliding = parseLimit("sliding", { kind: "sliding window", rate: 10, period: 1000, maxReserved: 5 });
 const spaced = parseLimit("spaced", { kind: "token bucket", rate: 10, period: 1000, capacity: 0 });
 const third = parseLimit("third", { kind: "token bucket", rate: 1 / 3, period: 1000, capacity: 1, maxReserved: 1 / 3 });
+
+const DAY = 86_400_000;
+const month = parseLimit("month", { kind: "fixed window", rate: 5, period: "month" });
+const day = parseLimit("day", { kind: "fixed window", rate: 5, period: "day", timeZone: "Europe/Berlin" });
 
 interface Row {
   what: string;
@@ -279,6 +284,53 @@ const rows: Row[] = [
     next: "unchanged",
   },
   {
+    what: "a count of 0 that may wait asks for no room among the reservations",
+    limit: bucket,
+    state: { value: -20, ts: NOW },
+    demand: { count: 0, reserve: { within: 1900 } },
+    status: { ok: false, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 3000 },
+    next: "unchanged",
+  },
+  {
+    what: "by a clock that stepped back a reservation waits no longer than it must",
+    limit: bucket,
+    state: { value: -1, ts: NOW + 500 },
+    demand: { reserve: { within: 600 } },
+    status: { ok: false, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 1600 },
+    next: "unchanged",
+  },
+  {
+    what: "a full window's reservation of more than it holds comes back shortly before the next",
+    limit: window,
+    state: "none",
+    demand: { count: 20, reserve: { within: 100 } },
+    status: { ok: false, retryAt: NOW + 900, remaining: 15, resetAt: NOW + 1000 },
+    next: "unchanged",
+  },
+  {
+    what: "a month's reservation of more than it holds comes back before a month that is short enough",
+    limit: month,
+    state: "none",
+    now: Date.UTC(2026, 2, 5),
+    demand: { count: 15, reserve: { within: 29 * DAY } },
+    status: { ok: false, retryAt: Date.UTC(2027, 0, 31), remaining: 5, resetAt: Date.UTC(2026, 3, 1) },
+    next: "unchanged",
+  },
+  {
+    what: "a day's reservation of more than it holds comes back before the clocks go forward",
+    limit: day,
+    state: "none",
+    now: Date.UTC(2026, 2, 29, 12),
+    demand: { count: 15, reserve: { within: DAY - 1 } },
+    status: {
+      ok: false,
+      retryAt: Date.UTC(2027, 2, 27, 22, 0, 0, 1),
+      remaining: 5,
+      resetAt: Date.UTC(2026, 2, 29, 22),
+    },
+    next: "unchanged",
+  },
+  {
     what: "a rate of a third is rounded down, and the moment is that of what is stored",
     limit: third,
     state: { value: 0, ts: NOW },
@@ -305,6 +357,19 @@ describe("decide", () => {
       expect([isOk(retryAt - 1), isOk(retryAt)]).toEqual([false, true]);
     },
   );
+});
+
+describe("a reservation that even a full bucket would start later than it may wait", () => {
+  it.each([
+    ["a bucket", bucket, { count: 12, reserve: { within: 100 } }],
+    ["a window", window, { count: 20, reserve: { within: 0 } }],
+    ["a month", month, { count: 15, reserve: { within: 28 * DAY - 1 } }],
+  ] as const)("is denied for ever: %s", (_what, limit, demand) => {
+    for (const state of [fullState(limit), { value: 0, ts: NOW }]) {
+      const { status } = decide(limit, state, NOW, parseDemand(limit, demand));
+      expect(status).toMatchObject({ ok: false, retryAt: END_OF_TIME });
+    }
+  });
 });
 
 describe("the outlook of a state", () => {

@@ -2,8 +2,15 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { outlook } from "../../src/engine/decide.js";
-import { type DemandArgs, parseAdjustment, parseDemand } from "../../src/engine/request.js";
+import { outlook, servedBy } from "../../src/engine/decide.js";
+import {
+  bucketAt,
+  type DemandArgs,
+  isServable,
+  parseAdjustment,
+  parseDemand,
+  requestTo,
+} from "../../src/engine/request.js";
 import { isFast } from "../../src/engine/sharding/policy.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
@@ -107,9 +114,97 @@ describe("a demand", () => {
     );
   });
 
+  it("of a capacity that is less than a unit can only be reserved", () => {
+    const tiny = parseLimit("tiny", { ...bucket, capacity: 1e-20 });
+    expect(tiny.capacity).toBe(0);
+    expect(() => parseDemand(tiny, { count: 1e-20 })).toThrow("count 1e-20 can never be served");
+    expect(parseDemand(tiny, { count: 1e-20, reserve: true }).units).toBe(1);
+  });
+
   it("that is a sum of parts of the capacity fits as well", () => {
     const third = parseLimit("third", { ...bucket, capacity: 0.3 });
     expect(parseDemand(third, { count: 0.1 + 0.2 }).units).toBe(third.capacity);
+  });
+});
+
+describe("a demand with a least", () => {
+  it("is for all that is asked, or for as many whole tokens beyond the least as the bucket can hold", () => {
+    const odd = parseLimit("odd", { ...bucket, capacity: 2.5 });
+    const unitsOf = (own: typeof limit, count: number, atLeast: number) => {
+      const demand = parseDemand(own, { count, atLeast });
+      expect(demand).toMatchObject({ reserve: false, withinMs: Infinity });
+      return [demand.units, demand.atLeast?.units].map((units = NaN) => units / own.unitsPerToken + 0);
+    };
+    expect(unitsOf(limit, 6, 2)).toEqual([6, 2]);
+    expect(unitsOf(limit, 6, 0)).toEqual([6, 0]);
+    expect(unitsOf(limit, 6, 6)).toEqual([6, 6]);
+    expect(unitsOf(limit, 25, 2.5)).toEqual([9.5, 2.5]);
+    expect(unitsOf(limit, 25, 10)).toEqual([10, 10]);
+    expect(unitsOf(odd, 2.5, 1)).toEqual([2.5, 1]);
+    expect(unitsOf(odd, 2.6, 1)).toEqual([2, 1]);
+  });
+
+  it("says the tokens that are had in so many units: the very count when all are", () => {
+    const { atLeast } = parseDemand(limit, { count: 6, atLeast: 2.5 });
+    expect([2.5, 3.5, 6].map((tokens) => atLeast?.tokens(tokens * unitsPerToken))).toEqual([2.5, 3.5, 6]);
+    // The least is rounded up to whole units, which must not be missing from the count.
+    const least = parseDemand(limit, { count: 6, atLeast: 1.5 / unitsPerToken }).atLeast;
+    expect(least?.units).toBe(2);
+    expect(least?.tokens(6 * unitsPerToken)).toBe(6);
+  });
+
+  it("gets all, or the least and whole tokens beyond it, or nothing", () => {
+    const demand = parseDemand(limit, { count: 6, atLeast: 2.5 });
+    const servedOf = (held: number) => servedBy(limit, demand, held * unitsPerToken);
+    expect([7, 6, 5.9, 3.4, 2.5].map(servedOf)).toEqual([6, 6, 5.5, 2.5, 2.5].map((tokens) => tokens * unitsPerToken));
+    expect(servedBy(limit, demand, 2.5 * unitsPerToken - 1)).toBeUndefined();
+    const plain = parseDemand(limit, { count: 6 });
+    expect([6, 5.9].map((held) => servedBy(limit, plain, held * unitsPerToken))).toEqual([
+      6 * unitsPerToken,
+      undefined,
+    ]);
+  });
+
+  it.each<[unknown, string]>([
+    [-1, "-1"],
+    [NaN, "NaN"],
+    [6.1, "6.1"],
+    ["1", '"1"'],
+    [null, "null"],
+  ])("of %s is misuse", (atLeast, shown) => {
+    expect(() => parseDemand(limit, { count: 6, atLeast } as DemandArgs)).toThrow(
+      `Rate limit "send": atLeast must be a number of at least 0 and at most count (6), got ${shown}.`,
+    );
+  });
+
+  it("cannot be reserved, nor be above what the bucket can hold", () => {
+    for (const reserve of [true, { within: 5 }]) {
+      expect(() => parseDemand(limit, { count: 6, atLeast: 2, reserve })).toThrow(
+        'Rate limit "send": atLeast takes what is there now, so it cannot stand beside reserve.',
+      );
+    }
+    expect(parseDemand(limit, { count: 6, atLeast: 2, reserve: false }).reserve).toBe(false);
+    expect(() => parseDemand(limit, { count: 25, atLeast: 10.1 })).toThrow(
+      'Rate limit "send": atLeast 10.1 can never be served: it can hold at most 10 (capacity and maxReserved say how much).',
+    );
+  });
+});
+
+describe("a demand of a limit with overrides", () => {
+  it("may be above what the limit itself can hold, up to the most tokens that may be named", () => {
+    expect(parseDemand(limit, { count: 11 }, true).units).toBe(11 * unitsPerToken);
+    expect(parseDemand(limit, { count: 1e12 }, true).units).toBeGreaterThan(limit.capacity);
+    expect(() => parseDemand(limit, { count: 1e12 + 1 }, true)).toThrow("count 1000000000001 can never be served");
+    const part = parseDemand(limit, { count: 30, atLeast: 20 }, true);
+    expect([part.units, part.atLeast?.units]).toEqual([20 * unitsPerToken, 20 * unitsPerToken]);
+    expect(parseDemand(limit, { count: 1e12, atLeast: 1e12 }, true).units).toBeGreaterThan(limit.capacity);
+    expect(() => parseDemand(limit, { count: 2e12, atLeast: 1e12 + 1 }, true)).toThrow("can never be served");
+  });
+
+  it("is known to be servable only beside the config that holds", () => {
+    const isServed = (asked: DemandArgs) => isServable(requestTo(bucketAt(limit, undefined, true), asked));
+    expect([9, 10, 10.001, 15].map((count) => isServed({ count }))).toEqual([true, true, false, false]);
+    expect([15, 15.001].map((count) => isServed({ count, reserve: true }))).toEqual([true, false]);
   });
 });
 

@@ -41,7 +41,7 @@ describe("chooseGrain", () => {
     expect(chooseGrain(1, 1, { exact: 10, debt: 1e10 }).unitsPerToken).toBe(1000);
     expect(chooseGrain(1, 1, { exact: 10, debt: 1e14 }).unitsPerToken).toBe(10);
     expect(chooseGrain(1, 1, { exact: 10, debt: 1e15 }).unitsPerToken).toBe(1);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e20 }).unitsPerToken).toBe(1);
+    expect(chooseGrain(1, 1, { exact: 10, debt: 1e20 })).toEqual({ unitsPerToken: 1, refill: 1 });
   });
 
   it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
@@ -58,6 +58,23 @@ describe("chooseGrain", () => {
       const share = refill / unitsPerToken / (rate / per);
       expect(share).toBeLessThan(1);
       expect(share).toBeGreaterThan(1 - 1e-14);
+    }
+  });
+
+  it("takes a fraction as exact only while both its numbers are", () => {
+    // The fraction before it is in lowest terms: its numbers are 2^53 - 1 at most, or beyond.
+    const cases: [rate: number, per: number, numerator: bigint, denominator: bigint, isExact: boolean][] = [
+      [900_719_925_474_099.1, 6361, 2n ** 53n - 1n, 63_610n, true],
+      [6361, 900_719_925_474_099.1, 63_610n, 2n ** 53n - 1n, true],
+      [1861.333_460_29, 0.008_698_92, 18_613_334_602_900_000_000n, 86_989_200_000_000n, false],
+      [0.000_165, 69_497.414_893_3, 1_650_000_000n, 694_974_148_933_000_000n, false],
+    ];
+    for (const [rate, per, numerator, denominator, isExact] of cases) {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(1));
+      // A double is a whole number of parts of 2^60.
+      const arrived = BigInt(refill * 2 ** 60) * denominator;
+      const due = BigInt(unitsPerToken) * 2n ** 60n * numerator;
+      expect(isExact ? arrived === due : arrived < due).toBe(true);
     }
   });
 

@@ -25,6 +25,7 @@ const extremes: [string, RateLimitConfig][] = [
   ["the shortest period", { ...bucket, period: 1e-3 }],
   ["the shortest window", { ...window, period: 1 }],
   ["the shortest sliding window", { ...sliding, period: 1 }],
+  ["the steepest rate", { ...bucket, rate: 1e12, period: 1 }],
   ["the longest period", { ...bucket, period: 1e15 }],
   ["the longest window", { ...window, period: 1e15 }],
   ["the longest sliding window", { ...sliding, period: 1e15 }],
@@ -164,6 +165,13 @@ describe("a config that is", () => {
 
   it("of a limit without a proper name is refused", () => {
     expect(() => parseLimit("", bucket)).toThrow("A rate limit's name must be");
+  });
+});
+
+describe("the number of rows that a limit chooses", () => {
+  it.each([bucket, window, sliding])("depends on its tokens a second: $kind", (config) => {
+    const { levels } = parseLimit("send", { ...config, rate: 600, period: 2000, shards: "auto" });
+    expect(levels).toEqual({ most: 7, least: 0, isAuto: true });
   });
 });
 

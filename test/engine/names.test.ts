@@ -33,6 +33,16 @@ describe("a limit's name", () => {
     }).toThrow("must be a well-formed string");
   });
 
+  it("is shown in full up to 40 UTF-16 units", () => {
+    const bad = `\uD834${"x".repeat(39)}`;
+    expect(() => {
+      checkName(bad);
+    }).toThrow(`got ${JSON.stringify(bad)}.`);
+    expect(() => {
+      checkName(`${bad}x`);
+    }).toThrow(`got 41 characters: ${JSON.stringify(bad)}.`);
+  });
+
   it("is at most 128 UTF-16 units long", () => {
     expect(MAX_NAME).toBe(128);
   });

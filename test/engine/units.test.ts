@@ -8,8 +8,10 @@ import {
   ceilUnits,
   floorUnits,
   fromStored,
+  lowered,
   MAX_TOKENS,
   MAX_UNITS,
+  raised,
   type StoredState,
   toStored,
   unitsOf,
@@ -87,6 +89,20 @@ describe("a count", () => {
   });
 });
 
+describe("a number that may lie just beside a whole one", () => {
+  it("is that whole number, once lowered and rounded up or raised and rounded down", () => {
+    expect(0.07 * 100).toBeGreaterThan(7);
+    expect(Math.ceil(lowered(0.07 * 100))).toBe(7);
+    expect(0.29 * 100).toBeLessThan(29);
+    expect(Math.floor(raised(0.29 * 100))).toBe(29);
+  });
+
+  it("keeps what a caller could have meant", () => {
+    expect(Math.ceil(lowered(7.000_000_000_01))).toBe(8);
+    expect(Math.floor(raised(28.999_999_999_9))).toBe(28);
+  });
+});
+
 const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
 const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
 
@@ -108,6 +124,8 @@ describe("a stored state", () => {
     expect(Object.keys(toStored(limit, { value: 0, ts: 0 }))).toEqual(["value", "ts"]);
     expect(Object.keys(fromStored(limit, { value: 0, ts: 0 }, undefined))).toEqual(["value", "ts"]);
     expect(fromStored(sliding, { value: 10, ts: 0, recent: [] }, undefined).recent).toEqual([]);
+    const nothing = { value: 10, ts: NOW, recent: [{ at: NOW, count: 0 }] };
+    expect(fromStored(sliding, nothing, undefined).recent?.map(({ units }) => units + 0)).toEqual([0]);
   });
 
   it("comes back to the very unit, for every kind, also with a debt", () => {

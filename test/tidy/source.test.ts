@@ -103,6 +103,13 @@ describe("the source", () => {
     expect(long).toEqual([]);
   });
 
+  it("has a test for each file of the engine, beside it in the same room", () => {
+    const own = filesIn("src/engine").map((file) => file.replace(/^src/, "test").replace(/\.ts$/, ".test.ts"));
+    expect(own.length).toBeGreaterThan(20);
+    // The registry is tested by the kinds.
+    expect(own.filter((file) => !files.includes(file))).toEqual(["test/engine/kinds/index.test.ts"]);
+  });
+
   it("has no file named after nothing", () => {
     const names = /(^|\/)(utils?|helpers?|shared|lib|common|misc)(\/|\.[^/]*$)/i;
     expect(files.filter((file) => names.test(file))).toEqual([]);

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anchorRange, calendarOf, type CalendarPeriod } from "../../../src/engine/kinds/calendar.js";
-import { isTimeZone } from "../../../src/engine/kinds/timeZone.js";
 import cases from "./calendarCases.json";
 import { startsOn, walk } from "./naiveCalendar.js";
 
@@ -147,34 +146,5 @@ describe("windows of the calendar", () => {
 
   it("refuse a zone that nobody knows", () => {
     expect(() => calendarOf("day", "Mars/Olympus_Mons", 0)).toThrow(RangeError);
-  });
-});
-
-describe("a time zone", () => {
-  it("has an IANA name", () => {
-    const names = ["UTC", "GMT", "CET", "Etc/GMT+5", "Europe/Berlin", "Asia/Kolkata", "Asia/Calcutta", "US/Pacific"];
-    for (const name of [...names, "Japan", "EST5EDT", "America/Argentina/Buenos_Aires", "Africa/Monrovia"]) {
-      expect([name, isTimeZone(name)]).toEqual([name, true]);
-    }
-  });
-
-  it("is neither an offset, nor an abbreviation that means several zones, nor anything else", () => {
-    const names = [
-      "",
-      " ",
-      "+01:00",
-      "-05",
-      "IST",
-      "PST",
-      "BST",
-      "ist",
-      "SystemV/PST8",
-      "local",
-      "Europe/Berlin ",
-      "Mars/X",
-    ];
-    for (const name of [...names, "Europe", "Europe/", undefined, null, 1, {}, ["UTC"]]) {
-      expect([name, isTimeZone(name)]).toEqual([name, false]);
-    }
   });
 });
