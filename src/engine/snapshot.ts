@@ -102,7 +102,7 @@ function untilFull(runs: readonly Run[], ts: number, steps: number): Run[] {
 
 /** The smallest spans of rows that a demand may be taken from, for demands that the refill serves fast; each twice as large as its demand. */
 function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
-  const fast = Math.min(fastUnits(limit), limit.capacity);
+  const fast = fastUnits(limit);
   const { lastsMs } = limit.kind.arrivals(limit);
   const spans: Span[] = [];
   for (let level = limit.levels.most; level >= 0 && (spans.at(-1)?.upTo ?? -1) < fast; level--) {
