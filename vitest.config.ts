@@ -19,6 +19,7 @@ export const slow = [
   "test/simulator/benches.test.ts",
   "test/queue/model.test.ts",
   "test/queue/figures.test.ts",
+  "test/queue/bound.test.ts",
 ];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;
