@@ -46,4 +46,4 @@ export const wake = mutation({
   handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions),
 });
 
-export const { workQueue, runQueuedMutation, runQueuedAction, settleQueued } = registeredQueue("queue");
+export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = registeredQueue("queue");

@@ -46,6 +46,8 @@ export interface BackendOptions {
 export interface JobRun {
   readonly nowMs: number;
   readonly clock: number;
+  /** The last commit that it saw. */
+  readonly snapshot: number;
   readonly writes: Writes;
 }
 
@@ -256,7 +258,8 @@ export class Backend {
               this.#jobs.release();
               if (outcome.kind === "threw") throw outcome.error;
               this.background.runs++;
-              onJob?.(job, { nowMs: this.agenda.nowMs, clock: last.now, writes: last.writes });
+              const { now: clock, snapshot, writes } = last;
+              onJob?.(job, { nowMs: this.agenda.nowMs, clock, snapshot, writes });
             },
             onConflict: again,
           });

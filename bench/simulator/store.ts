@@ -42,6 +42,11 @@ export class Store {
     return `${table}|${++this.#lastId}`;
   }
 
+  /** The last commit that a new snapshot shows. */
+  get published(): number {
+    return this.#published;
+  }
+
   openSnapshot(): number {
     this.#open.set(this.#published, (this.#open.get(this.#published) ?? 0) + 1);
     return this.#published;

@@ -1,68 +1,111 @@
-/** What a run of the worker looks at. The ranges end at jobs that have settled, so that callers who insert do not disturb it. */
+/**
+ * What a run of the worker looks at. It finds the jobs that callers have inserted on a stale snapshot, which is no dependency: one whose
+ * transaction took longer than others does not make the run conflict. Before it stops or sleeps, it reads them as they are.
+ */
+import type { GenericDataModel, GenericMutationCtx } from "convex/server";
+import type { GenericId } from "convex/values";
+import { inOrder } from "./order.js";
 import { sortIn } from "./rounds.js";
-import { type Class, type JobRow, type QueueReader, type QueueWriter, readArrivals, readRounds } from "./rows.js";
+import {
+  type Class,
+  type JobRow,
+  type QueueReader,
+  type QueueWriter,
+  readArrivals,
+  readJob,
+  readRounds,
+} from "./rows.js";
+import type { Worker } from "./start.js";
 import type { Queue } from "./terms.js";
+import type { ArrivalBatch, FindArrivalsArgs } from "./wire.js";
 
 /** The arrivals of a class that a run looks at: it writes each of those that it sorts in, and only counts the others. */
 const MOST_SORTED = 128;
 const MOST_COUNTED = 1000;
 
-export function classesOf({ limit, key, terms }: Queue): Class[] {
-  return Array.from({ length: terms.priorities }, (_, priority) => ({ name: limit.name, key, priority }));
+/** What orders and pays for a job. */
+export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
+
+export interface WorkerCtx extends QueueWriter {
+  runQuery: GenericMutationCtx<GenericDataModel>["runQuery"];
 }
 
-interface Arrivals {
+interface Found {
   readonly count: number;
   /** Whether there are more than one run sorts in. */
   readonly hasMore: boolean;
 }
 
-/** The arrivals since the last run, and the first jobs of each class, at most so many. */
-export async function look(
-  ctx: QueueWriter,
-  queue: Queue,
-  seen: { from: number; to: number },
-  most: number,
-): Promise<{ arrivals: Arrivals; heads: JobRow[][] }> {
-  const arriving = lookAtArrivals(ctx, queue, seen);
-  // Where arrivals are sorted in, the first jobs are known only then; else both are read at once.
-  if (queue.terms.fair) await arriving;
-  const [arrivals, heads] = await Promise.all([arriving, lookAtHeads(ctx, queue, seen.to, most)]);
-  return { arrivals, heads };
+export function classesOf({ limit, key, terms }: Queue): Class[] {
+  return Array.from({ length: terms.priorities }, (_, priority) => ({ name: limit.name, key, priority }));
 }
 
-/** The jobs that have come since the last run: sorted into rounds, or counted where the number of jobs is bounded, or just noticed. */
-async function lookAtArrivals(
-  ctx: QueueWriter,
+/** The arrivals since the last run, and the first jobs of each class, at most so many. */
+export async function look(
+  ctx: WorkerCtx,
   queue: Queue,
   { from, to }: { from: number; to: number },
-): Promise<Arrivals> {
-  const { fair, maxQueued, exact } = queue.terms;
-  const most = fair ? MOST_SORTED : maxQueued < Infinity && !exact ? MOST_COUNTED : 1;
-  const range = { from: fair ? -1 : from, to };
+  most: number,
+  { findArrivals }: Worker,
+): Promise<{ arrivals: Found; heads: readonly (readonly (WaitingJob | JobRow)[])[] }> {
+  const { limit, key, terms } = queue;
+  const { fair, maxQueued, exact, priorities } = terms;
+  const asked: FindArrivalsArgs = {
+    name: limit.name,
+    ...(key !== undefined && { key }),
+    priorities,
+    to,
+    most: fair ? MOST_SORTED : most,
+    since: from,
+    mostCounted: fair ? 0 : maxQueued < Infinity && !exact ? MOST_COUNTED : 1,
+  };
+  const found = (await ctx.runQuery(findArrivals, asked, { useStaleSnapshot: true })) as ArrivalBatch;
+  if (!fair) return { arrivals: { count: found.count, hasMore: false }, heads: found.classes };
   const classes = classesOf(queue);
-  const arrivals = await Promise.all(classes.map((of) => readArrivals(ctx, of, range, most)));
-  if (fair) {
-    for (const [i, of] of classes.entries()) await sortIn(ctx, of, arrivals[i] ?? []);
-  }
+  for (const [i, of] of classes.entries()) await sortIn(ctx, of, await readPresent(ctx, found.classes[i] ?? []));
   return {
-    count: arrivals.reduce((sum, { length }) => sum + length, 0),
-    hasMore: fair && arrivals.some(({ length }) => length === most),
+    arrivals: {
+      count: found.classes.reduce((sum, { length }) => sum + length, 0),
+      hasMore: found.classes.some(({ length }) => length === MOST_SORTED),
+    },
+    heads: await Promise.all(classes.map((of) => readRounds(ctx, of, most))),
   };
 }
 
-/** The first jobs of each class. */
-async function lookAtHeads(ctx: QueueReader, queue: Queue, to: number, most: number): Promise<JobRow[][]> {
-  return await Promise.all(
-    classesOf(queue).map((of) =>
-      queue.terms.fair ? readRounds(ctx, of, most) : readArrivals(ctx, of, { from: -1, to }, most),
-    ),
-  );
+/** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
+export async function readPresent(ctx: QueueReader, jobs: readonly (WaitingJob | JobRow)[]): Promise<JobRow[]> {
+  const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await readJob(ctx, job._id))));
+  return rows.filter((row) => row !== null);
 }
 
-/** Whether jobs have come since then. */
-export async function hasYounger(ctx: QueueReader, queue: Queue, since: number): Promise<boolean> {
-  const range = { from: since, to: Infinity };
-  const younger = await Promise.all(classesOf(queue).map((of) => readArrivals(ctx, of, range, 1)));
-  return younger.some(({ length }) => length > 0);
+/** What {@link look} asks of a snapshot. */
+export async function findArrivals(ctx: QueueReader, asked: FindArrivalsArgs): Promise<ArrivalBatch> {
+  const { priorities, to, most, since, mostCounted, ...bucket } = asked;
+  const classes = Array.from({ length: priorities }, (_, priority) => ({ key: undefined, ...bucket, priority }));
+  const [heads, fresh] = await Promise.all([
+    Promise.all(classes.map((of) => readArrivals(ctx, of, { from: -1, to }, most))),
+    Promise.all(mostCounted > 0 ? classes.map((of) => readArrivals(ctx, of, { from: since, to }, mostCounted)) : []),
+  ]);
+  return {
+    count: fresh.reduce((sum, { length }) => sum + length, 0),
+    classes: heads.map((jobs) => jobs.map(({ _id, at, priority, count }) => ({ _id, at, priority, count }))),
+  };
+}
+
+/** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */
+export async function isFirst(
+  ctx: QueueReader,
+  queue: Queue,
+  id: GenericId<"rateLimitQueue"> | undefined,
+): Promise<boolean> {
+  const classes = classesOf(queue);
+  const all = { from: -1, to: Infinity };
+  const [arrivals, rounds] = await Promise.all([
+    Promise.all(classes.map((of) => readArrivals(ctx, of, all, 1))),
+    Promise.all(queue.terms.fair ? classes.map((of) => readRounds(ctx, of, 1)) : []),
+  ]);
+  // Who has not been sorted in may still go first.
+  if (queue.terms.fair && arrivals.some(({ length }) => length > 0)) return false;
+  const [first] = inOrder(queue.terms.fair ? rounds : arrivals, queue.terms.aging);
+  return first?._id === id;
 }

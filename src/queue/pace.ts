@@ -4,9 +4,9 @@
 const GAP_MS = 20;
 /** While jobs keep coming, or wait for tokens that are near: so much later, since a job waits half of it on average. */
 const NAP_MS = 20;
-/** A worker that has seen no arrival for so long looks less often, */
-const CALM_MS = 60;
-const CALM_NAP_MS = 90;
+/** A worker that has seen no arrival for so long (of 60 jobs a second, one in 400 comes so late) looks less often, */
+const CALM_MS = 100;
+const CALM_NAP_MS = 50;
 /** and after so long it stops: the next caller starts it, which costs that caller a write. */
 const LINGER_MS = 200;
 

@@ -5,20 +5,24 @@
 import {
   internalActionGeneric,
   internalMutationGeneric,
+  internalQueryGeneric,
   type RegisteredAction,
   type RegisteredMutation,
+  type RegisteredQuery,
 } from "convex/server";
 import { type ObjectType, v } from "convex/values";
-import type { QueueWriter } from "./rows.js";
+import { findArrivals, type WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
 import { workerFunctionsIn } from "./start.js";
-import { queuedRunArgs, runArgs, settleArgs } from "./wire.js";
+import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, runArgs, settleArgs, vArrivals } from "./wire.js";
 import { work } from "./worker.js";
 
 /** The functions of a worker. Export all of them from the module that `queueModule` names. */
 export interface RegisteredQueue {
   /** One run of the worker. */
   workQueue: RegisteredMutation<"internal", ObjectType<typeof runArgs>, Promise<null>>;
+  /** What a run finds: a query, since it reads what callers insert on a stale snapshot. */
+  findArrivals: RegisteredQuery<"internal", ObjectType<typeof findArrivalsArgs>, Promise<ArrivalBatch>>;
   /** Runs a job that says what it has used, and settles it. */
   runQueuedMutation: RegisteredMutation<"internal", ObjectType<typeof queuedRunArgs>, Promise<null>>;
   runQueuedAction: RegisteredAction<"internal", ObjectType<typeof queuedRunArgs>, Promise<null>>;
@@ -29,12 +33,17 @@ export interface RegisteredQueue {
 export function registeredQueue(module: string, lookUp: Parameters<typeof work>[3] = () => undefined): RegisteredQueue {
   const functions = workerFunctionsIn(module);
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
-  const own = (ctx: unknown) => ctx as QueueWriter;
+  const own = (ctx: unknown) => ctx as WorkerCtx;
   return {
     workQueue: internalMutationGeneric({
       args: runArgs,
       returns: v.null(),
       handler: (ctx, run) => work(own(ctx), run, functions, lookUp),
+    }),
+    findArrivals: internalQueryGeneric({
+      args: findArrivalsArgs,
+      returns: vArrivals,
+      handler: (ctx, asked) => findArrivals(own(ctx), asked),
     }),
     runQueuedMutation: internalMutationGeneric({
       args: queuedRunArgs,

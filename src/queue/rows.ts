@@ -118,7 +118,7 @@ export async function insertJob({ db }: QueueWriter, job: WithoutSystemFields<Jo
 
 export async function patchJob(
   { db }: QueueWriter,
-  { _id }: JobRow,
+  { _id }: Pick<JobRow, "_id">,
   fields: Partial<Pick<JobRow, "round" | "isAwaited">>,
 ): Promise<void> {
   await db.patch("rateLimitQueue", _id, fields);

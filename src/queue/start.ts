@@ -36,9 +36,10 @@ export interface WorkArgs {
   countedAt?: number;
 }
 
-/** The functions of a worker: the run itself, and those around jobs which say what they have used. */
+/** The functions of a worker: the run itself, what it finds, and those around jobs which say what they have used. */
 export interface Worker {
   readonly work: FunctionReference<"mutation">;
+  readonly findArrivals: FunctionReference<"query">;
   readonly runMutation: FunctionReference<"mutation">;
   readonly runAction: FunctionReference<"action">;
   readonly settle: FunctionReference<"mutation">;
@@ -48,6 +49,7 @@ export interface Worker {
 export function workerFunctionsIn(module: string): Worker {
   return {
     work: makeFunctionReference(`${module}:workQueue`),
+    findArrivals: makeFunctionReference(`${module}:findArrivals`),
     runMutation: makeFunctionReference(`${module}:runQueuedMutation`),
     runAction: makeFunctionReference(`${module}:runQueuedAction`),
     settle: makeFunctionReference(`${module}:settleQueued`),

@@ -1,5 +1,5 @@
 /** The wire form of everything of queues that crosses into the component or out of it. */
-import { type Infer, v } from "convex/values";
+import { type Infer, type ObjectType, v } from "convex/values";
 import { vQueueConfig } from "../configs.js";
 import { bucketArgs, configuredArgs } from "../validators.js";
 
@@ -48,6 +48,24 @@ export const runArgs = {
   queued: v.optional(v.number()),
   countedAt: v.optional(v.number()),
 };
+
+/** Which jobs a run of the worker asks for: of each priority the first, at most so many, and how many have come since the last run. */
+export const findArrivalsArgs = {
+  ...bucketArgs,
+  priorities: v.number(),
+  to: v.number(),
+  most: v.number(),
+  since: v.number(),
+  mostCounted: v.number(),
+};
+export type FindArrivalsArgs = ObjectType<typeof findArrivalsArgs>;
+export const vArrivals = v.object({
+  count: v.number(),
+  classes: v.array(
+    v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.number(), priority: v.number(), count: v.number() })),
+  ),
+});
+export type ArrivalBatch = Infer<typeof vArrivals>;
 
 /** A queue: the bucket that its jobs take from, and its own config. */
 export const queueArgs = { ...configuredArgs, queue: vQueueConfig };

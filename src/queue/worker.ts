@@ -4,27 +4,33 @@
  */
 import type { BucketId } from "../storage/rows.js";
 import { loadAll, type StoredShard } from "../storage/shards.js";
-import { hasYounger, look } from "./look.js";
+import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
 import { backlogOf } from "./backlog.js";
 import { inOrder } from "./order.js";
 import { type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
-import { patchJob, patchWorker, type JobRow, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+import { patchJob, patchWorker, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
 import { LEASE_MS, type WorkArgs, SETTLED_MS, storedQueue, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
-/** A job is given its moment when that is at most so far away: later jobs can still move up. */
-const AHEAD_MS = 1000;
-/** The jobs that a run looks at: twice as many as the one before has paid, within these bounds. A transaction has to be short. */
+/**
+ * A job is given its moment when that is at most so far away: later jobs can still move up. A second, and what the next run takes to
+ * come and to commit, so that a job is told a second ahead.
+ */
+const AHEAD_MS = 1050;
+/**
+ * The jobs that a run looks at. While the bucket is short, twice as many as the one before has paid, since those that it cannot pay are
+ * read in vain; else all, within what makes a transaction short.
+ */
 const LEAST_JOBS = 16;
-const MOST_JOBS = 64;
+const MOST_JOBS = 256;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
 /** @param lookUp - finds the bucket's queue as it is defined now; undefined where only the worker's row knows it. */
 export async function work(
-  ctx: QueueWriter,
+  ctx: WorkerCtx,
   run: WorkArgs,
   functions: Worker,
   lookUp: (bucket: BucketId) => Queue | undefined,
@@ -36,7 +42,7 @@ export async function work(
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const settledAt = now - SETTLED_MS;
-  const { arrivals, heads } = await look(ctx, queue, { from: run.seenTo ?? 0, to: settledAt }, most);
+  const { arrivals, heads } = await look(ctx, queue, { from: run.seenTo ?? 0, to: settledAt }, most, functions);
   const { taken, awaited } = await payFor(ctx, queue, { now, heads, most }, functions);
   const busyAt = arrivals.count > 0 ? now : (run.busyAt ?? now);
   const hasMore = !awaited && (arrivals.hasMore || taken === most);
@@ -46,39 +52,43 @@ export async function work(
     ...run,
     seenTo: Math.max(run.seenTo ?? 0, settledAt),
     busyAt,
-    most: Math.min(MOST_JOBS, Math.max(LEAST_JOBS, 2 * taken)),
+    most: awaited ? Math.min(MOST_JOBS, Math.max(LEAST_JOBS, 2 * taken)) : MOST_JOBS,
     ...backlog.run,
   };
-  await goOn(ctx, { queue, row, next, now, pace, awaited: awaited?.job }, backlog.row, functions);
+  await goOn(ctx, { queue, row, next, now, pace, awaited }, backlog.row, functions);
   return null;
 }
 
 interface Awaited {
-  readonly job?: JobRow;
+  readonly job?: WaitingJob;
   readonly dueAt: number;
   readonly isAhead: boolean;
 }
 
 /** Pays for jobs in order and schedules them; says how many, and for what the next one waits. */
 async function payFor(
-  ctx: QueueWriter,
+  ctx: WorkerCtx,
   queue: Queue,
-  { now, heads, most }: { now: number; heads: readonly (readonly JobRow[])[]; most: number },
+  { now, heads, most }: { now: number; heads: readonly (readonly WaitingJob[])[]; most: number },
   functions: Worker,
 ): Promise<{ taken: number; awaited?: Awaited }> {
-  const jobs = [...inOrder(heads, queue.terms.aging)].slice(0, most);
-  if (jobs.length === 0) return { taken: 0 };
-  let shards: StoredShard[];
-  try {
-    shards = await loadAll(ctx, queue);
-  } catch (error) {
-    // Damaged rows: the chain of runs must not break, or nobody would serve the queue after a reset.
-    console.error(error);
-    return { taken: 0, awaited: { dueAt: now + DAMAGED_MS, isAhead: true } };
-  }
+  const first = [...inOrder(heads, queue.terms.aging)].slice(0, most);
+  if (first.length === 0) return { taken: 0 };
+  const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
+  // The chain of runs must not break, or nobody would serve the queue after a reset.
+  if (!shards) return { taken: 0, awaited: { dueAt: now + DAMAGED_MS, isAhead: true } };
   const { paid, left, awaited } = pay(queue.limit, shards, now, jobs, AHEAD_MS);
   await scheduleJobs(ctx, queue, { shards, left, paid }, functions);
   return { taken: paid.length, ...(awaited && { awaited }) };
+}
+
+async function loadUndamaged(ctx: WorkerCtx, queue: Queue): Promise<StoredShard[] | undefined> {
+  try {
+    return await loadAll(ctx, queue);
+  } catch (error) {
+    console.error(error);
+    return undefined;
+  }
 }
 
 interface Step {
@@ -87,19 +97,20 @@ interface Step {
   readonly next: WorkArgs;
   readonly now: number;
   readonly pace: Pace;
-  readonly awaited: JobRow | undefined;
+  readonly awaited: Awaited | undefined;
 }
 
 /** Plans the next run, and writes the worker's row if its state changes. */
 async function goOn(
-  ctx: QueueWriter,
+  ctx: WorkerCtx,
   { queue, row, next, now, pace: found, awaited }: Step,
   more: Pick<Partial<WorkerRow>, "fullUntil" | "queued">,
   { work }: Worker,
 ): Promise<void> {
-  // Before it stops, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
-  const mustStay = row.state === "running" && found.kind !== "run" && (await hasYounger(ctx, queue, now - SETTLED_MS));
-  const pace: Pace = mustStay ? { kind: "run", at: now + SETTLED_MS } : found;
+  // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
+  const isDamaged = awaited !== undefined && !awaited.job;
+  const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
+  const pace: Pace = mayRest ? found : { kind: "run", at: now + SETTLED_MS };
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const mustRenew = state === "running" && row.runsUntil - now < LEASE_MS / 2;
   const fields = {
@@ -109,6 +120,6 @@ async function goOn(
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "stop") return;
-  if (pace.kind === "wait" && awaited && awaited.isAwaited !== true) await patchJob(ctx, awaited, { isAwaited: true });
+  if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
   await ctx.scheduler.runAt(Math.max(now + 1, pace.at), work, next);
 }

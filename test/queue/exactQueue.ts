@@ -1,11 +1,11 @@
 /**
  * The exact queue: what a queue must do, written from its rules alone; it shares no code with src/.
  *
- * - A job counts from 50 ms after its arrival on.
+ * - A job counts from 50 ms after its arrival on, in runs of the worker that begin after its caller's commit.
  * - Of two jobs of one priority the earlier goes first; with turns, the one in the earlier round, then the earlier. A user's job gets its
  *   round when it counts for the first time: the one after the user's own last, and after the lowest that waits.
  * - Of the first jobs of two priorities the older goes first, where each level counts as `aging` ms.
- * - A job is taken when one exact bucket would start it within a second, and gets the moment at which that would start it.
+ * - A job is taken when one exact bucket would start it within 1,050 ms, and gets the moment at which that would start it.
  */
 import { ask, type State } from "../model/exact/bucket.js";
 import type { ExactLimit } from "../model/exact/config.js";
@@ -20,6 +20,8 @@ export interface Rules {
 export interface ExactJob {
   readonly id: string;
   readonly at: number;
+  /** Which commit inserted it. */
+  readonly commit: number;
   readonly priority: number;
   readonly count: number;
   readonly user: string | undefined;
@@ -29,7 +31,14 @@ export interface ExactJob {
 }
 
 export const SETTLED_MS = 50;
-const AHEAD_MS = 1000;
+const AHEAD_MS = 1050;
+
+/** What one run of the worker goes by. */
+export interface RunTime {
+  readonly clock: number;
+  /** The last commit that it sees. */
+  readonly snapshot: number;
+}
 
 export class ExactQueue {
   readonly waiting = new Map<string, ExactJob>();
@@ -47,12 +56,12 @@ export class ExactQueue {
   }
 
   /** With turns: gives rounds to all that count and have none; `given` says which of two jobs that came at once is the first. */
-  sortIn(now: number, given: ReadonlyMap<string, number>): void {
+  sortIn(run: RunTime, given: ReadonlyMap<string, number>): void {
     for (let priority = 0; priority < this.rules.priorities; priority++) {
       const ofClass = [...this.waiting.values()].filter((job) => job.priority === priority);
       const lowest = Math.min(...ofClass.flatMap(({ round }) => round ?? []));
       const serving = lowest === Infinity ? 0 : lowest;
-      const fresh = ofClass.filter((job) => job.round === undefined && job.at <= now - SETTLED_MS);
+      const fresh = ofClass.filter((job) => job.round === undefined && isSettled(job, run));
       fresh.sort((a, b) => a.at - b.at || (given.get(a.id) ?? 0) - (given.get(b.id) ?? 0));
       for (const job of fresh) {
         const own = ofClass.filter(({ user, round }) => user === job.user && round !== undefined);
@@ -62,11 +71,11 @@ export class ExactQueue {
   }
 
   /** The jobs that may be first: more than one only when they came at once. */
-  first(now: number): ExactJob[] {
+  first(run: RunTime): ExactJob[] {
     const heads: ExactJob[][] = [];
     for (let priority = 0; priority < this.rules.priorities; priority++) {
       const counting = [...this.waiting.values()].filter(
-        (job) => job.priority === priority && (this.rules.fair ? job.round !== undefined : job.at <= now - SETTLED_MS),
+        (job) => job.priority === priority && (this.rules.fair ? job.round !== undefined : isSettled(job, run)),
       );
       heads.push(counting.filter((job) => !counting.some((other) => precedes(other, job))));
     }
@@ -106,6 +115,10 @@ export class ExactQueue {
       }
     }
   }
+}
+
+function isSettled({ at, commit }: ExactJob, { clock, snapshot }: RunTime): boolean {
+  return at <= clock - SETTLED_MS && commit <= snapshot;
 }
 
 function precedes(one: ExactJob, other: ExactJob): boolean {

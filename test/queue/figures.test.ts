@@ -1,23 +1,53 @@
 // @vitest-environment node
-/** The figures of docs/queue.md, as far as seconds show them; and what happens at the moment at which a worker stops. */
+/**
+ * The figures of docs/queue.md, as far as seconds show them; and what happens at the moment at which a worker stops. QUEUE_SECONDS=10 runs
+ * every load for so long, as `npm run bench:queues` does, and holds it to the goals.
+ */
 import { describe, expect, it } from "vitest";
-import { runQueueLoad } from "../../bench/queues.js";
+import { jobsAlone, type QueueLoad, runQueueLoad } from "../../bench/queues.js";
 import { Backend } from "../../bench/simulator/backend.js";
 import { job, queueApp } from "../../bench/simulator/queues.js";
 
+const SECONDS = Number(process.env["QUEUE_SECONDS"] ?? 0);
+
+/** Each with what it takes in so many seconds with the seed 1, rounded up to a millisecond. */
+const SHORT = [
+  { perSecond: 60, seconds: 4, place: "tables", platform: "S16", decidedMs: 84, waitMs: 63 },
+  { perSecond: 200, seconds: 3, place: "component", platform: "S16", decidedMs: 86, waitMs: 73 },
+  { perSecond: 1000, seconds: 2, place: "tables", platform: "S256", decidedMs: 88, waitMs: 64 },
+  { perSecond: 1000, seconds: 2, place: "component", platform: "S256", decidedMs: 87, waitMs: 63 },
+] as const;
+
+const PLACES = ["tables", "component"] as const;
+/** With the goals: 100 ms each. With 16 permits Convex runs too few scheduled functions for 1000 jobs a second; see below. */
+const FULL = PLACES.flatMap((place) => [
+  ...[60, 200, 1000].map((perSecond) => ({ perSecond, place, platform: "S256" as const })),
+  ...[60, 200].map((perSecond) => ({ perSecond, place, platform: "S16" as const })),
+]).map((load) => ({ ...load, seconds: SECONDS, decidedMs: 100, waitMs: 100 }));
+
 describe("callers on one bucket that is short by a fifth", () => {
-  it.each([
-    { perSecond: 60, seconds: 4, place: "tables" },
-    { perSecond: 200, seconds: 3, place: "component" },
-    { perSecond: 1000, seconds: 1, place: "tables" },
-  ] as const)("$perSecond jobs a second in the $place do not conflict, none is lost, the bound holds", async (load) => {
-    const figures = await runQueueLoad({ ...load, platform: "S256", seed: "1" });
-    expect(figures.jobs).toBeGreaterThan(0.9 * load.perSecond * load.seconds);
+  it.each(SECONDS > 0 ? FULL : SHORT)(
+    "$perSecond jobs a second in the $place on $platform do not conflict, none is lost, the bound holds",
+    async ({ decidedMs, waitMs, ...load }) => {
+      const figures = await runQueueLoad({ ...load, seed: "1" });
+      expect(figures.jobs).toBeGreaterThan(0.9 * load.perSecond * load.seconds);
+      expect(figures).toMatchObject({ lost: 0, overGrant: 0, failed: 0 });
+      expect(figures.attemptsPerJob).toBeLessThanOrEqual(1.01);
+      expect(figures.runsPerSecond).toBeLessThanOrEqual(50);
+      expect(figures.meanDecidedMs).toBeLessThanOrEqual(decidedMs);
+      expect(figures.extraWaitMs).toBeLessThanOrEqual(waitMs);
+      // In order of arrival within 50 ms, but for callers whose own transactions took twice as long.
+      expect(figures.overtaken).toBeLessThanOrEqual(SECONDS > 0 ? 0.0001 : 0);
+    },
+  );
+
+  it.each(PLACES)("in the %s, as fast as Convex runs scheduled functions where those are too few", async (place) => {
+    const load: QueueLoad = { perSecond: 1000, seconds: SECONDS || 2, place, platform: "S16", seed: "1" };
+    const figures = await runQueueLoad(load);
     expect(figures).toMatchObject({ lost: 0, overGrant: 0, failed: 0 });
-    expect(figures.attemptsPerJob).toBeLessThanOrEqual(1.05);
-    expect(figures.runsPerSecond).toBeLessThanOrEqual(50);
-    expect(figures.extraWaitMs).toBeLessThanOrEqual(100);
-    if (load.perSecond < 1000) expect(figures.meanDecidedMs).toBeLessThanOrEqual(100);
+    const most = await jobsAlone(load);
+    expect(most).toBeLessThan(0.6 * 800);
+    expect(figures.jobsPerSecond).toBeGreaterThan(0.86 * most);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
 import { adjust, ask, isFull } from "../model/exact/bucket.js";
-import { type ExactJob, ExactQueue, type Rules } from "./exactQueue.js";
+import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
@@ -128,7 +128,8 @@ class World {
         this.#counts.jobs++;
         this.#handles.push(status.job);
         this.#ids.set(String(i), status.job.id);
-        this.#exact.enqueue({ id: status.job.id, at: clock, priority, count, user });
+        const commit = this.#backend.store.published;
+        this.#exact.enqueue({ id: status.job.id, at: clock, commit, priority, count, user });
       },
     );
   }
@@ -203,7 +204,7 @@ class World {
     });
   }
 
-  #onJob({ address, args, scheduledTime }: Job, { clock, writes, nowMs }: JobRun): void {
+  #onJob({ address, args, scheduledTime }: Job, { clock, snapshot, writes, nowMs }: JobRun): void {
     if (address.module === "jobs") {
       const job = this.#runs.get(labelOf(args));
       demand(job !== undefined, "a job ran that was not taken", args);
@@ -224,8 +225,9 @@ class World {
       isDeepStrictEqual([...taken].sort(), gone.map(([id]) => id).sort()),
       "what leaves the queue is scheduled, and nothing else",
     );
-    if (this.setting.fair) this.#sortIn(clock, writes, taken);
-    for (const [i, id] of taken.entries()) this.#take(id, scheduled[i], clock);
+    const run = { clock, snapshot };
+    if (this.setting.fair) this.#sortIn(run, writes, taken);
+    for (const [i, id] of taken.entries()) this.#take(id, scheduled[i], run);
     // A run of an earlier start does nothing; any other must have gone as far as its bucket could pay.
     const plans = [...writes.values()].some(({ table, document }) => {
       const planned = document as unknown as Job | null;
@@ -237,17 +239,18 @@ class World {
     const most = (args as { most?: number }).most ?? LEAST_JOBS;
     if (taken.length >= most) return;
     // Of jobs that came at once any may be the one that waits.
-    const next = exact.first(clock);
+    const next = exact.first(run);
     const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
     demand(isStuck, "the worker left a job that could be paid", { next, taken: taken.length });
   }
 
-  #take(id: string, scheduled: Job | undefined, clock: number): void {
+  #take(id: string, scheduled: Job | undefined, run: RunTime): void {
     const exact = this.#exact;
     const job = exact.waiting.get(id);
     if (!job || !scheduled) throw new Wrong(`${id} was taken and does not wait`);
-    demand(exact.first(clock).includes(job), "another job was first", { job, first: exact.first(clock) });
-    this.#checkOvertaken(job);
+    demand(exact.first(run).includes(job), "another job was first", { job, first: exact.first(run) });
+    this.#checkOvertaken(job, run);
+    const { clock } = run;
     const runAt = exact.pay(job, clock, scheduled.scheduledTime);
     demand(runAt === scheduled.scheduledTime, "the moment must be the exact bucket's", { runAt, scheduled });
     exact.waiting.delete(id);
@@ -266,9 +269,11 @@ class World {
   }
 
   /** The bound of aging, on every job that is overtaken. */
-  #checkOvertaken(taken: ExactJob): void {
+  #checkOvertaken(taken: ExactJob, { snapshot }: RunTime): void {
     const { aging, fair } = this.setting;
     for (const job of this.#exact.waiting.values()) {
+      // A run does not see who commits while it runs.
+      if (job.commit > snapshot) continue;
       if (job.priority >= taken.priority || (fair && job.turnAt === undefined)) continue;
       const since = fair ? Math.max(job.at, job.turnAt ?? 0) : job.at;
       const latest = since + (taken.priority - job.priority) * aging;
@@ -277,7 +282,7 @@ class World {
     }
   }
 
-  #sortIn(clock: number, writes: JobRun["writes"], taken: readonly string[]): void {
+  #sortIn(run: RunTime, writes: JobRun["writes"], taken: readonly string[]): void {
     const given = new Map<string, number>();
     // Of two jobs that a user has sent at once, one that is taken at once was the first.
     const first = new Map(taken.map((id, i) => [id, i - taken.length]));
@@ -285,9 +290,9 @@ class World {
       const round = document?.["round"];
       if (table.endsWith("/rateLimitQueue") && typeof round === "number") given.set(id, round);
     }
-    this.#exact.noteTurns(clock);
-    this.#exact.sortIn(clock, new Map([...given, ...first]));
-    this.#exact.noteTurns(clock);
+    this.#exact.noteTurns(run.clock);
+    this.#exact.sortIn(run, new Map([...given, ...first]));
+    this.#exact.noteTurns(run.clock);
     for (const [id, round] of given) {
       const job = this.#exact.waiting.get(id);
       demand(job?.round === round, "a job must get the next round of its user", { job, round });

@@ -117,6 +117,7 @@ export const run = internalMutation({
 
 export const {
   workQueue,
+  findArrivals,
   runQueuedMutation,
   runQueuedAction,
   settleQueued,

@@ -211,6 +211,7 @@ export const faults: readonly Fault[] = [
     file: "engine/kinds/log.ts",
     from: "joined.splice(best, 0, { at: second.at, units: first.units + second.units });",
     to: "joined.splice(best, 0, { at: first.at, units: first.units + second.units });",
+    test: "test/model/window.test.ts",
   },
   {
     name: "too many moments lose the older one",

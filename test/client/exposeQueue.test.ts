@@ -1,0 +1,169 @@
+/** A queue as a public query: a client sees the places of the jobs that the app shows it, and nothing else, whatever it sends. */
+import { anyApi, defineSchema, defineTable, type FunctionReference, internalMutationGeneric } from "convex/server";
+import { ConvexError, v } from "convex/values";
+import { convexTest } from "convex-test";
+import {
+  defineRateLimits,
+  type RateLimitDefinitions,
+  type RateLimitQueuedJob,
+  type RateLimitQueuePosition,
+  rateLimitTables,
+  vRateLimitQueuedJob,
+} from "convex-rate-limits";
+import { register } from "convex-rate-limits/test";
+import { describe, expect, it } from "vitest";
+import { NOW, useClock } from "../support/jobs.js";
+import { type AnyRateLimits, component, placeNames, type PlaceName, type QueryCtx } from "../support/places.js";
+import { pass, run } from "../support/queues.js";
+
+useClock();
+
+const schema = defineSchema({
+  ...rateLimitTables,
+  tasks: defineTable({ owner: v.string(), job: vRateLimitQueuedJob }),
+});
+const bucket = { kind: "token bucket", rate: 1, period: 1000, capacity: 1 } as const;
+const limits: RateLimitDefinitions = { llm: { ...bucket, queue: {} }, secret: { ...bucket, queue: {} }, plain: bucket };
+
+/** The app: everybody sees their own tasks; whoever asks for the task of somebody else is told so. */
+async function ownJob(ctx: QueryCtx, requested: string): Promise<RateLimitQueuedJob | null> {
+  const identity = await ctx.auth.getUserIdentity();
+  if (!identity) throw new ConvexError("Sign in first.");
+  const id = ctx.db.normalizeId("tasks" as never, requested);
+  const task = id && ((await ctx.db.get(id)) as { owner: string; job: RateLimitQueuedJob } | null);
+  if (!task) return null;
+  if (task.owner !== identity.subject) throw new ConvexError("Not your task.");
+  return task.job;
+}
+
+async function openApp(place: PlaceName, job: (ctx: QueryCtx, requested: string) => unknown = ownJob) {
+  const functions: AnyRateLimits =
+    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
+  const load = (module: object) => async () => await Promise.resolve(module);
+  const t = convexTest({
+    schema,
+    modules: {
+      "./_generated/api.ts": load({}),
+      "./jobs.ts": load({ run: internalMutationGeneric({ handler: async () => await Promise.resolve(null) }) }),
+      "./exposed.ts": load(functions.exposeQueue({ job: job as never })),
+      ...(place === "tables" && { "./limits.ts": load(functions.exposeQueueWorker()) }),
+    },
+  });
+  register(t);
+  const enqueue = async (owner: string, name = "llm") =>
+    await t.mutation(async (ctx) => {
+      const result = await functions.enqueueRateLimited(ctx, { name }, run, { label: owner });
+      if (!result.ok) throw new Error("There was no room for the job.");
+      return { id: await ctx.db.insert("tasks", { owner, job: result.job }), job: result.job };
+    });
+  const tasks = [await enqueue("ann"), await enqueue("bob"), await enqueue("ann")] as const;
+  /** As a client does, who can send anything. */
+  const ask = async (subject: string | undefined, args: unknown): Promise<RateLimitQueuePosition | null> => {
+    const { getQueued } = (anyApi as unknown as { exposed: { getQueued: FunctionReference<"query"> } }).exposed;
+    const client = subject === undefined ? t : t.withIdentity({ subject });
+    return (await client.query(getQueued, args)) as RateLimitQueuePosition | null;
+  };
+  return { t, tasks, ask, enqueue, ...functions };
+}
+
+describe.each(placeNames)("a queue exposed from the %s", (place) => {
+  it("shows each client the places of its own jobs, as the server sees them", async () => {
+    const { t, ask, tasks, getQueued } = await openApp(place);
+    const [first, bobs, last] = tasks;
+    expect(await ask("ann", { job: first.id })).toEqual({ ahead: 0, isExact: true, runAt: NOW });
+    expect(await ask("bob", { job: bobs.id })).toEqual({ ahead: 1, isExact: true, runAt: NOW + 1000 });
+    const asServer = await t.query(async (ctx) => await getQueued(ctx as never, last.job));
+    expect(await ask("ann", { job: last.id })).toEqual(asServer);
+    expect(asServer).toMatchObject({ ahead: 2 });
+  });
+
+  it("moves up when others are cancelled, and ends when the job has its moment", async () => {
+    const { t, ask, tasks, cancelQueued, enqueue } = await openApp(place);
+    const [, bobs, third] = tasks;
+    await t.mutation(async (ctx) => await cancelQueued(ctx as never, bobs.job));
+    expect(await ask("bob", { job: bobs.id })).toBeNull();
+    expect(await ask("ann", { job: third.id })).toMatchObject({ ahead: 1, runAt: NOW + 1000 });
+    const fourth = await enqueue("dan");
+    // The first runs, and the next is within the second that is paid ahead.
+    await pass(t, 200);
+    expect(await ask("ann", { job: third.id })).toBeNull();
+    expect(await ask("dan", { job: fourth.id })).toMatchObject({ ahead: 0 });
+  });
+
+  it("shows nobody the jobs of others: the app's own check decides, and what it throws is what the client gets", async () => {
+    const { ask, tasks } = await openApp(place);
+    const [first, bobs] = tasks;
+    await expect(ask("bob", { job: first.id })).rejects.toThrow("Not your task.");
+    await expect(ask("ann", { job: bobs.id })).rejects.toThrow("Not your task.");
+    await expect(ask(undefined, { job: first.id })).rejects.toThrow("Sign in first.");
+  });
+
+  it("gives nothing to ids that are no task: of the queue's own rows, of other documents, made up", async () => {
+    const { ask, tasks } = await openApp(place);
+    const [{ job }] = tasks;
+    for (const requested of [job.id, "", "llm", "__proto__", "0".repeat(100_000), "\0", `${job.id}${job.id}`]) {
+      expect(await ask("ann", { job: requested }), requested.slice(0, 40)).toBeNull();
+    }
+  });
+
+  it("refuses any other argument: no name, no key, no job as the server has it", async () => {
+    const { ask, tasks } = await openApp(place);
+    const [{ id, job }] = tasks;
+    const hostile = [
+      {},
+      { job },
+      { job: null },
+      { job: 1 },
+      { job: [id] },
+      { job: { $id: id } },
+      { job: id, name: "secret" },
+      { job: id, key: "bob" },
+      { job: id, config: bucket },
+      { requested: id },
+    ];
+    for (const args of hostile) await expect(ask("ann", args), JSON.stringify(args)).rejects.toThrow(/[Vv]alidator/);
+  });
+
+  it("asks the check each time, with what the client sent and nothing else", async () => {
+    const asked: string[] = [];
+    const { ask } = await openApp(place, (_ctx, requested) => {
+      asked.push(requested);
+      return null;
+    });
+    for (const job of ["a", "b", "a"]) expect(await ask("ann", { job })).toBeNull();
+    expect(asked).toEqual(["a", "b", "a"]);
+  });
+
+  it("holds the check to what it may answer: a job of a limit with a queue, by its own name", async () => {
+    const answers: unknown[] = [];
+    const { ask, tasks, enqueue } = await openApp(place, () => answers.at(-1));
+    const [{ id, job }] = tasks;
+    const answer = async (given: unknown) => {
+      answers.push(given);
+      return await ask("ann", { job: "any" });
+    };
+    expect(await answer(job)).toMatchObject({ ahead: 0 });
+    expect(await answer(undefined)).toBeNull();
+    // A job is looked for under the limit and the key that it names.
+    expect(await answer({ ...job, name: "secret" })).toBeNull();
+    expect(await answer({ ...job, key: "somebody's" })).toBeNull();
+    expect(await answer((await enqueue("ann", "secret")).job)).toMatchObject({ ahead: 0 });
+    await expect(answer({ ...job, name: "plain" })).rejects.toThrow('"plain": has no queue');
+    await expect(answer({ ...job, name: "unknown" })).rejects.toThrow("unknown");
+    for (const none of [{}, { id }, id, true, { name: "llm" }, { name: "llm", id: "" }, { name: 1, id: job.id }]) {
+      await expect(answer(none), JSON.stringify(none)).rejects.toThrow(
+        "needs the job that enqueueRateLimited returned",
+      );
+    }
+  });
+});
+
+describe("exposeQueue", () => {
+  it("needs the check: without it nothing is exposed", () => {
+    const { exposeQueue } = defineRateLimits(limits, { queueModule: "limits" });
+    for (const options of [undefined, {}, { job: "own" }, { job: null }]) {
+      expect(() => exposeQueue(options as never), JSON.stringify(options)).toThrow("exposeQueue");
+    }
+    expect(() => exposeQueue({ job: () => null, key: () => "x" } as never)).toThrow('"key" is no field');
+  });
+});
