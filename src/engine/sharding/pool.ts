@@ -29,7 +29,7 @@ export function decideOnAll<S extends Shard>(
   const whole = fold(limit, WHOLE, shards, now);
   const served = servedBy(limit, demand, held);
   if (served !== undefined) {
-    const left = served === 0 ? whole.state : limit.kind.take(limit, whole.state, served);
+    const left = limit.kind.take(limit, whole.state, served);
     const part = atLeast && { taken: atLeast.tokens(served) };
     return {
       status: { ok: true, ...outlook(limit, left, now), ...part },
