@@ -31,7 +31,7 @@ export function fromShard(shard: number | undefined): Interval | undefined {
   if (shard === undefined) return WHOLE;
   const interval = { start: Math.floor(shard / LEVELS), level: shard % LEVELS };
   const { start, level } = interval;
-  const isOurs = Number.isInteger(shard) && level >= 1 && level <= MAX_LEVEL && start >= 0;
+  const isOurs = Number.isInteger(shard) && level >= 1 && level <= MAX_LEVEL;
   return isOurs && start % width(interval) === 0 && start < POINTS ? interval : undefined;
 }
 

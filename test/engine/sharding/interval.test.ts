@@ -10,6 +10,7 @@ import {
   isSame,
   lastShardAt,
   MAX_LEVEL,
+  OVERRIDE_SHARD,
   POINTS,
   shardsWithin,
   tile,
@@ -33,6 +34,11 @@ describe("an interval", () => {
     expect(toShard({ start: 512, level: 1 })).toBe(8193);
     expect(all.map((interval) => fromShard(toShard(interval)))).toEqual(all);
     expect(new Set(all.map(toShard)).size).toBe(all.length);
+  });
+
+  it("has a number below that of an override, which names none", () => {
+    expect(Math.max(...all.map((interval) => toShard(interval) ?? 0))).toBeLessThan(OVERRIDE_SHARD);
+    expect(fromShard(OVERRIDE_SHARD)).toBeUndefined();
   });
 
   it("is not named by any other number", () => {
@@ -60,6 +66,8 @@ describe("an interval", () => {
   });
 
   it("lies within what is around it, and within nothing else of that size", () => {
+    const left = { start: 0, level: 1 };
+    expect([isSame(left, left), isSame(left, WHOLE)]).toEqual([true, false]);
     fc.assert(
       fc.property(fc.constantFrom(...all), fc.constantFrom(...all), (inner, outer) => {
         const isCovered = inner.start >= outer.start && inner.start + width(inner) <= outer.start + width(outer);
@@ -102,6 +110,8 @@ describe("intervals that tile", () => {
   });
 
   it("are found by their numbers: the last one up to a point covers it", () => {
+    expect(lastShardAt(511)).toBe(8191);
+    expect(shardsWithin({ start: 256, level: 2 })).toEqual({ first: 4096, last: 8191 });
     fc.assert(
       fc.property(tilings, points, (parts, point) => {
         const numbered = parts.filter((part) => (toShard(part) ?? -1) <= lastShardAt(point));
