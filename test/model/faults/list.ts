@@ -379,8 +379,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a snapshot is of the first write",
     file: "engine/snapshot.ts",
-    from: "const ts = Math.max(...shards.map(({ state }) => state.ts));",
-    to: "const ts = Math.min(...shards.map(({ state }) => state.ts));",
+    from: "const ts = Math.max(...moments);",
+    to: "const ts = Math.min(...moments);",
   },
   {
     name: "a limit in shadow stops others",
