@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import base, { slow } from "../../vitest.config.js";
 
 /** Folders of tests from the fastest and nearest to the rest: most faults end in the first. */
-const FOLDERS = ["engine", "storage", "operations", "client", "laws", "model"];
+const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "model"];
 
 /** Slow files without which whole files of the source are hardly tested. */
 const FINDS_MANY = /^test\/(laws|engine\/kinds\/calendar|operations\/sweep)/;

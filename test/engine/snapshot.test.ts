@@ -7,7 +7,7 @@ import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { toShard, WHOLE } from "../../src/engine/sharding/interval.js";
-import { fullShard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
+import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { NOW } from "./arbitraries.js";
@@ -145,6 +145,14 @@ describe("a snapshot", () => {
       }
     }
     for (const limit of [of("day"), of("week")]) expect(snapshotOf(limit, [fullShard(limit)]).runs).toHaveLength(1);
+  });
+
+  it("lists a calendar from the earliest last write of several rows on", () => {
+    const month = parseLimit("export", { kind: "fixed window", rate: 64, period: "month", shards: 2 });
+    const whole = shardAt(month, WHOLE, { value: 0, ts: Date.UTC(2026, 0, 5) });
+    const [left, right] = splitTo(month, whole, 1, Date.UTC(2026, 0, 5)) as [Shard, Shard];
+    const later = { ...right, state: { ...right.state, ts: Date.UTC(2026, 11, 5) } };
+    expect(startsIn(snapshotOf(month, [left, later]))).toContain(Date.UTC(2026, 1, 1));
   });
 
   it("says what the key has chosen, and what a sliding window remembers", () => {

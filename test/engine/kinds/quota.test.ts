@@ -5,7 +5,12 @@ import { parseLimit } from "../../../src/engine/limit.js";
 
 const NOW = 1_700_000_000_000;
 
-function quotaOf(config: RateLimitConfig, left: { remaining: number; resetAt: number }, spent: number, count = 1) {
+function quotaOf(
+  config: RateLimitConfig,
+  left: { remaining: number; resetAt: number; retryAt?: number },
+  spent: number,
+  count = 1,
+) {
   const limit = parseLimit("send", config);
   const { quota } = limit.kind;
   return [
@@ -45,4 +50,9 @@ it("of a fixed window: as many windows as fill the capacity, and the next that b
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: next }, 0)[0]).toBe(1000);
   const plenty = { ...config, rate: 10, capacity: 10 };
   expect(quotaOf(plenty, { remaining: 0, resetAt: next }, 0)).toEqual([1000, next - NOW, 0]);
+  const renewed = (left: { remaining: number; retryAt?: number }, spent: number, count: number) =>
+    quotaOf({ ...config, rate: 5, capacity: 20 }, { resetAt: next, ...left }, spent, count)[1];
+  expect(renewed({ remaining: 5 }, 3, 10)).toBe(next + 1000 - NOW);
+  expect(renewed({ remaining: 5 }, 0, 1)).toBe(next - NOW);
+  expect(renewed({ remaining: 0, retryAt: next + 300 }, 0, 1)).toBe(next + 300 - NOW);
 });
