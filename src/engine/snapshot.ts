@@ -79,8 +79,10 @@ function partOf(shard: Shard, runs: readonly Run[] | undefined): RateLimitSnapsh
   };
 }
 
+/** What a sliding window still remembered when it was written. */
 function entriesOf({ limit, state }: Shard): readonly Entry[] {
-  return limit.kind.entries(limit, state) ?? [];
+  const { kind } = limit;
+  return kind.entries(limit, kind.advance(limit, state, state.ts)) ?? [];
 }
 
 /** What is left of runs after a moment; of a list as much as so many steps need. */
