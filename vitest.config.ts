@@ -20,6 +20,7 @@ export const slow = [
   "test/queue/model.test.ts",
   "test/queue/figures.test.ts",
   "test/queue/bound.test.ts",
+  "test/embedded/queue.test.ts",
 ];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;
