@@ -100,7 +100,7 @@ function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: 
   const [row] = rows.filter((each) => !holdsTokens(each));
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
   const bucket = rows.filter(holdsTokens);
-  const isGoing = bucket.length > 0 && isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row, now);
+  const isGoing = isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row, now);
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }
 

@@ -14,7 +14,7 @@ import {
   toShard,
   WHOLE,
 } from "../engine/sharding/interval.js";
-import { fold, fullShard, type Shard, shardAt } from "../engine/sharding/shard.js";
+import { fold, fullShard, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { RateLimitConfig } from "../configs.js";
 import {
@@ -97,7 +97,7 @@ function fromRow(bucket: Bucket, row: Row): StoredShard {
   const { limit, key } = bucket;
   const interval = fromShard(row.shard);
   if (!interval) throw damageError(limit.name, key, `the stored shard ${show(row.shard)} is unusable`);
-  const { limit: share } = shardAt(limit, interval, { value: 0, ts: 0 });
+  const share = shareOf(limit, interval);
   return { interval, limit: share, state: fromStored(share, row, key), rows: [row] };
 }
 

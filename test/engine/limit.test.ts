@@ -25,6 +25,7 @@ const extremes: [string, RateLimitConfig][] = [
   ["the shortest period", { ...bucket, period: 1e-3 }],
   ["the shortest window", { ...window, period: 1 }],
   ["the shortest sliding window", { ...sliding, period: 1 }],
+  ["the steepest rate", { ...bucket, rate: 1e12, period: 1 }],
   ["the longest period", { ...bucket, period: 1e15 }],
   ["the longest window", { ...window, period: 1e15 }],
   ["the longest sliding window", { ...sliding, period: 1e15 }],
@@ -43,6 +44,7 @@ const extremes: [string, RateLimitConfig][] = [
   ["the latest start", { ...window, start: 1e15 }],
   ["windows that are days of a place", { ...window, period: "day", timeZone: "Europe/Berlin", anchor: 1439 }],
   ["weeks", { ...window, period: "week", anchor: 7 }],
+  ["weeks from their first day", { ...window, period: "week", anchor: 1 }],
   ["months", { ...window, period: "month", anchor: 31 }],
 ];
 
@@ -120,6 +122,7 @@ const bad: [unknown, string][] = [
     { ...window, period },
     `period must be ${WHOLE_MS}, or "day", "week" or "month", got ${typeof period === "string" ? JSON.stringify(period) : period}.`,
   ]),
+  [{ ...window, period: ["day"] }, `period must be ${WHOLE_MS}, or "day", "week" or "month", got ["day"].`],
   ...[-1e15 - 1, 1e15 + 1, 0.5, NaN].map((start): [unknown, string] => [
     { ...window, start },
     `start must be a whole number of milliseconds at least -1e15 and at most 1e15, got ${start}.`,
@@ -164,6 +167,21 @@ describe("a config that is", () => {
 
   it("of a limit without a proper name is refused", () => {
     expect(() => parseLimit("", bucket)).toThrow("A rate limit's name must be");
+  });
+});
+
+describe("the number of rows that a limit chooses", () => {
+  it.each([bucket, window, sliding])("depends on its tokens a second: $kind", (config) => {
+    const { levels } = parseLimit("send", { ...config, rate: 600, period: 2000, shards: "auto" });
+    expect(levels).toEqual({ most: 7, least: 0, isAuto: true });
+  });
+});
+
+describe("the number of rows of a fixed window", () => {
+  it("is bounded by what a window brings, and by what is saved: each row gets two tokens of both", () => {
+    const mostOf = (rate: number, capacity: number) =>
+      parseLimit("send", { kind: "fixed window", rate, period: 1000, capacity, shards: 64 }).levels.most;
+    expect([mostOf(1000, 1000), mostOf(4, 1000), mostOf(1000, 4)]).toEqual([6, 1, 1]);
   });
 });
 

@@ -1,7 +1,16 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
-import { type MutationCtx, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type Backend,
+  component,
+  defineIn,
+  insertRows,
+  type MutationCtx,
+  openBackend,
+  placeNames,
+  rowsIn,
+} from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
@@ -90,7 +99,19 @@ describe.each(placeNames)("in the %s", (place) => {
       await rateLimit(ctx, { name: "llm", count: 15, reserve: true });
       expect(await adjustRateLimit(ctx, { name: "llm", count: 0 })).toMatchObject({ ok: true, retryAt: NOW + 500 });
       expect(await adjustRateLimit(ctx, { name: "llm", count: -2 })).toMatchObject({ ok: true, retryAt: NOW + 300 });
+      const paid = await adjustRateLimit(ctx, { name: "llm", count: -3 });
+      expect(paid).toEqual({ ok: true, remaining: 0, resetAt: NOW + 1000 });
     });
+  });
+
+  it("an adjustment by 0 writes nothing, also while tokens are owed", async () => {
+    const t = openBackend();
+    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 15, reserve: true }));
+    const before = await rowsIn(place, t);
+    vi.setSystemTime(NOW + 100);
+    const status = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: 0 }));
+    expect(await status).toMatchObject({ ok: true, retryAt: NOW + 500 });
+    expect(await rowsIn(place, t)).toEqual(before);
   });
 
   it("an estimate and its settlement come to the same as the true count, a moment later too", async () => {
@@ -156,4 +177,92 @@ describe.each(placeNames)("in the %s", (place) => {
       { numRuns: 60 },
     );
   });
+});
+
+/** A bucket of several rows, each with so many tokens; the call reads the first of them. */
+describe.each(placeNames)("one of several rows in the %s", (place) => {
+  const bucket = { kind: "token bucket", rate: 64, capacity: 64 } as const;
+  const slow = { ...bucket, period: 64_000_000 };
+  const fast = { ...bucket, period: 64 };
+  const large = { kind: "token bucket", rate: 64_000, period: 1000, capacity: 64_000 } as const;
+  const { adjustRateLimit } = defineIn(place, {
+    slow: { ...slow, shards: 8 },
+    fast: { ...fast, shards: 8 },
+    auto: { ...large, shards: "auto" },
+  });
+  const configs = { slow, fast, auto: large };
+  let t: Backend;
+  beforeEach(() => {
+    t = openBackend();
+    vi.spyOn(Math, "random").mockReturnValue(0);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+  const fill = (name: keyof typeof configs, level: number, value: number, ts: number) =>
+    insertRows(
+      place,
+      t,
+      Array.from({ length: 2 ** level }, (_, i) => {
+        const shard = 16 * ((1024 / 2 ** level) * i) + level;
+        return { name, shard, value, ts, config: configs[name] };
+      }),
+    );
+  const adjust = (name: string, count: number) => t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
+  const values = async () => (await rowsIn(place, t)).map(({ value }) => value);
+  const others = Array<number>(7).fill(5);
+
+  it("is charged alone while it holds the charge, and is given back to alone while it has room", async () => {
+    await fill("slow", 3, 5, NOW);
+    for (const [count, left] of [
+      [2, 3],
+      [-4, 7],
+      [-1, 8],
+      [8, 0],
+    ] as const) {
+      expect(await adjust("slow", count)).toEqual({ ok: true });
+      expect(await values()).toEqual([left, ...others]);
+    }
+  });
+
+  it("is not written by an adjustment by 0, which says how all of them stand", async () => {
+    await fill("slow", 3, 5, NOW);
+    const before = await rowsIn(place, t);
+    vi.setSystemTime(NOW + 10);
+    expect(await adjust("slow", 0)).toMatchObject({ ok: true, remaining: 40 });
+    expect(await rowsIn(place, t)).toEqual(before);
+  });
+
+  it("gives what it has, and the others the rest; all of them stay rows while together they hold the charge", async () => {
+    await fill("fast", 3, 5, NOW);
+    expect(await adjust("fast", 7)).toMatchObject({ ok: true, remaining: 33 });
+    expect((await values()).sort((a, b) => a - b)).toEqual([0, 3, 5, 5, 5, 5, 5, 5]);
+    expect(await adjust("fast", 33)).toMatchObject({ ok: true, remaining: 0 });
+    expect(await values()).toEqual(Array(8).fill(0));
+  });
+
+  it("that is cold becomes one with the others when it is charged, and stays when it is given back to", async () => {
+    await fill("slow", 3, 5, NOW - 20_000);
+    await adjust("slow", -1);
+    expect(await rowsIn(place, t)).toHaveLength(8);
+    vi.setSystemTime(NOW + 20_000);
+    await adjust("slow", 1);
+    expect((await rowsIn(place, t)).length).toBeLessThan(8);
+  });
+
+  it("of a limit that chooses their number is split by a charge as by a call", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.49);
+    await fill("auto", 1, 30_000, NOW - 1000);
+    expect(await adjust("auto", 1)).toEqual({ ok: true });
+    // One row of two became the half of 2^6.
+    expect(await rowsIn(place, t)).toHaveLength(1 + 32);
+  });
+});
+
+it("several adjustments in one call to the component have a status each, in their order", async () => {
+  const t = openBackend();
+  const adjustments = [4, 10, -9].map((count) => ({ name: "llm", config, count }));
+  const statuses = await t.mutation((ctx) => ctx.runMutation(component.public.adjustAll, { adjustments }));
+  expect(statuses).toMatchObject([{ remaining: 6 }, { remaining: 0, retryAt: NOW + 400 }, { remaining: 5 }]);
+  expect(statuses).toHaveLength(3);
 });

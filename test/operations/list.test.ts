@@ -1,5 +1,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
+import { parseLimit } from "../../src/engine/limit.js";
+import { list as listIn, parseList } from "../../src/operations/list.js";
+import type { Reader } from "../../src/storage/rows.js";
 import { type Backend, type StoredRow, defineIn, insertRows, openBackend, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
@@ -16,6 +19,7 @@ describe.each(placeNames)("in the %s", (place) => {
   } = defineIn(place, {
     send,
     spaced: { ...send, capacity: 0 },
+    half: { ...send, capacity: 0.5 },
     window: { kind: "fixed window", rate: 5, period: 60_000 },
     hot: { kind: "token bucket", rate: 64, period: 60_000, shards: 8 },
   });
@@ -51,6 +55,8 @@ describe.each(placeNames)("in the %s", (place) => {
     vi.setSystemTime(NOW + 100);
     const { page: entries, cursor } = await page(t, { name: "send" });
     expect(cursor).toBeNull();
+    const hasKey = t.query(async (ctx) => (await list(ctx, { name: "send" })).page.map((entry) => "key" in entry));
+    expect(await hasKey).toEqual([false, true, true, true]);
     expect(entries.map(({ key, value }) => [key, value])).toEqual([
       [undefined, 4.5],
       ["a", 3.5],
@@ -90,6 +96,17 @@ describe.each(placeNames)("in the %s", (place) => {
     await use(t, "spaced", { a: 1, b: 2 });
     vi.setSystemTime(NOW + 200);
     expect((await walk(t, { name: "spaced", onlyLimited: true })).keys).toEqual(["b"]);
+  });
+
+  it("of a limit that never holds a token, those are limited who have less than it holds", async () => {
+    const t = openBackend();
+    await use(t, "half", { a: 0.25, b: 0.5 });
+    vi.setSystemTime(NOW + 50);
+    const { page: entries } = await page(t, { name: "half" });
+    expect(entries).toMatchObject([
+      { key: "a", value: 0.5, ok: true },
+      { key: "b", value: 0.25, ok: false, retryAt: NOW + 100 },
+    ]);
   });
 
   it("the windows of each key are its own", async () => {
@@ -145,6 +162,12 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(new Set(entries.slice(1).map(({ value }) => value))).toEqual(new Set([8]));
   });
 
+  it.each([0, 1001, 1.5])("a page of %d entries is refused", async (limit) => {
+    await expect(page(openBackend(), { name: "send", limit })).rejects.toThrow(
+      `Rate limit "send": limit must be a whole number at least 1 and at most 1000, got ${limit}.`,
+    );
+  });
+
   it("a cursor that is none, or is of another limit, is refused", async () => {
     const t = openBackend();
     await use(t, "send", { a: 1, b: 1 });
@@ -191,4 +214,27 @@ describe.each(placeNames)("in the %s", (place) => {
     const listed = t.query(async (ctx) => await free.listRateLimits(ctx, { name: "send" }));
     await expect(listed).rejects.toThrow('Rate limit "send": is not defined, so its keys cannot be listed.');
   });
+});
+
+/** A database of rows of one limit, in order, whose keys no app could use today. */
+function readerOf(keys: readonly string[]): Reader {
+  const query = {
+    withIndex: (_index: string, range: (q: object) => object) => {
+      let from = "";
+      const q = { eq: () => q, gt: (_field: string, key: string) => ((from = key), q) };
+      range(q);
+      return keys.filter((key) => key > from).map((key) => ({ name: "send", key, value: 0, ts: 0 }));
+    },
+  };
+  return { db: { query: () => query } } as unknown as Reader;
+}
+
+it("a page reads no further once it has read 4 MiB", async () => {
+  const keys = ["a", "b", "c"].map((first) => first + "k".repeat(2 ** 21));
+  const limit = parseLimit("send", send);
+  const first = await listIn(readerOf(keys), parseList(limit, {}));
+  expect(first.page.map(({ key }) => key)).toEqual(keys.slice(0, 1));
+  expect(first.cursor).toBe(JSON.stringify(["send", keys[0]]));
+  const small = await listIn(readerOf(["a", "b", "c"]), parseList(limit, {}));
+  expect(small).toMatchObject({ page: [{ key: "a" }, { key: "b" }, { key: "c" }], cursor: null });
 });

@@ -2,6 +2,7 @@
 import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { clearOverride, setOverride } from "../../src/operations/override.js";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
 import {
   type Backend,
@@ -38,6 +39,7 @@ describe.each(placeNames)("in the %s", (place) => {
     all: { ...bucket, overrides: true },
     wide: { ...large, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
     fast: { ...large, rate: 200, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
+    rapid: { ...large, rate: 64, period: 10, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
     plain: bucket,
     tried: { ...bucket, mode: "shadow", overrides: true },
   });
@@ -83,6 +85,22 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await check()).toMatchObject({ ok: false, retryAt: NOW + 5000 });
       vi.setSystemTime(NOW + 5000);
       expect(await check()).toMatchObject({ ok: true });
+    });
+
+    it("denies until what it serves at its very end is served by what holds then, too", async () => {
+      await take(4);
+      await override({ config: { ...bucket, rate: 4 }, until: NOW + 1000 });
+      expect(await check(4)).toMatchObject({ ok: false, retryAt: NOW + 2000 });
+    });
+
+    it("denies for ever what only it could serve, were it not over by then", async () => {
+      await override({ config: large, until: NOW + 1000 });
+      await take(40);
+      expect(await check(19)).toMatchObject({ ok: false, retryAt: NOW + 950 });
+      expect(await check(30)).toMatchObject({ ok: false, retryAt: END_OF_TIME });
+      const reserved = { ...alice, count: 30, reserve: { within: 500 } };
+      const answer = run((ctx) => limits.rateLimit(ctx, reserved));
+      expect(await answer).toMatchObject({ ok: false, retryAt: END_OF_TIME });
     });
 
     it("denies what it cannot hold until it ends, and for ever what nothing could serve", async () => {
@@ -288,6 +306,11 @@ describe.each(placeNames)("in the %s", (place) => {
       await override({ unlimited: true });
       expect(await take(0)).toMatchObject({ ok: true, remaining: 4 });
       expect(await rowsIn(place, t)).toHaveLength(1);
+      await take(6);
+      const inDebt = await rowsIn(place, t);
+      vi.setSystemTime(NOW + 10);
+      expect(await take(0)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 3000 });
+      expect(await rowsIn(place, t)).toEqual(inDebt);
       await expect(take(NaN)).rejects.toThrow("count must be a finite number");
       await expect(take(2e12)).rejects.toThrow("can never be served");
     });
@@ -318,6 +341,21 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(denial).toMatchObject({ ok: false, retryAt: NOW + 5000, reason: "blocked" });
       vi.setSystemTime(NOW + 5000);
       expect(await takeWide(64)).toMatchObject({ ok: true });
+    });
+
+    it("says how it stands while an override cannot hold what is asked", async () => {
+      await takeWide(1);
+      await override({ config: { ...large, capacity: 20 } }, wide);
+      expect(await takeWide(30)).toEqual({ ok: false, retryAt: END_OF_TIME, remaining: 20, resetAt: NOW });
+    });
+
+    it("keeps its rows when unlimited, while they hold what is taken", async () => {
+      await override({ unlimited: true }, { name: "rapid" });
+      for (const left of [63, 62, 61]) {
+        expect(await run((ctx) => limits.rateLimit(ctx, { name: "rapid" }))).toMatchObject({ ok: true });
+        expect(await run((ctx) => limits.getRateLimit(ctx, { name: "rapid" }))).toMatchObject({ value: left });
+        expect(await rowsIn(place, t)).toHaveLength(1 + 4);
+      }
     });
 
     it("lets everything through when unlimited, and is then in debt as one", async () => {
@@ -422,7 +460,7 @@ describe.each(placeNames)("in the %s", (place) => {
     it("of a block without an end is denied for ever, and has no note", async () => {
       await override({ block: true, note: "private" });
       expect(await expectAgreement(1)).toMatchObject({ ok: false, retryAt: END_OF_TIME, reason: "blocked" });
-      expect((await get()).override).toEqual({ block: true });
+      expect((await get()).override).toEqual({ until: END_OF_TIME, reason: "blocked" });
     });
   });
 
@@ -579,6 +617,9 @@ describe.each(placeNames)("in the %s", (place) => {
       });
       await override({ block: true }, wide);
       expect(await cost(callWide)).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+      await override({ config: { ...large, capacity: 20 } }, wide);
+      const tooMuch = await cost((ctx) => limits.rateLimit(ctx, { name: "wide", count: 30 }));
+      expect(tooMuch).toEqual({ ranges: 2, documentsRead: 6, documentsWritten: 0, hops });
     });
 
     it("one read and one write to set one, and to clear it", async () => {
@@ -591,5 +632,17 @@ describe.each(placeNames)("in the %s", (place) => {
         hops,
       });
     });
+  });
+});
+
+describe("a bucket whose override is set or cleared", () => {
+  it.each([
+    [{ name: "" }, "A rate limit's name must be a well-formed string"],
+    [{ name: "api", key: "" }, 'Rate limit "api": key must be a non-empty string, got "".'],
+    [{ name: "api", key: "k".repeat(257) }, 'Rate limit "api": key must be at most 256 characters'],
+  ])("has a name and a key that are permitted: %#", async (id, problem) => {
+    const t = openBackend();
+    await expect(t.mutation((ctx) => setOverride(ctx, id, { block: true }))).rejects.toThrow(problem);
+    await expect(t.mutation((ctx) => clearOverride(ctx, id))).rejects.toThrow(problem);
   });
 });

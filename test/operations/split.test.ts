@@ -10,6 +10,7 @@ import {
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
+import { createRandom } from "../../bench/simulator/random.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
@@ -99,14 +100,116 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values(t)).filter((value) => value !== -1)).toEqual(rows);
   });
 
-  it("gives from a second row where the first is short", async () => {
-    const fast = { ...shared, rate: 64, period: 1000 } as const;
-    const t = await opened(rowsOf(2, [0, 16, 16, 16], [], fast));
+  const fast = { ...shared, rate: 64, period: 1000 } as const;
+  it.each([
+    { title: "and gives the first half of what it has more", rows: [0, 16, 16, 16], left: [7, 8, 16, 16] },
+    { title: "and gives the first no more than whole tokens", rows: [0.5, 12, 16, 16], left: [5.5, 6, 16, 16] },
+    { title: "unless that is less than two tokens", rows: [0.5, 5, 16, 16], left: [0.5, 4, 16, 16] },
+  ])("gives from a second row where the first is short, $title", async ({ rows, left }) => {
+    const t = await opened(rowsOf(2, rows, [], fast));
     draw(0, 0.3);
     const config = { ...fast, shards: 4 };
-    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }));
-    expect(await status).toEqual({ ok: true });
-    expect(await values(t)).toEqual([0, 15, 16, 16]);
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
+    expect(await values(t)).toEqual(left);
+  });
+
+  it("gives all that its rows hold and no more, whichever of them the calls come upon", async () => {
+    const random = createRandom("uneven rows");
+    const counts = [1, 2, 3, 5, 8];
+    for (const count of counts) {
+      const t = await opened(quarters([0, 16, 3, 9]));
+      vi.spyOn(Math, "random").mockImplementation(random);
+      const take = () => t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count }));
+      let taken = 0;
+      while ((await take()).ok) taken += count;
+      expect(taken, `counts of ${count}`).toBe(28 - (28 % count));
+    }
+  });
+
+  it("that is slow becomes one with its neighbours as they run out, so that denials read one row", async () => {
+    const t = await opened(quarters([1, 2, 1, 1]));
+    draw(0, 0.3, 0.6, 0.9);
+    const seen: number[][] = [];
+    for (let call = 0; call < 5; call++) {
+      expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toMatchObject({ ok: true });
+      seen.push(await values(t));
+    }
+    expect(seen).toEqual([[2, 1, 1], [1, 1, 1], [1, 1], [1], [0]]);
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toMatchObject({ ok: false });
+  });
+
+  it("that is not split yet says how it stands where another limit denies", async () => {
+    const t = await opened([]);
+    const requests = [{ name: "hot" }, { name: "user", count: 0, key: "in debt" }];
+    await t.mutation(async (ctx) => await limits.adjustRateLimit(ctx, { name: "user", key: "in debt", count: 1 }));
+    const { statuses } = await t.mutation(async (ctx) => await limits.rateLimitAll(ctx, requests));
+    expect(statuses[0]).toEqual({ ok: true, remaining: 64, resetAt: NOW });
+  });
+
+  const fill = async (
+    held: readonly number[],
+    { config = shared, ageMs = 0 }: { config?: RateLimitConfig; ageMs?: number },
+  ) => {
+    const t = await opened(rowsOf(Math.log2(held.length), held, Array<number>(held.length).fill(ageMs), config));
+    const take = (asked: object = {}) =>
+      t.mutation(
+        async (ctx) =>
+          await limits.rateLimit(ctx, { name: "hot", config: { ...config, shards: held.length }, ...asked }),
+      );
+    return { t, take };
+  };
+
+  const faster = { ...fast, rate: 640 };
+  it.each([
+    { held: [1, 16, 16, 16], asked: {}, left: [0, 16, 16, 16] },
+    { held: [16, 16, 16, 16], asked: { count: 2, atLeast: 1 }, left: [14, 16, 16, 16], taken: 2 },
+    { held: [0, 1, 16, 16], asked: {}, left: [0, 0, 16, 16] },
+    { held: [0, 16, 16, 16], asked: { count: 8 }, left: [4, 4, 16, 16] },
+    { held: [16, 16, 16, 16], asked: { count: 16 }, left: [0, 16, 16, 16] },
+  ])("gives from the first row, or from a second if that is short: $held, $asked", async (row) => {
+    const { held, asked, left, taken } = row;
+    const { t, take } = await fill(held, { config: faster });
+    draw(0, 0.3);
+    expect(await take(asked)).toEqual({ ok: true, ...(taken !== undefined && { taken }) });
+    expect(await values(t)).toEqual(left);
+  });
+
+  it("is read whole by a call that takes nothing", async () => {
+    const { take } = await fill([12, 12, 12, 12], {});
+    expect(await take({ count: 0 })).toEqual({ ok: true, remaining: 48, resetAt: NOW + 16 * HOUR });
+  });
+
+  it("is read whole before a denial where one of the two rows was written this very millisecond", async () => {
+    const { take } = await fill([0, 0, 0, 0], { config: fast });
+    // Both calls come upon the first row, then upon two.
+    for (const numbers of [
+      [0, 0.01],
+      [0, 0.3],
+    ]) {
+      draw(...numbers);
+      expect(await take()).toEqual({ ok: false, retryAt: NOW + 63, remaining: 0, resetAt: NOW + 1000 });
+    }
+    const parts = await fill([0.5, 0.6, 16, 16], { config: fast });
+    draw(0, 0.3);
+    expect(await parts.take()).toMatchObject({ ok: true, remaining: 32 });
+  });
+
+  it("denies by two rows where they are older, but no reservation, and nobody whom less would suffice", async () => {
+    const { take } = await fill([0, 0, 0, 0], { config: fast, ageMs: 10 });
+    draw(0, 0.3);
+    expect(await take()).toEqual({ ok: false, retryAt: NOW + 63 });
+    draw(0, 0.3);
+    expect(await take({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 6 });
+    const parts = await fill([2, 2, 2, 2], { config: faster, ageMs: 10 });
+    draw(0, 0.3);
+    expect(await parts.take({ count: 6, atLeast: 1 })).toMatchObject({ ok: true, taken: 6 });
+  });
+
+  it("has rows that overlap in no span, however large the count", async () => {
+    const t = await opened([{ name: "hot", value: 64, ts: NOW }, ...quarters([16, 16, 16, 16])]);
+    draw(0);
+    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count: 40 }));
+    await expect(status).rejects.toThrow("the stored shards overlap or leave a gap");
   });
 
   it("gives a large count from the rows around the first that hold four such counts, which become one", async () => {
@@ -116,6 +219,17 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count: 5, config }));
     expect(await status).toEqual({ ok: true });
     expect(await values(t)).toEqual([23, 8, 8, 8, 8]);
+    const exact = await fill([1, 1, 1, 2, 8, 8, 8, 8], {});
+    draw(0);
+    expect(await exact.take({ count: 5 })).toEqual({ ok: true });
+    expect(await values(exact.t)).toEqual([0, 8, 8, 8, 8]);
+  });
+
+  it("gives a large count from all rows where those around the first are short", async () => {
+    const { t, take } = await fill([0, 0, 1, 1, 8, 8, 8, 8], { ageMs: 100 });
+    draw(0);
+    expect(await take({ count: 5 })).toMatchObject({ ok: true, remaining: 29 });
+    expect((await values(t)).reduce((sum, value) => sum + Math.floor(value), 0)).toBe(29);
   });
 
   it("stays on its rows while one of them is in use, and is one row when all are idle", async () => {

@@ -4,7 +4,7 @@ import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
-import { deleteFull } from "../../src/operations/sweep.js";
+import { deleteFull, findFull } from "../../src/operations/sweep.js";
 import {
   type AnyRateLimits,
   type Backend,
@@ -92,6 +92,17 @@ describe.each(placeNames)("in the %s", (place) => {
     await start();
     await finish();
     expect(await keysOf(t, place)).toEqual(["b", "c", "b"]);
+  });
+
+  it("a row that was filled by hand goes a minute after that, not before", async () => {
+    const { t, start } = openSwept(sending);
+    await use(t, "send", "a", 3);
+    await t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "send", key: "a", count: -3 }));
+    expect(await rowsIn(place, t)).toMatchObject([{ value: 10, ts: NOW }]);
+    vi.setSystemTime(NOW + SETTLED - 1);
+    expect(await start()).toMatchObject({ deleted: 0 });
+    vi.setSystemTime(NOW + SETTLED);
+    expect(await start()).toMatchObject({ deleted: 1 });
   });
 
   it("a row that a clock ahead of ours has written stays until it is full by ours", async () => {
@@ -340,4 +351,14 @@ describe("in the component", () => {
     expect(await t.mutation(async (ctx) => await deleteFull(ctx, targets, found))).toBe(1);
     expect(await keysOf(t, "tables")).toEqual(["used"]);
   });
+});
+
+it("the buckets of a batch are those of which rows go", async () => {
+  const config = { kind: "token bucket", rate: 1, period: 1000, capacity: 10 } as const;
+  const t = openBackend();
+  const rows = ["a", "b", "c"].map((key, i) => ({ name: "send", key, value: i === 1 ? 10 : -100, ts: NOW }));
+  await insertRows("tables", t, rows);
+  vi.setSystemTime(NOW + SETTLED);
+  const found = await t.query((ctx) => findFull(ctx, { targets: [{ name: "send", configs: [config] }] }));
+  expect(found).toMatchObject({ buckets: [{ name: "send", key: "b" }], cursor: null });
 });

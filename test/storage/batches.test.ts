@@ -109,6 +109,7 @@ describe("the size of a batch", () => {
     expect(await sizeOf(short)).toBe(300 + 3 * 6);
     expect(await sizeOf({ name: "send", value: 0, ts: 0 })).toBe(300 + 3 * 4);
     expect(await sizeOf({ ...short, recent: Array(64).fill({ at: 0, count: 1 }) })).toBe(300 + 3 * 6 + 64 * 40);
+    expect(await sizeOf({ ...short, override: { block: true, note: "abc" } })).toBe(300 + 3 * 9);
     const both = await readBatch(readerOf([short, { ...short, key: "abc" }]), { name: "send" });
     expect(both.bytes).toBe(300 + 3 * 6 + 300 + 3 * 7);
   });
@@ -120,6 +121,14 @@ describe("the size of a batch", () => {
     expect(buckets.map(({ rows }) => rows.length)).toEqual([1, 2]);
     expect(next).toEqual({ name: "send", after: { key: `b${key}` } });
     expect(bytes).toBe(3 * (300 + 3 * (4 + 2 ** 19 + 1)));
+  });
+
+  it("ends a batch that is as large as may be", async () => {
+    // 300 + 40 + 3 * (4 + 1,397,984) bytes are 4 MiB.
+    const large = { ...short, key: "a".repeat(1_397_984), recent: [{ at: 0, count: 1 }] };
+    const { buckets, bytes } = await readBatch(readerOf([large, { ...short, key: "b" }]), { name: "send" });
+    expect(bytes).toBe(4 * 2 ** 20);
+    expect(buckets).toHaveLength(1);
   });
 
   it("lets a walk go on for four batches, or 4 MiB", () => {

@@ -233,6 +233,25 @@ describe("a bucket that was split under another config", () => {
     expect(await reading(t, (ctx) => loadAt(ctx, under({ rate: 8 }), 700))).toBeUndefined();
   });
 
+  it("differs by a field that the limit had before and has no longer, not by one that is undefined", async () => {
+    const windowsFrom = (start: number | undefined) =>
+      parseBucket({
+        name: "send",
+        key: "alice",
+        config: { kind: "fixed window", rate: 64, period: 1000, shards: 4, start },
+      });
+    for (const [before, now, isFound] of [
+      [0, 0, true],
+      [undefined, undefined, true],
+      [0, undefined, false],
+      [undefined, 0, false],
+    ] as const) {
+      const t = await splitBucket(2, 32, windowsFrom(before));
+      const found = await reading(t, (ctx) => loadAt(ctx, windowsFrom(now), 700));
+      expect([before, now, found !== undefined]).toEqual([before, now, isFound]);
+    }
+  });
+
   it("has had the windows of its own key", async () => {
     const windows = parseBucket({
       name: "send",
@@ -290,6 +309,16 @@ describe("saving shards", () => {
       { value: 2, shard: 8193 },
     ]);
     expect((await rowsIn("tables", t)).map(({ _id }) => _id)).toEqual(before.map(({ _id }) => _id));
+  });
+
+  it("keeps the row of a part that stays while others are split", async () => {
+    const t = await splitBucket(1);
+    const [left, right] = (await load(t)) as [StoredShard, StoredShard];
+    const [, before] = await rowsIn("tables", t);
+    await t.mutation((ctx) => save(ctx, bucket, [left, right], [...splitTo(bucket.limit, left, 2, NOW), right]));
+    const rows = await rowsIn("tables", t);
+    expect(rows).toHaveLength(3);
+    expect(rows.find(({ shard }) => shard === 8193)).toEqual(before);
   });
 
   it("writes under the config of now what was split under another", async () => {

@@ -1,5 +1,5 @@
 /** Calls on one database take turns. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { inTurn } from "../../src/storage/rows.js";
 
 /** Operations that end when they are told to, and a list of what has begun and ended. */
@@ -81,5 +81,20 @@ describe("turns on one database", () => {
     await end("a");
     await end("b");
     expect(await Promise.all(turns)).toEqual(["a", "other", "b"]);
+  });
+
+  it.each([
+    [null, "null"],
+    [undefined, "undefined"],
+    [5, "5"],
+    [{}, "{}"],
+    [{ db: null }, '{"db":null}'],
+    [{ db: 5 }, '{"db":5}'],
+  ])("need one: %j has none", async (ctx, shown) => {
+    const operation = vi.fn(() => Promise.resolve(7));
+    await expect(inTurn(ctx, operation)).rejects.toThrow(
+      `Rate limits in your tables need the ctx of a query or mutation, got ${shown} without db. In an action call the component, or a mutation of yours.`,
+    );
+    expect(operation).not.toHaveBeenCalled();
   });
 });

@@ -105,10 +105,8 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     return { ...limit, windows: periodic(period, hashedStart(limit.name, key, period)) };
   },
   shownConfig({ config, windows }) {
-    const { period, start } = config as FixedWindowConfig;
-    return typeof period === "string" || start !== undefined
-      ? config
-      : ({ ...config, start: windows.startOf(0) } as FixedWindowConfig);
+    const start = windows.startOf(0);
+    return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
   },
   arrivals({ refill, windows, averageMs, config }) {
     const { period, timeZone } = config as FixedWindowConfig;

@@ -126,7 +126,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
       const promised = sum(entries.filter(({ at }) => at > moment));
       return promised + units <= limit.maxReserved;
     };
-    const moments = [state.ts, ...entries.map(({ at }) => at)].filter((at) => at >= state.ts);
+    const moments = [state.ts, ...entries.map(({ at }) => at)];
     return Math.min(atOnce, moments.find(isWithin) ?? atOnce);
   },
   owed,
@@ -146,9 +146,8 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     const ofRight: Entry[] = [];
     for (const { at, units } of recent) {
       before += units;
-      const isLast = before === taken;
       const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
-      const upTo = isLast ? takenLeft : Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
+      const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
       const own = Math.min(units, upTo - given);
       given += own;
       if (own > 0) ofLeft.push({ at, units: own });

@@ -31,7 +31,7 @@ export function fromShard(shard: number | undefined): Interval | undefined {
   if (shard === undefined) return WHOLE;
   const interval = { start: Math.floor(shard / LEVELS), level: shard % LEVELS };
   const { start, level } = interval;
-  const isOurs = Number.isInteger(shard) && level >= 1 && level <= MAX_LEVEL && start >= 0;
+  const isOurs = Number.isInteger(shard) && level >= 1 && level <= MAX_LEVEL;
   return isOurs && start % width(interval) === 0 && start < POINTS ? interval : undefined;
 }
 
@@ -42,10 +42,6 @@ export function width({ level }: Interval): number {
 
 export function covers({ start, level }: Interval, point: number): boolean {
   return point >= start && point < start + width({ start, level });
-}
-
-export function isWithin(inner: Interval, outer: Interval): boolean {
-  return inner.level >= outer.level && covers(outer, inner.start);
 }
 
 export function isSame(a: Interval, b: Interval): boolean {

@@ -63,6 +63,22 @@ describe("a fixed window", () => {
     expect(window.kind.shownConfig(window)).toEqual(config);
   });
 
+  it("tells clients one run of windows for ever, or ten years of those that differ in length", () => {
+    const runsOf = (more: Partial<FixedWindowConfig>) => {
+      const limit = parseLimit("send", { kind: "fixed window", rate: 5, period: 1000, ...more });
+      return limit.kind.arrivals(limit).runsFrom?.(Date.UTC(2026, 0, 1)) ?? [];
+    };
+    expect(runsOf({ start: 250 })).toEqual([{ start: -750, period: 1000 }]);
+    expect(runsOf({ period: "day" })).toEqual([{ start: 0, period: DAY }]);
+    expect(runsOf({ period: "week" })).toEqual([{ start: -3 * DAY, period: 7 * DAY }]);
+    for (const more of [{ period: "month" }, { period: "day", timeZone: "Europe/Berlin" }] as const) {
+      const runs = runsOf(more);
+      const end = runs.reduce((last, { start, period = 1, count = 0 }) => Math.max(last, start + period * count), 0);
+      expect(runs.length).toBeGreaterThan(10);
+      expect([end > Date.UTC(2035, 11, 1), end < Date.UTC(2037, 0, 1)]).toEqual([true, true]);
+    }
+  });
+
   it("begins with a day, week or month of the calendar", () => {
     const base = { kind: "fixed window" as const, rate: 5 };
     const resetOf = (more: Partial<FixedWindowConfig>, now: string) => {

@@ -56,6 +56,18 @@ describe("a compact log", () => {
     expect(joined.filter(({ units }) => units !== 9)).toEqual(log([320, 13]));
   });
 
+  it("joins what starts at this very moment with what has started, and promises with promises", () => {
+    const spaced = log(...Array.from({ length: 65 }, (_, i): [number, number] => [i === 31 ? 301 : 10 * i, 9]));
+    for (const now of [301, 300 - 1, -1]) {
+      expect(compact(spaced, now).filter(({ units }) => units !== 9)).toEqual(log([301, 18]));
+    }
+  });
+
+  it("joins the oldest of those that wait alike", () => {
+    const even = log(...Array.from({ length: 66 }, (_, i): [number, number] => [10 * i, 9]));
+    expect(compact(even, 1000).slice(0, 3)).toEqual(log([10, 18], [30, 18], [40, 9]));
+  });
+
   it("never joins what has started with what is promised", () => {
     const started = log(...Array.from({ length: 40 }, (_, i): [number, number] => [100 * i, 5]));
     const promised = log(...Array.from({ length: 40 }, (_, i): [number, number] => [3901 + 100 * i, 5]));

@@ -5,12 +5,17 @@ import { parseLimit } from "../../../src/engine/limit.js";
 
 const NOW = 1_700_000_000_000;
 
-function quotaOf(config: RateLimitConfig, left: { remaining: number; resetAt: number }, spent: number) {
+function quotaOf(
+  config: RateLimitConfig,
+  left: { remaining: number; resetAt: number; retryAt?: number },
+  spent: number,
+  count = 1,
+) {
   const limit = parseLimit("send", config);
   const { quota } = limit.kind;
   return [
     quota.windowMs(limit, NOW),
-    quota.renewedAt(limit, left, spent, 1, NOW) - NOW,
+    quota.renewedAt(limit, left, spent, count, NOW) - NOW,
     quota.restoredInMs(limit, spent),
   ];
 }
@@ -20,6 +25,17 @@ it("of a token bucket: the whole capacity's time, and the next token after what 
   expect(quotaOf(config, { remaining: 5, resetAt: NOW + 1500 }, 5)).toEqual([2000, 100, 500]);
   expect(quotaOf(config, { remaining: 0, resetAt: NOW + 2000 }, 0)).toEqual([2000, 100, 0]);
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: NOW }, 0)[0]).toBe(1000);
+  expect(quotaOf({ ...config, period: 2.5, capacity: 10 }, { remaining: 10, resetAt: NOW }, 0)[0]).toBe(2.5);
+});
+
+it("of a token bucket in debt: the first token after the debt", () => {
+  const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
+  expect(quotaOf(config, { remaining: 0, resetAt: NOW + 3000 }, 0)).toEqual([2000, 1100, 0]);
+});
+
+it("of a token bucket of several rows, the last of which is full late: what is missing beyond what is there", () => {
+  const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
+  expect(quotaOf(config, { remaining: 5, resetAt: NOW + 3000 }, 3, 5)).toEqual([2000, 300, 300]);
 });
 
 it("of a sliding window: the period, since what is spent now comes back after it", () => {
@@ -34,4 +50,9 @@ it("of a fixed window: as many windows as fill the capacity, and the next that b
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: next }, 0)[0]).toBe(1000);
   const plenty = { ...config, rate: 10, capacity: 10 };
   expect(quotaOf(plenty, { remaining: 0, resetAt: next }, 0)).toEqual([1000, next - NOW, 0]);
+  const renewed = (left: { remaining: number; retryAt?: number }, spent: number, count: number) =>
+    quotaOf({ ...config, rate: 5, capacity: 20 }, { resetAt: next, ...left }, spent, count)[1];
+  expect(renewed({ remaining: 5 }, 3, 10)).toBe(next + 1000 - NOW);
+  expect(renewed({ remaining: 5 }, 0, 1)).toBe(next - NOW);
+  expect(renewed({ remaining: 0, retryAt: next + 300 }, 0, 1)).toBe(next + 300 - NOW);
 });

@@ -10,6 +10,7 @@ import { parseLimit } from "../../../src/engine/limit.js";
 import { fold, shardAt, split } from "../../../src/engine/sharding/shard.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
+import { MAX_UNITS } from "../../../src/engine/units.js";
 import { histories, NOW, stateAfter } from "../arbitraries.js";
 import { type Started, worstInterval } from "./slidingBrute.js";
 
@@ -63,6 +64,8 @@ describe("a sliding window", () => {
     const cancelled = kind.giveBack(limit, second.state, tokens(8), NOW + 1000);
     expect(kind.whenHolding(limit, cancelled, tokens(2))).toBe(NOW + 1000);
     expect(kind.reserve(limit, cancelled, tokens(2)).at).toBe(NOW + 2000);
+    const several = stateOf(NOW, [NOW - 10, 1], [NOW, 2], [NOW + 500, 1]);
+    expect(kind.reserve(limit, several, tokens(1)).at).toBe(NOW + 500);
     expect(kind.owed(second.state)).toBe(tokens(11));
     expect(kind.owed(state)).toBe(0);
   });
@@ -99,6 +102,12 @@ describe("a sliding window", () => {
     expect(kind.giveBack(limit, state, tokens(3), NOW + 500)).toEqual(stateOf(NOW, [NOW - 500, 3], [NOW + 900, 5]));
   });
 
+  it("owes no more than can be counted", () => {
+    const state = kind.take(limit, stateOf(NOW, [NOW - 500, 4]), 2 * MAX_UNITS);
+    expect(state.value).toBe(-MAX_UNITS);
+    expect(kind.take(limit, state, 1).value).toBe(-MAX_UNITS);
+  });
+
   it("counts what another kind says is missing as taken then, and its debt as promised for the windows after", () => {
     const taken = kind.advance(limit, { value: tokens(7), ts: NOW }, NOW + 10);
     expect(taken).toEqual(stateOf(NOW + 10, [NOW, 3]));
@@ -120,6 +129,8 @@ describe("a split sliding window", () => {
     const [left, right] = split(limit, shard, NOW);
     expect(left.state).toEqual({ value: tokens(2), ts: NOW, recent: entries([NOW - 10, 2], [NOW, 1]) });
     expect(right.state).toEqual({ value: tokens(2), ts: NOW, recent: entries([NOW - 10, 2], [NOW, 1]) });
+    const ofOne = split(limit, shardAt(limit, WHOLE, stateOf(NOW, [NOW - 10, 1], [NOW, 1])), NOW);
+    expect(ofOne.map(({ state }) => state.recent)).toEqual([entries([NOW, 1]), entries([NOW - 10, 1])]);
     const [empty, other] = split(limit, shardAt(limit, WHOLE, stateOf(NOW)), NOW);
     expect([empty.state, other.state].map(({ value, recent }) => [value, recent])).toEqual([
       [tokens(5), []],

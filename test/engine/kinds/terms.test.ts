@@ -22,6 +22,18 @@ describe("the units of a limit", () => {
     expect(unlimited.maxReserved).toBe(MAX_UNITS);
   });
 
+  it("count the largest reserve as exactly as the capacity", () => {
+    const { unitsPerToken, maxReserved } = countIn("send", {
+      rate: 1,
+      per: 1000,
+      stepsPerDay: DAY,
+      capacity: 1,
+      maxReserved: 1e12,
+    });
+    expect(maxReserved).toBe(1e12 * unitsPerToken);
+    expect(maxReserved).toBeLessThanOrEqual(2 ** 48);
+  });
+
   it("leave room for debts of 1,000 full buckets and of a day of the rate", () => {
     const rates = fc.oneof(fc.integer({ min: 1, max: 1e6 }), fc.constantFrom(1e9, 1e12));
     const periods = fc.constantFrom(1, 1000, 60_000, DAY, 30 * DAY);

@@ -8,9 +8,9 @@ import {
   halves,
   type Interval,
   isSame,
-  isWithin,
   lastShardAt,
   MAX_LEVEL,
+  OVERRIDE_SHARD,
   POINTS,
   shardsWithin,
   tile,
@@ -34,6 +34,11 @@ describe("an interval", () => {
     expect(toShard({ start: 512, level: 1 })).toBe(8193);
     expect(all.map((interval) => fromShard(toShard(interval)))).toEqual(all);
     expect(new Set(all.map(toShard)).size).toBe(all.length);
+  });
+
+  it("has a number below that of an override, which names none", () => {
+    expect(Math.max(...all.map((interval) => toShard(interval) ?? 0))).toBeLessThan(OVERRIDE_SHARD);
+    expect(fromShard(OVERRIDE_SHARD)).toBeUndefined();
   });
 
   it("is not named by any other number", () => {
@@ -60,11 +65,12 @@ describe("an interval", () => {
     }
   });
 
-  it("lies within itself and what is around it, and within nothing else", () => {
+  it("lies within what is around it, and within nothing else of that size", () => {
+    const left = { start: 0, level: 1 };
+    expect([isSame(left, left), isSame(left, WHOLE)]).toEqual([true, false]);
     fc.assert(
       fc.property(fc.constantFrom(...all), fc.constantFrom(...all), (inner, outer) => {
         const isCovered = inner.start >= outer.start && inner.start + width(inner) <= outer.start + width(outer);
-        expect(isWithin(inner, outer)).toBe(isCovered);
         if (outer.level <= inner.level) expect(isSame(around(inner, outer.level), outer)).toBe(isCovered);
         expect(isSame(inner, outer)).toBe(toShard(inner) === toShard(outer));
       }),
@@ -104,6 +110,8 @@ describe("intervals that tile", () => {
   });
 
   it("are found by their numbers: the last one up to a point covers it", () => {
+    expect(lastShardAt(511)).toBe(8191);
+    expect(shardsWithin({ start: 256, level: 2 })).toEqual({ first: 4096, last: 8191 });
     fc.assert(
       fc.property(tilings, points, (parts, point) => {
         const numbered = parts.filter((part) => (toShard(part) ?? -1) <= lastShardAt(point));

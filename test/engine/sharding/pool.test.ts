@@ -7,7 +7,7 @@ import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
-import { decideOnAll, outlookOf, whenAnyServes } from "../../../src/engine/sharding/pool.js";
+import { decideOnAll, outlookOf, owing, servedFrom, whenAnyServes } from "../../../src/engine/sharding/pool.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
@@ -22,6 +22,10 @@ function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: 
 }
 const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) =>
   decideOnAll(limit, shards, now, parseDemand(limit, asked));
+const emptied = ({ limit, shards: [first, ...others] }: { limit: Limit; shards: Shard[] }) => ({
+  limit,
+  shards: [...(first ? [{ ...first, state: { value: 0, ts: NOW } }] : []), ...others],
+});
 const levelsOf = (shards: readonly Shard[]) => shards.map(({ interval }) => interval.level);
 const tokensIn = (shards: readonly Shard[], now = NOW) =>
   shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
@@ -34,6 +38,7 @@ describe("a bucket of one row", () => {
     expect(tokensIn(allowed.after)).toEqual([1]);
     expect(ask(one, { count: 4 })).toMatchObject({ status: { ok: false }, before: [], after: [] });
     expect(ask(one, { count: 0 })).toMatchObject({ status: { ok: true }, before: [], after: [] });
+    expect(ask(rowsOf(fast, 0, 0), {}).status).toMatchObject({ ok: false, retryAt: NOW + 1 });
   });
 });
 
@@ -44,6 +49,18 @@ describe("a bucket of several rows", () => {
     expect(status).toMatchObject({ ok: true, remaining: 0 });
     expect(before).toEqual(rows.shards);
     expect(tokensIn(after)).toEqual([0]);
+  });
+
+  it("gives what all of them hold where less would suffice", () => {
+    const { status, after } = ask(rowsOf(slow, 20, 4), { count: 25, atLeast: 5 });
+    expect(status).toMatchObject({ ok: true, taken: 20, remaining: 0 });
+    expect(tokensIn(after)).toEqual([0]);
+  });
+
+  it("owes as one row what is charged beyond what all of them hold", () => {
+    const { limit, shards } = rowsOf(slow, 20, 4);
+    const charged = owing(limit, shards, NOW, 30 * limit.unitsPerToken);
+    expect([charged.interval, tokensIn([charged])]).toEqual([WHOLE, [-10]]);
   });
 
   it("that is slow is laid anew as it runs out, on rows that hold four such counts each", () => {
@@ -62,6 +79,8 @@ describe("a bucket of several rows", () => {
     const { before, after } = ask({ ...rows, shards: [emptier, ...others] }, { count: 1 });
     expect(before).toEqual([others[0]]);
     expect(tokensIn(after)).toEqual([159]);
+    // Four rows that hold four counts each need not become fewer.
+    expect(tokensIn(ask(rowsOf(slow, 20, 2), { count: 1 }).after)).toEqual([4]);
   });
 
   it("that is fast stays split, and gives from as few rows as it can", () => {
@@ -86,6 +105,8 @@ describe("a bucket of several rows", () => {
       after: [],
     });
     expect(ask(rows, { count: 21 })).toMatchObject({ status: { ok: false, remaining: 20 }, before: [], after: [] });
+    const fewer = parseLimit("send", { ...slow, shards: 4 });
+    expect(ask({ limit: fewer, shards: rows.shards }, { count: 0 })).toMatchObject({ before: [], after: [] });
   });
 
   it("reserves as one row, which is what stays", () => {
@@ -142,6 +163,39 @@ describe("the moment of a denial on all rows", () => {
     const { shards } = rowsOf(fast, 0, 1);
     const limit = parseLimit("send", { ...fast, shards: 1 });
     expect(ask({ limit, shards }, { count: 1 }).status.retryAt).toBe(NOW + 1);
+    expect(ask({ limit, shards }, { count: 5 }).status.retryAt).toBe(NOW + 1);
+  });
+
+  it("is exact where less would suffice, since such a call reads all rows", () => {
+    expect(ask(rowsOf(fast, 0, 4), { count: 3, atLeast: 1 }).status.retryAt).toBe(NOW + 1);
+  });
+});
+
+describe("the moment from which on a call is served", () => {
+  const servedIn = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs = {}) =>
+    servedFrom(limit, shards, NOW, parseDemand(limit, asked)) - NOW;
+
+  it("is that of the denial, while all rows are short", () => {
+    const short = rowsOf(slow, 3, 2);
+    expect(servedIn(short, { count: 5 })).toBe(1875);
+    expect(ask(short, { count: 5 }).status.retryAt).toBe(NOW + 1875);
+  });
+
+  it("is at once while every row has the count, or all of it that it can hold", () => {
+    expect(servedIn(rowsOf(fast, 16, 4))).toBe(0);
+    expect(servedIn(rowsOf(fast, 64, 4), { count: 5 })).toBe(0);
+  });
+
+  it("is when any row serves, if one is short: the next call may read two of them only", () => {
+    expect(servedIn(emptied(rowsOf(fast, 64, 4)))).toBe(3);
+  });
+
+  it("is at once where one is short, for a call that then reads all of them", () => {
+    expect(servedIn(emptied(rowsOf(fast, 64, 4)), { reserve: true })).toBe(0);
+    expect(servedIn(emptied(rowsOf(fast, 64, 4)), { atLeast: 1 })).toBe(0);
+    expect(servedIn(emptied(rowsOf(slow, 64, 4)))).toBe(0);
+    const { shards } = emptied(rowsOf(fast, 64, 1));
+    expect(servedIn({ limit: parseLimit("send", { ...fast, shards: 1 }), shards })).toBe(0);
   });
 });
 
