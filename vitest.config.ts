@@ -34,6 +34,7 @@ export const slow = [
   "test/simulator/libraries.test.ts",
   "test/recipes/packages.test.ts",
   "test/queue/bound.test.ts",
+  "test/embedded/queue.test.ts",
 ];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;
