@@ -33,6 +33,7 @@ export const slow = [
   "test/client/autocompletion.test.ts",
   "test/simulator/libraries.test.ts",
   "test/recipes/packages.test.ts",
+  "test/queue/bound.test.ts",
 ];
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;

@@ -2,40 +2,40 @@
 import { type Infer, v } from "convex/values";
 import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
 
-/** How units arrive in a bucket, or in one row of it. */
-const terms = { capacity: v.number(), refill: v.number() };
-
-/** Steps at which units arrive. */
-const vRuns = v.array(
-  v.object({
-    start: v.number(),
-    period: v.optional(v.number()),
-    count: v.optional(v.number()),
-    units: v.optional(v.number()),
-  }),
-);
+const run = {
+  start: v.number(),
+  period: v.optional(v.number()),
+  count: v.optional(v.number()),
+  units: v.number(),
+};
+const vRuns = v.array(v.object(run));
 
 const snapshotFields = {
   name: v.string(),
   config: vRateLimitConfig,
   value: v.number(),
   ts: v.number(),
+  tokens: v.number(),
   unitsPerToken: v.number(),
+  capacity: v.number(),
   maxReserved: v.number(),
-  ...terms,
+  reservable: v.number(),
+  lastStart: v.number(),
+  lastsMs: v.number(),
+  resetUnits: v.optional(v.number()),
   runs: v.optional(vRuns),
-  lastsMs: v.optional(v.number()),
   parts: v.array(
     v.object({
       shard: v.optional(v.number()),
       value: v.number(),
       ts: v.number(),
-      runs: v.optional(vRuns),
-      capacity: v.optional(v.number()),
-      refill: v.optional(v.number()),
+      capacity: v.number(),
+      runs: vRuns,
     }),
   ),
-  few: v.optional(v.object({ units: v.number(), spans: v.array(v.object(terms)) })),
+  few: v.optional(
+    v.array(v.object({ upTo: v.number(), runs: v.array(v.object({ ...run, start: v.optional(v.number()) })) })),
+  ),
 };
 
 /** The validator of a {@link RateLimitSnapshot}. */
@@ -44,8 +44,8 @@ export const vRateLimitSnapshot = v.object({
   mode: v.optional(v.literal("shadow")),
   override: v.optional(
     v.object({
-      until: v.optional(v.number()),
-      block: v.optional(v.literal(true)),
+      until: v.number(),
+      reason: v.optional(v.literal("blocked")),
       unlimited: v.optional(v.literal(true)),
       snapshot: v.optional(v.object(snapshotFields)),
     }),
@@ -55,15 +55,21 @@ export const vRateLimitSnapshot = v.object({
 /**
  * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
  * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
- * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use, in whole units:
+ * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use and alike for all kinds of limits:
  *
  * - `mode`: present for a limit in shadow, which lets everybody through.
- * - `unitsPerToken`, `capacity`, `maxReserved`, and `refill`: units that arrive each millisecond or with each window.
- * - `runs`: the starts of fixed windows: one at `start`, and one every `period` ms after it, `count` in all or without an end.
- * - `lastsMs`: of a sliding window, how long a taken unit stays away.
- * - `parts`: the rows of the bucket; what one of them does not say holds for all. `runs` of a sliding window: `units` come back at `start`.
- * - `few`: a fast limit may deny on what two of several rows say, up to so many units; the spans that a call may then come upon.
- * - `override`: what holds instead until `until`, if ever; `snapshot` is the bucket under its config.
+ * - `tokens`: what a full bucket holds. All that follows is in whole units, `unitsPerToken` to a token.
+ * - `capacity`; `maxReserved`, what may be owed; `reservable`, the most that one reservation may ask for.
+ * - A run is how units arrive: `units` every `period` ms (default 1) after `start`, `count` times in all (default: for ever).
+ * - `runs`: how units arrive in the bucket. Absent of a sliding window: there a unit comes back `lastsMs` after it was taken.
+ *   `lastsMs` of other kinds is the end of time.
+ * - `lastStart`: of a sliding window, the moment of the latest entry, before which no reservation starts; else 0.
+ * - `resetUnits`: of a fixed window, which is reset as soon as so many units arrive; other kinds are when they are full.
+ * - `parts`: the rows of the bucket, each with the runs that fill it. Of a sliding window, a run starts when its units were taken.
+ * - `few`: a fast limit may deny on what two of several rows say. Of up to `upTo` units it then says when a span of rows holds them
+ *   that is empty now, and filled by `runs`: the first that is large enough. A run without `start` starts now.
+ * - `override`: what holds instead until `until`: everybody is denied for a `reason`, or let through (`unlimited`), or the bucket
+ *   is that of `snapshot`, under another config.
  */
 export type RateLimitSnapshot = Configured<Omit<Infer<typeof vRateLimitSnapshot>, "override">> & {
   override?: Omit<Override, "snapshot"> & { snapshot?: Configured<NonNullable<Override["snapshot"]>> };

@@ -15,7 +15,7 @@ interface Functions {
   cancelQueued: (ctx: unknown, job: unknown) => Promise<{ canceled: boolean }>;
   getQueued: (ctx: unknown, job: unknown) => Promise<{ ahead: number; isExact: boolean; runAt: number } | null>;
   rateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean; retryAt?: number }>;
-  getRateLimit: (ctx: unknown, args: unknown) => Promise<{ ts: number }>;
+  getRateLimit: (ctx: unknown, args: unknown) => Promise<object>;
   adjustRateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean }>;
   resetRateLimit: (ctx: unknown, args: unknown) => Promise<null>;
 }
@@ -26,9 +26,13 @@ export interface QueueApp extends Functions {
   readonly worker: { readonly component: string; readonly module: string };
 }
 
-/** What jobs run: nothing. */
+/** What jobs run: nothing, but those that are given it say what they have used. */
 export const job = makeFunctionReference<"mutation">("jobs:run");
-const jobs = { run: internalMutationGeneric({ handler: async () => await Promise.resolve(null) }) };
+const jobs = {
+  run: internalMutationGeneric({
+    handler: async (_ctx, { used }: { used?: number }) => await Promise.resolve(used === undefined ? null : { used }),
+  }),
+};
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 

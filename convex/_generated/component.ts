@@ -621,16 +621,22 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
               };
-          few?: {
-            spans: Array<{ capacity: number; refill: number }>;
-            units: number;
-          };
-          lastsMs?: number;
+          few?: Array<{
+            runs: Array<{
+              count?: number;
+              period?: number;
+              start?: number;
+              units: number;
+            }>;
+            upTo: number;
+          }>;
+          lastStart: number;
+          lastsMs: number;
           maxReserved: number;
           mode?: "shadow";
           name: string;
           override?: {
-            block?: true;
+            reason?: "blocked";
             snapshot?: {
               capacity: number;
               config:
@@ -663,60 +669,68 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
                   };
-              few?: {
-                spans: Array<{ capacity: number; refill: number }>;
-                units: number;
-              };
-              lastsMs?: number;
+              few?: Array<{
+                runs: Array<{
+                  count?: number;
+                  period?: number;
+                  start?: number;
+                  units: number;
+                }>;
+                upTo: number;
+              }>;
+              lastStart: number;
+              lastsMs: number;
               maxReserved: number;
               name: string;
               parts: Array<{
-                capacity?: number;
-                refill?: number;
-                runs?: Array<{
+                capacity: number;
+                runs: Array<{
                   count?: number;
                   period?: number;
                   start: number;
-                  units?: number;
+                  units: number;
                 }>;
                 shard?: number;
                 ts: number;
                 value: number;
               }>;
-              refill: number;
+              reservable: number;
+              resetUnits?: number;
               runs?: Array<{
                 count?: number;
                 period?: number;
                 start: number;
-                units?: number;
+                units: number;
               }>;
+              tokens: number;
               ts: number;
               unitsPerToken: number;
               value: number;
             };
             unlimited?: true;
-            until?: number;
+            until: number;
           };
           parts: Array<{
-            capacity?: number;
-            refill?: number;
-            runs?: Array<{
+            capacity: number;
+            runs: Array<{
               count?: number;
               period?: number;
               start: number;
-              units?: number;
+              units: number;
             }>;
             shard?: number;
             ts: number;
             value: number;
           }>;
-          refill: number;
+          reservable: number;
+          resetUnits?: number;
           runs?: Array<{
             count?: number;
             period?: number;
             start: number;
-            units?: number;
+            units: number;
           }>;
+          tokens: number;
           ts: number;
           unitsPerToken: number;
           value: number;

@@ -3,8 +3,8 @@ import type { ConvexClient } from "convex/browser";
 import { type RateLimitQuery, type RateLimitWatch, type Source, type WatchOptions, watchSource } from "./watch.js";
 
 export type { ServerTimeMutation } from "./serverClock.js";
-export type { Demand, ProjectedStatus } from "./bucket.js";
-export { project } from "./project.js";
+export type { Demand } from "./bucket.js";
+export { project, type ProjectedStatus } from "./project.js";
 export type { RateLimitQuery, RateLimitWatch } from "./watch.js";
 
 export interface WatchRateLimitOptions extends WatchOptions {
@@ -38,10 +38,10 @@ export function watchRateLimit(
   query: RateLimitQuery,
   { key, onError = console.error, ...options }: WatchRateLimitOptions = {},
 ): RateLimitWatch {
-  return watchSource(liveResult(client, query, key === undefined ? {} : { key }), client, { ...options, onError });
+  return watchSource(liveResult(client, query, { key }), client, { ...options, onError });
 }
 
-function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: string }): Source {
+function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: string | undefined }): Source {
   let read: Source["localQueryResult"] | undefined;
   return {
     localQueryResult: () => read?.(),

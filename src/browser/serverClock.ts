@@ -43,13 +43,13 @@ function createServerClock(client?: ClockClient): ServerClock {
   /** Server's time minus `performance.now()`. */
   let offsetMs: number | undefined;
   let isKnown = false;
-  /** When the latest measurement began, by both of the browser's clocks, and over which connection. */
+  /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
   let measuredAt = 0;
-  let measuredDate = 0;
+  let apartMs = 0;
   let connection: number | undefined;
-  /** Each with the function that it wants the clock to be measured with. */
-  const listeners = new Map<() => void, ServerTimeMutation | undefined>();
-  let stopWatching: (() => void) | undefined;
+  /** What the clock is measured with. */
+  let askServer: (() => Promise<number>) | undefined;
+  const listeners = new Set<() => void>();
 
   const now = () => Math.floor(offsetMs === undefined ? Date.now() : performance.now() + offsetMs);
 
@@ -57,18 +57,16 @@ function createServerClock(client?: ClockClient): ServerClock {
     if (isKnown && to === offsetMs) return;
     isKnown = true;
     offsetMs = to;
-    for (const listener of [...listeners.keys()]) listener();
+    for (const listener of [...listeners]) listener();
   };
 
   const measure = async () => {
-    const getServerTime = [...listeners.values()].find(Boolean);
-    if (!client || !getServerTime || client.disabled) return;
-    stopWatching ??= client.subscribeToConnectionState(() => void measure());
+    if (!client || !askServer) return;
     const { isWebSocketConnected, connectionCount } = client.connectionState();
     if (!isWebSocketConnected || connectionCount === connection) return;
     connection = connectionCount;
     const startedAt = (measuredAt = performance.now());
-    measuredDate = Date.now();
+    apartMs = Date.now() - startedAt;
     let shortestMs = Infinity;
     // The server reads its clock between the question and the answer: each sample bounds the offset on both sides.
     let least = -Infinity;
@@ -77,9 +75,9 @@ function createServerClock(client?: ClockClient): ServerClock {
     try {
       for (let sample = 0; sample < SAMPLES; sample++) {
         const askedAt = performance.now();
-        const serverTime = await client.mutation(getServerTime, {});
-        // An answer that outlived its connection says nothing about now; the next connection has its own.
-        if (startedAt !== measuredAt || client.connectionState().connectionCount !== connectionCount) return;
+        const serverTime = await askServer();
+        // An answer from before a reconnect or a sleep says nothing about now; another measurement has begun since.
+        if (startedAt !== measuredAt) return;
         const answeredAt = performance.now();
         shortestMs = Math.min(shortestMs, answeredAt - askedAt);
         least = Math.max(least, serverTime - answeredAt);
@@ -90,7 +88,7 @@ function createServerClock(client?: ClockClient): ServerClock {
         if (!isKnown) correct(best);
       }
     } catch (error) {
-      console.error("The server's time is not to be had:", error);
+      console.error(error);
     }
     correct(best);
   };
@@ -99,24 +97,27 @@ function createServerClock(client?: ClockClient): ServerClock {
     isKnown: () => isKnown,
     now,
     subscribe: (listener, getServerTime) => {
-      listeners.set(listener, getServerTime);
-      void measure();
+      listeners.add(listener);
+      let stopWatching: (() => void) | undefined;
+      if (client && getServerTime && !client.disabled) {
+        askServer = () => client.mutation(getServerTime, {});
+        stopWatching = client.subscribeToConnectionState(() => void measure());
+        void measure();
+      }
       return () => {
         listeners.delete(listener);
-        if ([...listeners.values()].some(Boolean)) return;
         stopWatching?.();
-        stopWatching = undefined;
       };
     },
     wakeAt: (moment, wake) => {
       let timer: ReturnType<typeof setTimeout>;
       const wait = () => {
-        const elapsedMs = performance.now() - measuredAt;
-        if (elapsedMs > STALE_MS || Math.abs(Date.now() - measuredDate - elapsedMs) > SLEPT_MS) {
+        const at = performance.now();
+        if (at - measuredAt > STALE_MS || Math.abs(Date.now() - at - apartMs) > SLEPT_MS) {
           connection = undefined;
           void measure();
         }
-        const leftMs = Math.max(0, moment - now());
+        const leftMs = moment - now();
         timer = setTimeout(leftMs > COMPARE_MS ? wait : wake, Math.min(leftMs, COMPARE_MS));
       };
       wait();

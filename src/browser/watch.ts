@@ -1,8 +1,8 @@
 /** A limit as time passes: a store without a framework, which changes only when the answer does. */
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../snapshots.js";
-import type { Demand, ProjectedStatus } from "./bucket.js";
-import { overrideAt, project } from "./project.js";
+import { type Demand, END_OF_TIME } from "./bucket.js";
+import { overrideAt, project, type ProjectedStatus } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -51,14 +51,17 @@ const CHANGES = ["ok", "retryAt", "remaining"] as const;
 export function watchSource(
   source: Source,
   client: ClockClient | undefined,
-  { count, reserve, getServerTime, jitter = 0, onError }: WatchOptions,
+  { getServerTime, jitter = 0, onError, ...asked }: WatchOptions,
 ): RateLimitWatch {
   if (!(jitter >= 0 && jitter <= 1)) throw new Error(`jitter must be from 0 to 1, got ${jitter}.`);
   const clock = serverClockOf(client);
+  const { now } = clock;
   const listeners = new Set<() => void>();
   /** The snapshot that `status` is of. */
   let seen: RateLimitSnapshot | undefined;
   let status: ProjectedStatus | undefined;
+  /** The status while nothing is asked for. */
+  let untouched: ProjectedStatus | undefined;
   /** What the listeners were told last. */
   let told: ProjectedStatus | undefined;
   /** A denial's `retryAt`, and the later moment that is shown in its place. */
@@ -69,33 +72,34 @@ export function watchSource(
 
   const current = () => (getServerTime && !clock.isKnown() ? undefined : source.localQueryResult());
 
-  const answer = (snapshot: RateLimitSnapshot | undefined, demand?: Demand) =>
-    snapshot && project(snapshot, { count, reserve, ...demand, now: clock.now() });
+  const check = (demand?: Demand) => {
+    const snapshot = current();
+    return snapshot && project(snapshot, { ...asked, ...demand, now: now() });
+  };
 
   /** Brings `status` up to date, if it has changed. */
-  const refresh = (snapshot: RateLimitSnapshot | undefined) => {
-    let next = answer(snapshot);
-    if (next) {
-      const now = clock.now();
-      if (next.ok ? now < dueAt : next.retryAt !== dueAt) {
-        // Another wait, or none: tokens came back before the moment that was told.
-        dueAt = next.ok ? 0 : next.retryAt;
-        shownDueAt = Math.floor(dueAt + (dueAt - now) * jitter * Math.random());
+  const refresh = () => {
+    seen = current();
+    untouched = check({ count: 0 });
+    let next = check();
+    if (next && untouched) {
+      const moment = now();
+      // Where tokens came back before the moment that was told, there is no wait any more.
+      const due = next.ok ? (moment < dueAt ? 0 : dueAt) : next.retryAt;
+      if (due !== dueAt) {
+        dueAt = due;
+        shownDueAt = Math.floor(due + (due - moment) * jitter * Math.random());
       }
-      if (now < shownDueAt) {
-        next = { ...next, ok: false, retryAt: shownDueAt, remaining: Math.max(0, Math.floor(next.value)) };
-      }
+      if (moment < shownDueAt) next = { ...next, ok: false, retryAt: shownDueAt, remaining: untouched.remaining };
     }
-    seen = snapshot;
     if (CHANGES.some((field) => next?.[field] !== status?.[field])) status = next;
   };
 
   const update = () => {
     stopWaiting?.();
     try {
-      const snapshot = current();
-      refresh(snapshot);
-      wait(snapshot);
+      refresh();
+      wait();
       if (status === told) return;
     } catch (error) {
       status = seen = undefined;
@@ -106,30 +110,28 @@ export function watchSource(
   };
 
   /** Until the status will be another one by itself: a wait ends, a window starts, the bucket is full. */
-  const wait = (snapshot: RateLimitSnapshot | undefined) => {
-    const untouched = answer(snapshot, { count: 0 });
-    if (!snapshot || !untouched) return;
-    const now = clock.now();
-    const override = overrideAt(snapshot, now);
-    const { rate, period, capacity = rate } = (override?.snapshot ?? snapshot).config;
-    const until = override?.until ?? Infinity;
+  const wait = () => {
+    if (!seen || !untouched) return;
+    const moment = now();
+    const { until = END_OF_TIME, snapshot: bucket = seen } = overrideAt(seen, moment);
+    const moments = [until];
     // A full bucket stays as it is.
-    const isFull = status?.ok && untouched.value >= capacity;
-    const { resetAt = 0 } = untouched;
-    const resets = typeof period === "number" && period < SHORT_MS ? Math.max(resetAt, now + SHORT_MS) : resetAt;
-    const moments = [until, ...(isFull ? [] : [status?.retryAt ?? 0, resets])];
-    const nextAt = Math.min(...moments.filter((moment) => moment > now));
-    if (nextAt < Infinity) stopWaiting = clock.wakeAt(nextAt, update);
+    if (!(status?.ok && untouched.value >= bucket.tokens)) {
+      const { resetAt = 0 } = untouched;
+      const isShort = Number(bucket.config.period) < SHORT_MS;
+      moments.push(status?.retryAt ?? 0, isShort ? Math.max(resetAt, moment + SHORT_MS) : resetAt);
+    }
+    const nextAt = Math.min(...moments.filter((each) => each > moment));
+    if (nextAt < END_OF_TIME) stopWaiting = clock.wakeAt(nextAt, update);
   };
 
   return {
-    now: clock.now,
+    now,
     status: () => {
-      const snapshot = current();
-      if (snapshot !== seen) refresh(snapshot);
+      if (current() !== seen) refresh();
       return status;
     },
-    check: (demand) => answer(current(), demand),
+    check,
     subscribe: (run) => {
       const listener = () => {
         run(status);

@@ -1,45 +1,118 @@
-/** The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct. */
+/**
+ * The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct; and ready to
+ * project, in one form for all kinds, so that a client needs no kinds.
+ */
 import type { RateLimitSnapshot } from "../snapshots.js";
-import type { Limit } from "./kinds/kind.js";
+import type { Entry, Limit, Run } from "./kinds/kind.js";
 import { toShard, WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { fold, type Shard, shareOf } from "./sharding/shard.js";
+import { END_OF_TIME } from "./time.js";
+
+type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
+type Span = NonNullable<RateLimitSnapshot["few"]>[number];
 
 /** The snapshot of all shards of a bucket: as of the latest moment at which one of them was written. */
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   const { name, kind, unitsPerToken, capacity, maxReserved } = limit;
-  const ts = Math.max(...shards.map(({ state }) => state.ts));
-  const { value } = fold(limit, WHOLE, shards, ts).state;
-  const { runsFrom, ...arrivals } = kind.arrivals(limit);
+  const moments = shards.map(({ state }) => state.ts);
+  const ts = Math.max(...moments);
+  const config = kind.shownConfig(limit);
+  const { capacity: tokens = config.rate } = config;
+  const { runsFrom, lastsMs } = kind.arrivals(limit);
+  const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...moments))) : [EACH_MS]) : undefined;
   return {
     name,
-    config: kind.shownConfig(limit),
-    value: value / unitsPerToken,
+    config,
+    value: fold(limit, WHOLE, shards, ts).state.value / unitsPerToken,
     ts,
+    tokens,
     unitsPerToken,
     capacity,
     maxReserved,
-    ...arrivals,
-    ...(runsFrom && { runs: [...runsFrom(Math.min(...shards.map(({ state }) => state.ts)))] }),
-    parts: shards.map(partOf),
-    ...(shards.length > 1 && { few: { units: fastUnits(limit), spans: spansOf(limit) } }),
+    reservable: kind.most(limit, true),
+    lastsMs: lastsMs ?? END_OF_TIME,
+    lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)),
+    ...(runsFrom && { resetUnits: 1 }),
+    ...(runs && { runs: bringing(refillOf(limit), runs) }),
+    parts: shards.map((shard) => partOf(shard, runs)),
+    ...(shards.length > 1 && { few: spansOf(limit, runs) }),
   };
 }
 
-function partOf({ interval, limit, state }: Shard): RateLimitSnapshot["parts"][number] {
+/** Units arrive at the end of each ms. */
+const EACH_MS: Run = { start: 0 };
+
+/** Runs that list the starts of windows, as runs that begin a window earlier. Of the first window nobody knows what was before it. */
+function afterStart([first, ...later]: readonly Run[]): Run[] {
+  if (!first) return [];
+  const { count } = first;
+  return [
+    count === undefined ? first : { ...first, count: count - 1 },
+    ...later.map((run) => ({ ...run, start: run.start - (run.period ?? 1) })),
+  ];
+}
+
+function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
+  return runs.map((run) => ({ ...run, units }));
+}
+
+function refillOf(limit: Limit): number {
+  return limit.kind.arrivals(limit).refill;
+}
+
+function partOf(shard: Shard, runs: readonly Run[] | undefined): RateLimitSnapshot["parts"][number] {
+  const { interval, limit, state } = shard;
   const { kind, capacity } = limit;
   const { ts } = state;
   const { value } = kind.advance(limit, state, ts);
-  const shard = toShard(interval);
-  const { refill, lastsMs = 0 } = kind.arrivals(limit);
-  const runs = kind.entries(limit, state)?.map(({ at, units }) => ({ start: at + lastsMs, count: 1, units }));
-  return { value, ts, ...(runs && { runs }), ...(shard !== undefined && { shard, capacity, refill }) };
+  const place = toShard(interval);
+  const { refill, lastsMs } = kind.arrivals(limit);
+  return {
+    ...(place !== undefined && { shard: place }),
+    value,
+    ts,
+    capacity,
+    runs: runs
+      ? bringing(refill, untilFull(runs, ts, (capacity - value) / refill))
+      : entriesOf(shard).map(({ at, units }) => ({ start: at, ...(lastsMs && { period: lastsMs }), count: 1, units })),
+  };
 }
 
-/** The first span of rows on each level, smallest first: no other of its level has less. */
-function spansOf(limit: Limit): { capacity: number; refill: number }[] {
-  return Array.from({ length: limit.levels.most + 1 }, (_, i) => {
-    const share = shareOf(limit, { start: 0, level: limit.levels.most - i });
-    return { capacity: share.capacity, refill: share.kind.arrivals(share).refill };
-  });
+function entriesOf({ limit, state }: Shard): readonly Entry[] {
+  return limit.kind.entries(limit, state) ?? [];
+}
+
+/** What is left of runs after a moment; of a list as much as so many steps need. */
+function untilFull(runs: readonly Run[], ts: number, steps: number): Run[] {
+  const needed: Run[] = [];
+  let listed = 0;
+  for (const run of runs) {
+    const { start, period = 1, count } = run;
+    const past = Math.max(0, Math.floor((ts - start) / period));
+    if (listed >= steps) break;
+    if (count === undefined) needed.push({ ...run, start: start + past * period });
+    else if (past < count) {
+      needed.push({ ...run, start: start + past * period, count: count - past });
+      listed += count - past;
+    }
+  }
+  return needed;
+}
+
+/** The smallest spans of rows that a demand may be taken from, for demands that the refill serves fast; each twice as large as its demand. */
+function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
+  const fast = fastUnits(limit);
+  const { lastsMs } = limit.kind.arrivals(limit);
+  const spans: Span[] = [];
+  for (let level = limit.levels.most; level >= 0 && (spans.at(-1)?.upTo ?? -1) < fast; level--) {
+    // The first on its level: no other of them has less.
+    const share = shareOf(limit, { start: 0, level });
+    const upTo = level === 0 ? fast : Math.min(fast, share.capacity / 2);
+    spans.push({
+      upTo,
+      runs: runs ? bringing(refillOf(share), runs) : [{ units: share.capacity, ...(lastsMs && { period: lastsMs }) }],
+    });
+  }
+  return spans;
 }

@@ -6,7 +6,6 @@ import { decide, outlook } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
-import { END_OF_TIME } from "../engine/time.js";
 import { fromStored, toStored } from "../engine/units.js";
 import { insertRow, patchRow, type Reader, readRows, type Row, type Writer } from "../storage/rows.js";
 import { loadAll, shardsOf } from "../storage/shards.js";
@@ -50,14 +49,16 @@ export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapsho
   const snapshot = snapshotOf(bucket.limit, shardsOf(bucket, rows));
   const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
   if (!override) return snapshot;
-  const { until } = override;
+  const { until, does } = override;
   return {
     ...snapshot,
     override: {
-      ...(until < END_OF_TIME && { until }),
-      ...(override.does === "configure"
-        ? { snapshot: snapshotOf(override.limit, shardsOf({ ...bucket, limit: override.limit }, rows)) }
-        : { [override.does === "block" ? "block" : "unlimited"]: true as const }),
+      until,
+      ...(does === "block" && { reason: "blocked" }),
+      ...(does === "unlimit" && { unlimited: true }),
+      ...(does === "configure" && {
+        snapshot: snapshotOf(override.limit, shardsOf({ ...bucket, limit: override.limit }, rows)),
+      }),
     },
   };
 }

@@ -2,24 +2,19 @@
  * A bucket that may be split: which rows a call reads, until the answer is clear. One random row first, since each row read is one
  * that other calls conflict on; the fuller of two when it is short (the power of two choices, asked lazily); all only then.
  */
-import { decide, outlook } from "../engine/decide.js";
-import type { Bucket, Demand, Request } from "../engine/request.js";
+import { decide } from "../engine/decide.js";
+import type { Bucket, Request } from "../engine/request.js";
 import { around, type Interval, isSame, POINTS } from "../engine/sharding/interval.js";
-import { areIdle, fateOf, isFast, isJustWritten } from "../engine/sharding/policy.js";
-import { whenAnyServes } from "../engine/sharding/pool.js";
-import { fold, heldBy, heldByAll, type Shard, spanFor, splitTo } from "../engine/sharding/shard.js";
+import { areIdle, fateOf, isFast, isJustWritten, spanFor } from "../engine/sharding/policy.js";
+import { outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
+import { advance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, loadWithin, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
 import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
 
-/** A count of more than half a row's share is taken from a span of rows that can hold this many times as much. */
-const SPAN = 4;
-/**
- * A slow bucket that is down to 2^4 rows, one of them empty, is read whole while some are left: the calls that are served lay it anew on
- * fewer and in the end on one, which is all that denials then read.
- */
-const FEW_LEVEL = 4;
+/** Fewer whole tokens than this are not worth a second row's write. */
+const WORTH_MOVING = 2;
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -32,13 +27,12 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (heldBy(first, now) >= units) return await taking(ctx, request, first, call);
 
   const isLarge = 2 * units > first.limit.capacity;
-  const isRunningOut = first.interval.level <= FEW_LEVEL && !isFast(limit, units);
-  if (isRunningOut && !isLarge) return await answerAll(ctx, request, now);
-  const span = isLarge ? spanFor(limit, first, SPAN * units) : undefined;
-  const seen = span ? await loadSpan(ctx, request, span) : await loadSecond(ctx, request, first, call);
-  const server = seen.find((shard) => heldBy(shard, now) >= units && 2 * units <= shard.limit.capacity);
-  if (server) return await taking(ctx, request, server, call);
-  if (span && heldByAll(seen, now) >= units) return takingTogether(request, span, seen, now);
+  const span = spanFor(limit, first.interval, units);
+  const seen = isLarge ? await loadSpan(ctx, request, span) : await loadSecond(ctx, request, first, call);
+  if (isLarge && heldByAll(seen, now) >= units) return takingTogether(request, span, seen, now);
+  const [, second] = seen;
+  if (!isLarge && second && heldBy(second, now) >= units)
+    return await takingEvenly(ctx, request, [first, second], call);
   if (!reserve && !demand.atLeast && isFast(limit, units) && !isJustWritten(seen, now)) {
     const retryAt = whenAnyServes(limit, seen, now, units);
     return { status: { ok: false, retryAt }, untouched: unknown };
@@ -71,21 +65,48 @@ async function answerOnWhole(ctx: Reader, request: Request, shard: StoredShard, 
   const { limit, demand } = request;
   const { now } = call;
   const { status, taken } = decide(limit, shard.state, now, demand);
-  const untouched = (): RateLimitStatus => ({
-    ok: true,
-    ...outlook(limit, limit.kind.advance(limit, shard.state, now), now),
-  });
+  const untouched = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, [shard], now) });
   if (!taken) return { status, untouched };
   return { status, untouched, write: await settle(ctx, request, shard, { ...shard, state: taken }, demand, call) };
 }
 
 /** Takes all from one row. What the others hold is not known, so the status does not say what remains. */
-async function taking(ctx: Reader, request: Request, shard: StoredShard, call: Call): Promise<Answer> {
+async function taking(
+  ctx: Reader,
+  request: Request,
+  shard: StoredShard,
+  call: Call,
+  wasShort = false,
+): Promise<Answer> {
   const { units } = request.demand;
   const { kind } = shard.limit;
   const state = kind.take(shard.limit, kind.advance(shard.limit, shard.state, call.now), units);
-  const write = await settle(ctx, request, shard, { ...shard, state }, request.demand, call);
+  const write = await settle(ctx, request, shard, { ...shard, state }, { ...request.demand, wasShort }, call);
   return { status: servedInFull(request), untouched: unknown, write };
+}
+
+/**
+ * Takes all from the second row, the first being short, and gives the first half of what the second then has more: so the next call
+ * there is not in vain.
+ */
+async function takingEvenly(
+  ctx: Reader,
+  request: Request,
+  rows: readonly [StoredShard, StoredShard],
+  call: Call,
+): Promise<Answer> {
+  const { limit, demand } = request;
+  const { kind, unitsPerToken } = limit;
+  const [first, second] = [advance(rows[0], call.now), advance(rows[1], call.now)];
+  const more = second.state.value - demand.units - first.state.value;
+  const room = first.limit.capacity - first.state.value;
+  const moved = Math.floor(Math.min(more / 2, room) / unitsPerToken) * unitsPerToken;
+  if (moved < WORTH_MOVING * unitsPerToken) return await taking(ctx, request, rows[1], call, true);
+  const after = [
+    { ...first, state: kind.giveBack(first.limit, first.state, moved) },
+    { ...second, state: kind.take(second.limit, second.state, demand.units + moved) },
+  ];
+  return { status: servedInFull(request), untouched: unknown, write: (writer) => save(writer, request, rows, after) };
 }
 
 /** Takes from several rows, which become one: so that the next such count finds a row that can hold it. */
@@ -93,11 +114,7 @@ function takingTogether(request: Request, interval: Interval, span: readonly Sto
   const { limit, demand } = request;
   const { limit: share, state } = fold(limit, interval, span, now);
   const after = [{ interval, limit: share, state: share.kind.take(share, state, demand.units) }];
-  return {
-    status: servedInFull(request),
-    untouched: unknown,
-    write: (ctx) => save(ctx, request, span, after),
-  };
+  return { status: servedInFull(request), untouched: unknown, write: (ctx) => save(ctx, request, span, after) };
 }
 
 /** What a call that has not read all rows can say. */
@@ -111,24 +128,20 @@ export async function settle(
   bucket: Bucket,
   before: StoredShard,
   after: Shard,
-  demand: Pick<Demand, "units" | "reserve">,
+  demand: Parameters<typeof fateOf>[3],
   call: Call,
 ): Promise<NonNullable<Answer["write"]>> {
   const { limit, key } = bucket;
   const { now } = call;
-  const fate = fateOf(limit, before, after, demand, { key, ...call });
-  switch (fate.kind) {
-    case "stay":
-      return (writer) => save(writer, bucket, [before], [after]);
-    case "split":
-      return (writer) => save(writer, bucket, [before], splitTo(limit, after, fate.level, now));
-    case "fold": {
-      const interval = around(before.interval, fate.level);
-      const all = await loadSpan(ctx, bucket, interval);
-      const others = all.filter((shard) => !isSame(shard.interval, before.interval));
-      if (fate.mustBeIdle && !areIdle(others, now)) return (writer) => save(writer, bucket, [before], [after]);
+  const { level, mustBeIdle } = fateOf(limit, before, after, demand, { key, ...call });
+  if (level < before.interval.level) {
+    const interval = around(before.interval, level);
+    const all = await loadSpan(ctx, bucket, interval);
+    const others = all.filter((shard) => !isSame(shard.interval, before.interval));
+    if (!mustBeIdle || areIdle(others, now)) {
       const folded = fold(limit, interval, [...others, after], now);
       return (writer) => save(writer, bucket, all, [folded]);
     }
   }
+  return (writer) => save(writer, bucket, [before], splitTo(limit, after, level, now));
 }

@@ -46,20 +46,12 @@ export async function look(
   queue: Queue,
   { from, to }: { from: number; to: number },
   most: number,
-  { findArrivals }: Worker,
+  functions: Worker,
 ): Promise<{ arrivals: Found; heads: readonly (readonly (WaitingJob | JobRow)[])[] }> {
-  const { limit, key, terms } = queue;
-  const { fair, maxQueued, exact, priorities } = terms;
-  const asked: FindArrivalsArgs = {
-    name: limit.name,
-    ...(key !== undefined && { key }),
-    priorities,
-    to,
-    most: fair ? MOST_SORTED : most,
-    since: from,
-    mostCounted: fair ? 0 : maxQueued < Infinity && !exact ? MOST_COUNTED : 1,
-  };
-  const found = (await ctx.runQuery(findArrivals, asked, { useStaleSnapshot: true })) as ArrivalBatch;
+  const { fair, maxQueued, exact } = queue.terms;
+  const mostCounted = fair ? 0 : maxQueued < Infinity && !exact ? MOST_COUNTED : 1;
+  const asked = { to, most: fair ? MOST_SORTED : most, since: from, mostCounted };
+  const found = await find(ctx, queue, asked, functions);
   if (!fair) return { arrivals: { count: found.count, hasMore: false }, heads: found.classes };
   const classes = classesOf(queue);
   for (const [i, of] of classes.entries()) await sortIn(ctx, of, await readPresent(ctx, found.classes[i] ?? []));
@@ -70,6 +62,28 @@ export async function look(
     },
     heads: await Promise.all(classes.map((of) => readRounds(ctx, of, most))),
   };
+}
+
+/** How many jobs that are in no round have come after one moment and up to another, of each class at most so many. */
+export async function countArrivals(
+  ctx: WorkerCtx,
+  queue: Queue,
+  { from, to }: { from: number; to: number },
+  most: number,
+  functions: Worker,
+): Promise<number> {
+  return (await find(ctx, queue, { to, most: 1, since: from, mostCounted: most }, functions)).count;
+}
+
+async function find(
+  { runQuery }: WorkerCtx,
+  { limit: { name }, key, terms: { priorities } }: Queue,
+  asked: Omit<FindArrivalsArgs, "name" | "key" | "priorities">,
+  { findArrivals }: Worker,
+): Promise<ArrivalBatch> {
+  const bucket = { name, ...(key !== undefined && { key }) };
+  const args: FindArrivalsArgs = { ...bucket, priorities, ...asked };
+  return (await runQuery(findArrivals, args, { useStaleSnapshot: true })) as ArrivalBatch;
 }
 
 /** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */

@@ -34,6 +34,8 @@ export interface WorkArgs {
   queued?: number;
   /** When all that wait were last counted. */
   countedAt?: number;
+  /** How many have come and gone since. */
+  uncounted?: number;
 }
 
 /** The functions of a worker: the run itself, what it finds, and those around jobs which say what they have used. */

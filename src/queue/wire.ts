@@ -47,6 +47,7 @@ export const runArgs = {
   most: v.optional(v.number()),
   queued: v.optional(v.number()),
   countedAt: v.optional(v.number()),
+  uncounted: v.optional(v.number()),
 };
 
 /** Which jobs a run of the worker asks for: of each priority the first, at most so many, and how many have come since the last run. */

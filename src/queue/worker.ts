@@ -47,7 +47,8 @@ export async function work(
   const busyAt = arrivals.count > 0 ? now : (run.busyAt ?? now);
   const hasMore = !awaited && (arrivals.hasMore || taken === most);
   const pace = paceOf({ now, hasMore, awaited, busyAt });
-  const backlog = await backlogOf(ctx, { queue, row, run, now, settledAt, pace }, { arrived: arrivals.count, taken });
+  const found = { queue, row, run, now, settledAt, pace, isDrained: !awaited && !hasMore };
+  const backlog = await backlogOf(ctx, found, { arrived: arrivals.count, taken }, functions);
   const next: WorkArgs = {
     ...run,
     seenTo: Math.max(run.seenTo ?? 0, settledAt),

@@ -4,7 +4,7 @@ import { getFunctionName } from "convex/server";
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "../browser/index.js";
 import { serverClockOf } from "../browser/serverClock.js";
-import { type RateLimitQuery, watchSource } from "../browser/watch.js";
+import { type RateLimitQuery, type Source, watchSource } from "../browser/watch.js";
 
 export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "../browser/index.js";
 
@@ -30,7 +30,8 @@ export interface UseRateLimitResult {
  */
 export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions | "skip" = {}): UseRateLimitResult {
   const isSkipped = options === "skip";
-  const { key, count, reserve, jitter, getServerTime }: UseRateLimitOptions = isSkipped ? {} : options;
+  const watched: UseRateLimitOptions = isSkipped ? {} : options;
+  const { key, count, reserve, jitter, getServerTime } = watched;
   const client = useConvex() as ConvexReactClient | undefined;
   if (!client) throw new Error("useRateLimit needs a ConvexProvider.");
   // A reference from `api` is a new object each time; its name is not.
@@ -38,20 +39,20 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
   const serverTime = getServerTime && getFunctionName(getServerTime);
 
   const source = useMemo(
-    () => (isSkipped ? undefined : client.watchQuery(query, key === undefined ? {} : { key })),
+    () => (isSkipped ? NOTHING : client.watchQuery(query, { key })),
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [client, name, key, isSkipped],
   );
   // Keeps the result while another demand takes the place of this one.
-  useEffect(() => source?.onUpdate(() => undefined), [source]);
+  useEffect(() => source.onUpdate(nothing), [source]);
 
   const limit = useMemo(
-    () => source && watchSource(source, client, { count, reserve, jitter, getServerTime }),
+    () => watchSource(source, client, watched),
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [source, client, count, reserve, jitter, serverTime],
   );
-  const status = useSyncExternalStore(limit?.subscribe ?? never, limit?.status ?? nothing, nothing);
-  const check = limit?.check ?? nothing;
+  const { check } = limit;
+  const status = useSyncExternalStore(limit.subscribe, limit.status, nothing);
   return useMemo(() => ({ status, check }), [status, check]);
 }
 
@@ -62,8 +63,7 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
  * The clock is the one that `useRateLimit` measures with `getServerTime`; until then, and without, it is the browser's.
  */
 export function useServerNow(): () => number {
-  const clock = serverClockOf(useConvex());
-  return useCallback(() => clock.now(), [clock]);
+  return serverClockOf(useConvex()).now;
 }
 
 /**
@@ -100,9 +100,8 @@ export function useCountdown(moment: number | undefined): number | undefined {
   return useSyncExternalStore(subscribe, seconds, nothing);
 }
 
-function never(): () => void {
-  return nothing;
-}
+/** What a hook that is skipped shows. */
+const NOTHING: Source = { localQueryResult: nothing, onUpdate: () => nothing };
 
 function nothing(): undefined {
   return undefined;

@@ -6,7 +6,7 @@ import { project } from "../../src/browser/project.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { MAX_LEVEL } from "../../src/engine/sharding/interval.js";
-import { decideOnAll } from "../../src/engine/sharding/pool.js";
+import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, split } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { lastStartIn } from "../support/snapshots.js";
@@ -101,6 +101,8 @@ const question = fc.record({
   count: fc.oneof(
     fc.integer({ min: 0, max: 20 }),
     fc.constantFrom(0.25, 1 / 3, 0.001),
+    // Products of decimals lie beside the whole numbers that they stand for.
+    fc.integer({ min: 1, max: 1000 }).map((hundredths) => hundredths / 100),
     fc.integer({ min: 0, max: 300 }),
   ),
   reserve: fc.boolean(),
@@ -131,6 +133,127 @@ describe("projectRateLimit", () => {
       { numRuns: 4000 },
     );
     expect(several).toBeGreaterThan(500);
+  });
+
+  // Of all limits too few are short of tokens on several rows at once, or owe.
+  const short = fc.record({
+    config: fc.record({
+      kind: fc.constantFrom("token bucket" as const, "fixed window" as const, "sliding window" as const),
+      rate: fc.integer({ min: 20, max: 400 }),
+      period: fc.constantFrom(50, 1000),
+      shards: fc.constantFrom(4, 16, 1024),
+    }),
+    splits: fc.array(fc.nat(20), { minLength: 1, maxLength: 6 }),
+    takes: fc.array(fc.record({ row: fc.nat(6), share: fc.constantFrom(0.9, 0.99, 1), ago: fc.nat(20) }), {
+      minLength: 7,
+      maxLength: 14,
+    }),
+    now: fc.integer({ min: -5, max: 20 }).map((ms) => NOW + ms),
+    count: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(0.1, 0.5)),
+  });
+
+  it("says when a call finds what it needs, of a fast limit that is short on several rows", () => {
+    let denied = 0;
+    fc.assert(
+      fc.property(short, ({ config, splits, takes, now, count }) => {
+        const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
+        fc.pre(count * limit.unitsPerToken <= limit.capacity);
+        const decided = decideOnAll(limit, shards, now, parseDemand(limit, { count })).status;
+        if (!decided.ok) denied++;
+        expect(projectRateLimit(snapshotOf(limit, shards), { now, count })).toEqual(decided);
+      }),
+      { numRuns: 1000 },
+    );
+    expect(denied).toBeGreaterThan(200);
+  });
+
+  it("says when a call finds what it needs after a block, of a fast limit on several rows", () => {
+    let found = 0;
+    let later = 0;
+    fc.assert(
+      fc.property(short, fc.integer({ min: 1, max: 300 }), ({ config, splits, takes, now, count }, ms) => {
+        const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
+        fc.pre(count * limit.unitsPerToken <= limit.capacity);
+        const until = NOW + 20 + ms;
+        const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };
+        const retryAt = servedFrom(limit, shards, until, parseDemand(limit, { count }));
+        if (retryAt === until) found++;
+        else later++;
+        expect(projectRateLimit(snapshot, { now, count })).toMatchObject({ ok: false, retryAt });
+      }),
+      { numRuns: 500 },
+    );
+    expect(Math.min(found, later)).toBeGreaterThan(30);
+  });
+
+  it("says that a sliding window is full when the last promised unit is back", () => {
+    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
+    const { kind } = limit;
+    const tokens = (count: number) => count * limit.unitsPerToken;
+    let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
+    for (const count of [10, 10, 2]) ({ state } = kind.reserve(limit, state, tokens(count)));
+    // All are cancelled but the last, which keeps its moment.
+    for (const ms of [2000, 1000, 0]) state = kind.giveBack(limit, state, tokens(10), NOW + ms);
+    const snapshot = snapshotOf(limit, [{ ...fullShard(limit), state }]);
+    const status = projectRateLimit(snapshot, { now: NOW, count: 8 });
+    expect(status).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
+  });
+
+  const step = fc.record({
+    act: fc.constantFrom("take" as const, "reserve" as const, "reserve" as const, "refund" as const),
+    count: fc.integer({ min: 1, max: 6 }),
+    ms: fc.constantFrom(0, 100, 300, 700),
+  });
+
+  it("says what the server decides of a sliding window that has promised units", () => {
+    let promises = 0;
+    fc.assert(
+      fc.property(
+        fc.constantFrom(undefined, 3, 7, 20),
+        fc.array(step, { minLength: 2, maxLength: 8 }),
+        fc.integer({ min: -300, max: 600 }),
+        fc.integer({ min: 0, max: 10 }),
+        (maxReserved, steps, later, count) => {
+          const bound = maxReserved === undefined ? {} : { maxReserved };
+          const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, ...bound });
+          const { kind } = limit;
+          let now = NOW;
+          let state = fullShard(limit).state;
+          for (const { act, count, ms } of steps) {
+            now += ms;
+            const units = count * limit.unitsPerToken;
+            const advanced = kind.advance(limit, state, now);
+            if (act === "refund") state = kind.giveBack(limit, advanced, units);
+            else if (units <= advanced.value) state = kind.take(limit, advanced, units);
+            else if (act === "reserve") state = kind.reserve(limit, advanced, units).state;
+          }
+          const shards = [{ ...fullShard(limit), state }];
+          const demand = { count, reserve: true };
+          now += later;
+          if (kind.owed(kind.advance(limit, state, now)) > 0) promises++;
+          const decided = decideOnAll(limit, shards, now, parseDemand(limit, demand)).status;
+          expect(projectRateLimit(snapshotOf(limit, shards), { now, ...demand })).toEqual(decided);
+        },
+      ),
+      { numRuns: 1500 },
+    );
+    expect(promises).toBeGreaterThan(200);
+  });
+
+  it("starts no reservation of a sliding window before those that are promised, though a refund made room", () => {
+    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
+    const { kind } = limit;
+    const tokens = (count: number) => count * limit.unitsPerToken;
+    const at = (state: Shard["state"], ms: number) => kind.advance(limit, state, NOW + ms);
+    const first = kind.take(limit, at(fullShard(limit).state, 0), tokens(5));
+    const second = kind.take(limit, at(first, 500), tokens(5));
+    const { state: promising, at: promised } = kind.reserve(limit, at(second, 500), tokens(6));
+    expect(promised).toBe(NOW + 1500);
+    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, at(promising, 600), tokens(5)) }];
+    const ask = { count: 2, reserve: true };
+    const decided = decideOnAll(limit, shards, NOW + 600, parseDemand(limit, ask)).status;
+    expect(decided).toMatchObject({ ok: true, retryAt: promised });
+    expect(projectRateLimit(snapshotOf(limit, shards), { now: NOW + 600, ...ask })).toEqual(decided);
   });
 
   describe("of a calendar window", () => {

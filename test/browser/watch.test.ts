@@ -99,6 +99,44 @@ describe("a watch", () => {
     ]);
   });
 
+  describe("of a limit that is overridden", () => {
+    const blocked = (until: number) => ({
+      ...snapshotBy({ ...empty, value: 4 }),
+      override: { until, reason: "blocked" as const },
+    });
+
+    it("tells when a block ends, and of nothing that remains until then", () => {
+      const client = new FakeClient();
+      client.show(blocked(NOW + 300));
+      const { told } = watch(client);
+      vi.advanceTimersByTime(300);
+      expect(told).toMatchObject([
+        { ok: false, retryAt: NOW + 300, value: 4, remaining: 0, reason: "blocked" },
+        { ok: true, value: 7, remaining: 6 },
+      ]);
+    });
+
+    it("waits for nothing while a block has no end", () => {
+      const client = new FakeClient();
+      client.show({ ...blocked(8.64e15), ...snapshotBy({ ...empty, value: 10 }) });
+      const { told } = watch(client);
+      expect(told).toMatchObject([{ ok: false, retryAt: 8.64e15 }]);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    it("tells when another config ends, also of a bucket that is full under it", () => {
+      const client = new FakeClient();
+      const small: StoredBucket = { ...empty, value: 3, config: { ...config, capacity: 3 } };
+      client.show({ ...snapshotBy(empty), override: { until: NOW + 200, snapshot: snapshotBy(small) } });
+      const { told } = watch(client);
+      vi.advanceTimersByTime(200);
+      expect(told).toMatchObject([
+        { ok: true, remaining: 2 },
+        { ok: true, value: 2, remaining: 1 },
+      ]);
+    });
+  });
+
   it("tells of nothing when the server sends the same again", () => {
     const client = new FakeClient();
     client.show(empty);

@@ -1,5 +1,5 @@
 /** Snapshots: what is stored, and the answer at any moment from it. */
-import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
+import { HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
@@ -9,23 +9,34 @@ import { parseLimit } from "../../src/engine/limit.js";
 import { toShard, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { NOW } from "./arbitraries.js";
 
 /** The limit as it applies to a key. */
 const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);
 
-const startsIn = ({ runs = [] }: RateLimitSnapshot) =>
-  runs.flatMap(({ start, period = 1, count = 1 }) => Array.from({ length: count }, (_, i) => start + i * period));
+/** The starts of windows that a snapshot lists: the first, and each at which units arrive. */
+const startsIn = ({ runs = [] }: RateLimitSnapshot) => [
+  ...runs.slice(0, 1).map(({ start }) => start),
+  ...runs.flatMap(({ start, period = 1, count = NaN }) =>
+    Array.from({ length: count }, (_, i) => start + (i + 1) * period),
+  ),
+];
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, shards: 4 };
 const limit = parseLimit("send", config);
 const tokens = (count: number) => count * limit.unitsPerToken;
-const terms = ({ unitsPerToken, capacity, maxReserved }: Limit) => ({
-  unitsPerToken,
-  capacity,
-  maxReserved,
-  refill: unitsPerToken / 100,
-});
+const refill = tokens(0.01);
+const terms = {
+  tokens: 10,
+  unitsPerToken: limit.unitsPerToken,
+  capacity: limit.capacity,
+  maxReserved: limit.maxReserved,
+  reservable: limit.capacity + limit.maxReserved,
+  lastsMs: END_OF_TIME,
+  lastStart: 0,
+  runs: [{ start: 0, units: refill }],
+};
 
 describe("a snapshot", () => {
   it("of a bucket without a row is full since the epoch", () => {
@@ -34,8 +45,9 @@ describe("a snapshot", () => {
       value: 10,
       ts: 0,
       config: { ...config, capacity: 10 },
-      ...terms(limit),
-      parts: [{ value: tokens(10), ts: 0 }],
+      ...terms,
+      // Nothing arrives in a row that is full.
+      parts: [{ value: tokens(10), ts: 0, capacity: tokens(10), runs: [] }],
     });
   });
 
@@ -44,24 +56,66 @@ describe("a snapshot", () => {
     const [left, right] = shards;
     if (!left || !right) throw new Error("two halves");
     const later = { ...right, state: { value: tokens(1), ts: NOW + 200 } };
-    const half = { capacity: tokens(5), refill: tokens(0.005) };
+    const half = (value: number, ts: number) => ({
+      value,
+      ts,
+      capacity: tokens(5),
+      runs: [{ start: ts, units: refill / 2 }],
+    });
     expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
       // 2 + 1 of the left half by then, and 1 of the right half.
       value: 4,
       ts: NOW + 200,
       config: { ...config, capacity: 10 },
-      ...terms(limit),
+      ...terms,
       parts: [
-        { shard: toShard(left.interval), value: tokens(2), ts: NOW, ...half },
-        { shard: toShard(right.interval), value: tokens(1), ts: NOW + 200, ...half },
+        { shard: toShard(left.interval), ...half(tokens(2), NOW) },
+        { shard: toShard(right.interval), ...half(tokens(1), NOW + 200) },
       ],
-      // 50 ms of the rate, and what the first rows of each level hold: quarters, halves, the whole.
-      few: {
-        units: tokens(0.5),
-        spans: [2, 5, 10].map((capacity, i) => ({ capacity: tokens(capacity), refill: tokens(0.01) / 2 ** (2 - i) })),
-      },
+      // 50 ms of the rate: a quarter of the bucket, the smallest row that there may be, holds twice as much.
+      few: [{ upTo: tokens(0.5), runs: [{ start: 0, units: refill / 4 }] }],
     });
+  });
+
+  it("of a split bucket has the spans that a fast demand may be taken from, each with its part of the refill", () => {
+    const fast = parseLimit("fast", { kind: "token bucket", rate: 100, period: 1000, capacity: 8, shards: 4 });
+    const shards = splitTo(fast, { interval: WHOLE, limit: fast, state: { value: fast.capacity, ts: NOW } }, 2, NOW);
+    const units = fast.unitsPerToken / 10;
+    // Quarters hold 2 tokens, halves 4; in 50 ms come 5.
+    expect(snapshotOf(fast, shards).few).toEqual(
+      [1, 2, 5].map((upTo, i) => ({
+        upTo: upTo * fast.unitsPerToken,
+        runs: [{ start: 0, units: units / 2 ** (2 - i) }],
+      })),
+    );
+  });
+
+  it("lists of each row the windows that fill it", () => {
+    const days = parseLimit("export", {
+      kind: "fixed window",
+      rate: 2,
+      capacity: 9,
+      period: "day",
+      timeZone: "Europe/Berlin",
+    });
+    const units = days.unitsPerToken * 2;
+    const ts = Date.UTC(2026, 2, 27, 12);
+    const { parts } = snapshotOf(days, [shardAt(days, WHOLE, { value: days.unitsPerToken, ts })]);
+    // Of eight missing tokens two come at each midnight; the third night Berlin's clocks are put forward.
+    const midnight = Date.UTC(2026, 2, 26, 23);
+    expect(parts).toEqual([
+      {
+        value: days.unitsPerToken,
+        ts,
+        capacity: days.capacity,
+        runs: [
+          { start: midnight, period: 24 * HOUR, count: 2, units },
+          // The next comes 23 hours after the one before, and those after it are days apart again, until October.
+          { start: midnight + 47 * HOUR, period: 24 * HOUR, count: 210, units },
+        ],
+      },
+    ]);
   });
 
   it("lists ten years of a calendar from the last write on, and from 2026 on for a bucket that was never used", () => {
@@ -118,16 +172,19 @@ describe("a snapshot", () => {
       value: 7,
       ts: NOW,
       config: { kind: "sliding window", rate: 10, period: 1000 },
+      tokens: 10,
       unitsPerToken: sliding.unitsPerToken,
       capacity: sliding.capacity,
       maxReserved: sliding.maxReserved,
-      refill: 1,
+      reservable: sliding.capacity,
       lastsMs: 1000,
+      lastStart: NOW,
       parts: [
         {
           value: 7 * sliding.unitsPerToken,
           ts: NOW,
-          runs: [{ start: NOW + 1000, count: 1, units: 3 * sliding.unitsPerToken }],
+          capacity: sliding.capacity,
+          runs: [{ start: NOW, period: 1000, count: 1, units: 3 * sliding.unitsPerToken }],
         },
       ],
     });

@@ -55,10 +55,10 @@ export interface Held {
 }
 
 /** As of the last write: what had left the window by then, in rows that were not written since, is gone whatever comes. */
-export function heldIn({ value, ts, parts, unitsPerToken, lastsMs = Infinity }: RateLimitSnapshot): Held {
-  const away = parts.flatMap(({ runs }) => runs ?? []).filter(({ start }) => start > ts);
-  const recent = away.map(({ start, units = NaN }) => ({ at: start - lastsMs, count: units / unitsPerToken }));
-  return { value, ts, ...(parts.some((part) => part.runs) && { recent }) };
+export function heldIn({ config, value, ts, parts, unitsPerToken, lastsMs }: RateLimitSnapshot): Held {
+  if (config.kind !== "sliding window") return { value, ts };
+  const away = parts.flatMap(({ runs }) => runs).filter(({ start }) => start + lastsMs > ts);
+  return { value, ts, recent: away.map(({ start, units }) => ({ at: start, count: units / unitsPerToken })) };
 }
 
 /** What a bucket holds at a moment that is not before its last write. */

@@ -460,7 +460,7 @@ describe.each(placeNames)("in the %s", (place) => {
     it("of a block without an end is denied for ever, and has no note", async () => {
       await override({ block: true, note: "private" });
       expect(await expectAgreement(1)).toMatchObject({ ok: false, retryAt: END_OF_TIME, reason: "blocked" });
-      expect((await get()).override).toEqual({ block: true });
+      expect((await get()).override).toEqual({ until: END_OF_TIME, reason: "blocked" });
     });
   });
 

@@ -10,6 +10,7 @@ import {
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
+import { createRandom } from "../../bench/simulator/random.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
@@ -99,6 +100,44 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values(t)).filter((value) => value !== -1)).toEqual(rows);
   });
 
+  const fast = { ...shared, rate: 64, period: 1000 } as const;
+  it.each([
+    { title: "and gives the first half of what it has more", rows: [0, 16, 16, 16], left: [7, 8, 16, 16] },
+    { title: "and gives the first no more than whole tokens", rows: [0.5, 12, 16, 16], left: [5.5, 6, 16, 16] },
+    { title: "unless that is less than two tokens", rows: [0.5, 5, 16, 16], left: [0.5, 4, 16, 16] },
+  ])("gives from a second row where the first is short, $title", async ({ rows, left }) => {
+    const t = await opened(rowsOf(2, rows, [], fast));
+    draw(0, 0.3);
+    const config = { ...fast, shards: 4 };
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
+    expect(await values(t)).toEqual(left);
+  });
+
+  it("gives all that its rows hold and no more, whichever of them the calls come upon", async () => {
+    const random = createRandom("uneven rows");
+    const counts = [1, 2, 3, 5, 8];
+    for (const count of counts) {
+      const t = await opened(quarters([0, 16, 3, 9]));
+      vi.spyOn(Math, "random").mockImplementation(random);
+      const take = () => t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count }));
+      let taken = 0;
+      while ((await take()).ok) taken += count;
+      expect(taken, `counts of ${count}`).toBe(28 - (28 % count));
+    }
+  });
+
+  it("that is slow becomes one with its neighbours as they run out, so that denials read one row", async () => {
+    const t = await opened(quarters([1, 2, 1, 1]));
+    draw(0, 0.3, 0.6, 0.9);
+    const seen: number[][] = [];
+    for (let call = 0; call < 5; call++) {
+      expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toMatchObject({ ok: true });
+      seen.push(await values(t));
+    }
+    expect(seen).toEqual([[2, 1, 1], [1, 1, 1], [1, 1], [1], [0]]);
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot" }))).toMatchObject({ ok: false });
+  });
+
   it("that is not split yet says how it stands where another limit denies", async () => {
     const t = await opened([]);
     const requests = [{ name: "hot" }, { name: "user", count: 0, key: "in debt" }];
@@ -107,8 +146,6 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect(statuses[0]).toEqual({ ok: true, remaining: 64, resetAt: NOW });
   });
 
-  /** A bucket that brings a token in no time, so that denials may rest on two rows. */
-  const fast = { ...shared, rate: 64, period: 1000 } as const;
   const fill = async (
     held: readonly number[],
     { config = shared, ageMs = 0 }: { config?: RateLimitConfig; ageMs?: number },
@@ -126,9 +163,8 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   it.each([
     { held: [1, 16, 16, 16], asked: {}, left: [0, 16, 16, 16] },
     { held: [16, 16, 16, 16], asked: { count: 2, atLeast: 1 }, left: [14, 16, 16, 16], taken: 2 },
-    { held: [0, 16, 16, 16], asked: {}, left: [0, 15, 16, 16] },
     { held: [0, 1, 16, 16], asked: {}, left: [0, 0, 16, 16] },
-    { held: [0, 16, 16, 16], asked: { count: 8 }, left: [0, 8, 16, 16] },
+    { held: [0, 16, 16, 16], asked: { count: 8 }, left: [4, 4, 16, 16] },
     { held: [16, 16, 16, 16], asked: { count: 16 }, left: [0, 16, 16, 16] },
   ])("gives from the first row, or from a second if that is short: $held, $asked", async (row) => {
     const { held, asked, left, taken } = row;
@@ -168,19 +204,6 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     draw(0, 0.3);
     expect(await parts.take({ count: 6, atLeast: 1 })).toMatchObject({ ok: true, taken: 6 });
   });
-
-  it.each([
-    { rows: 16, status: { ok: true, remaining: 59 } },
-    { rows: 32, status: { ok: true } },
-  ])(
-    "that is slow to refill, down to 16 rows, is read whole when a row is empty: $rows rows",
-    async ({ rows, status }) => {
-      const { take } = await fill([0, ...Array<number>(rows - 1).fill(64 / rows)], {});
-      draw(0, 0.5);
-      const answer = await take();
-      expect({ ...answer, resetAt: undefined }).toEqual({ ...status, resetAt: undefined });
-    },
-  );
 
   it("has rows that overlap in no span, however large the count", async () => {
     const t = await opened([{ name: "hot", value: 64, ts: NOW }, ...quarters([16, 16, 16, 16])]);

@@ -87,7 +87,10 @@ export class ExactQueue {
     );
   }
 
-  /** When the job starts, if the bucket pays for it now; undefined when it has to wait. */
+  /**
+   * When the job starts, if the bucket pays for it now; undefined when it has to wait.
+   * @param granted - the moment that it was given, which may be later where the bucket is split.
+   */
   pay({ count }: ExactJob, now: number, granted?: number): number | undefined {
     const { answer, after } = ask(
       this.rules.limit,

@@ -1,7 +1,7 @@
 // @vitest-environment node
 /**
- * The queue against the exact queue, on the simulated backend: callers at once, cancels, refunds, charges, plain calls and resets of the
- * same limit, runs whose server dies, a deploy that stops them for a minute, clocks that are apart. QUEUE_WORLDS says how many worlds
+ * The queue against the exact queue, on the simulated backend: callers at once, cancels, refunds, charges, settlements, plain calls,
+ * reservations and resets of the same limit, runs whose server dies, a deploy that stops them for a minute, clocks that are apart. QUEUE_WORLDS says how many worlds
  * are played (default 16); QUEUE_SEED plays others.
  */
 import { describe, expect, it } from "vitest";
@@ -36,6 +36,7 @@ function settingOf(world: number, seed: string): Setting {
     operations: 150,
     cancels: among(0.1, 0.3),
     plain: among(0, 0.15),
+    settles: among(0, 0.3),
     skewMs: among(0, 0, 40, 400),
     crashes: among(0, 0.2, 0.5),
     ...(spanMs > 60_000 && { pause: { fromMs: 0.32 * spanMs, toMs: 0.32 * spanMs + 60_000 } }),
@@ -46,7 +47,35 @@ function settingOf(world: number, seed: string): Setting {
   };
 }
 
+/** Rows that split while plain calls come fast, and fold for every debt: rates that the queue can keep up with now and then. */
+function splitSettingOf(world: number, seed: string): Setting {
+  const random = createRandom(`${seed}/split`);
+  const among = <T>(...values: readonly [T, ...T[]]): T =>
+    values[wholeNumber(random, 0, values.length - 1)] ?? values[0];
+  const rate = wholeNumber(random, 150, 500);
+  const reserving = { maxReserved: among<number | undefined>(undefined, undefined, 0, 40) };
+  const limits: readonly [ExactLimit, ExactLimit, ExactLimit] = [
+    { kind: "token bucket", rate, period: 1000, capacity: among(100, 300), ...reserving },
+    { kind: "fixed window", rate, period: 500, capacity: rate, start: 0, ...reserving },
+    { kind: "sliding window", rate, period: 1000, ...reserving },
+  ];
+  return {
+    ...settingOf(world, seed),
+    limit: limits[world % 3] ?? limits[0],
+    shards: among<Setting["shards"]>(16, "auto", { atLeast: 4 }, { atLeast: 8 }),
+    operations: 400,
+    cancels: 0.1,
+    plain: among(0.6, 0.8),
+    settles: 0.3,
+    skewMs: among(0, 40),
+    spanMs: 3000,
+    isSparse: false,
+    pause: undefined,
+  };
+}
+
 const told: Told[] = [];
+const toldSplit: Told[] = [];
 
 describe("the queue does what the exact queue does", () => {
   it.each(Array.from({ length: WORLDS }, (_, i) => [i, settingOf(i, `${SEED}/${i}`)] as const))(
@@ -60,8 +89,27 @@ describe("the queue does what the exact queue does", () => {
     const total = (what: keyof Told) => told.reduce((sum, one) => sum + one[what], 0);
     expect(told).toHaveLength(WORLDS);
     expect(total("ran") + total("canceled")).toBe(total("jobs"));
-    for (const what of ["canceled", "tooLate", "positions", "overtaken"] as const) {
+    for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);
     }
+    expect(total("split")).toBe(0);
+  });
+});
+
+describe("on several rows the queue gives nothing that one exact bucket could not give, and no moment that is earlier", () => {
+  it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, splitSettingOf(i, `${SEED}/split ${i}`)] as const))(
+    "world %i: %j",
+    async (world, setting) => {
+      toldSplit.push(await play(setting, `${SEED}/split ${world}`));
+    },
+  );
+
+  it("and the bucket was split when it paid", () => {
+    const total = (what: keyof Told) => toldSplit.reduce((sum, one) => sum + one[what], 0);
+    expect(total("ran") + total("canceled")).toBe(total("jobs"));
+    for (const what of ["ran", "canceled", "settled"] as const) {
+      expect(total(what), what).toBeGreaterThan(WORLDS);
+    }
+    expect(total("split")).toBeGreaterThan(WORLDS / 2);
   });
 });

@@ -1,6 +1,7 @@
 /** A world for queues: many callers at once on the simulated backend, and the exact queue that is told of every commit in its order. */
 import { isDeepStrictEqual } from "node:util";
 import { Backend, type JobRun } from "../../bench/simulator/backend.js";
+import type { Reserve } from "../model/exact/config.js";
 import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
@@ -9,16 +10,19 @@ import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueu
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
-  readonly shards?: number;
+  /** On several rows a bucket may give less than an exact one, and later; never more, nor earlier. */
+  readonly shards?: number | "auto" | { readonly atLeast: number } | undefined;
   /** Operations, each at a random moment, in bursts and with pauses. */
   readonly operations: number;
   /** The shares of the operations that are not jobs. */
   readonly cancels: number;
   readonly plain: number;
+  /** The share of the jobs that say what they have used. */
+  readonly settles: number;
   readonly skewMs: number;
   /** The share of the worker's runs whose server dies before they commit. */
   readonly crashes: number;
-  readonly pause?: { readonly fromMs: number; readonly toMs: number };
+  readonly pause?: { readonly fromMs: number; readonly toMs: number } | undefined;
   readonly users: number;
   readonly mostCount: number;
   readonly spanMs: number;
@@ -41,6 +45,9 @@ export interface Told {
   readonly workerRuns: number;
   readonly positions: number;
   readonly overtaken: number;
+  readonly settled: number;
+  /** Runs of the worker that have paid from several rows. */
+  readonly split: number;
 }
 
 export async function play(setting: Setting, seed: string): Promise<Told> {
@@ -61,9 +68,19 @@ class World {
   /** The rows' ids by the jobs' labels. */
   readonly #ids = new Map<string, string>();
   readonly #runs = new Map<string, { dueAt: number; ran: number }>();
-  readonly #counts = { jobs: 0, canceled: 0, tooLate: 0, workerRuns: 0, positions: 0, overtaken: 0 };
+  readonly #counts = {
+    jobs: 0,
+    canceled: 0,
+    tooLate: 0,
+    workerRuns: 0,
+    positions: 0,
+    overtaken: 0,
+    settled: 0,
+    split: 0,
+  };
   #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
   #ended = 0;
+  readonly #isWhole: boolean;
 
   constructor(
     readonly setting: Setting,
@@ -71,6 +88,7 @@ class World {
     seed: string,
   ) {
     this.#exact = new ExactQueue(setting);
+    this.#isWhole = setting.shards === undefined;
     this.#random = createRandom(`${seed}/world`);
     const crash = createRandom(`${seed}/crashes`);
     this.#backend = new Backend(app.app, {
@@ -120,9 +138,16 @@ class World {
     const priority = wholeNumber(this.#random, 0, priorities - 1);
     const count = wholeNumber(this.#random, 1, mostCount);
     const user = fair ? `user ${Math.floor(users * this.#random() ** 2)}` : undefined;
-    const args = { name: "llm", count, priority, ...(user !== undefined && { fairBy: user }) };
+    const used = this.#random() < this.setting.settles ? wholeNumber(this.#random, 0, 2 * mostCount) : undefined;
+    const args = {
+      name: "llm",
+      count,
+      priority,
+      ...(user !== undefined && { fairBy: user }),
+      ...(used !== undefined && { settles: "mutation" }),
+    };
     this.#call(
-      (ctx) => this.app.enqueueRateLimited(ctx, args, jobFunction, { label: i }),
+      (ctx) => this.app.enqueueRateLimited(ctx, args, jobFunction, { label: i, ...(used !== undefined && { used }) }),
       (status, clock) => {
         if (!status.ok) throw new Wrong("a queue without a bound has denied");
         this.#counts.jobs++;
@@ -154,41 +179,66 @@ class World {
     );
   }
 
-  /** Everybody else who uses the limit: takes, refunds, charges, resets. */
+  /** Everybody else who uses the limit: takes, reserves, refunds, charges, resets. */
   #plain(): void {
-    const { limit, mostCount } = this.setting;
+    const { mostCount } = this.setting;
     const count = wholeNumber(this.#random, 1, mostCount);
     const drawn = this.#random();
-    const bucket = this.#exact;
-    if (drawn < 0.5) {
-      this.#call(
-        (ctx) => this.app.rateLimit(ctx, { name: "llm", count }),
-        (status, clock) => {
-          const { answer, after } = ask(limit, bucket.bucket, clock, { count, reserve: false });
-          demand(status.ok === answer.ok, "a plain call must be answered by the same bucket", { status, answer });
-          bucket.bucket = after;
-        },
-      );
-    } else if (drawn < 0.95) {
-      const by = drawn < 0.8 ? -count : count;
-      this.#call(
-        async (ctx) => {
-          await this.app.adjustRateLimit(ctx, { name: "llm", count: by });
-          return await this.app.getRateLimit(ctx, { name: "llm" });
-        },
-        ({ ts }, clock) => {
-          const { bucket: before } = bucket;
-          const { after } = adjust(limit, before, clock, by);
-          // A refund that finds nothing to give back may be a write or none.
-          bucket.bucket = isFull(limit, before, clock) && by < 0 && ts === (before?.ts ?? 0) ? before : after;
-        },
-      );
-    } else {
+    if (drawn < 0.5) this.#take(count, drawn < 0.15 ? { within: 500 } : false);
+    else if (drawn < 0.95) this.#adjust(drawn < 0.8 ? -count : count);
+    else {
       this.#call(
         (ctx) => this.app.resetRateLimit(ctx, { name: "llm" }),
-        () => (bucket.bucket = undefined),
+        () => (this.#exact.bucket = undefined),
       );
     }
+  }
+
+  #take(count: number, reserve: Reserve): void {
+    const exact = this.#exact;
+    this.#call(
+      (ctx) => this.app.rateLimit(ctx, { name: "llm", count, reserve }),
+      (status, clock) => {
+        const granted = status.ok ? status.retryAt : undefined;
+        const { answer, after } = ask(this.setting.limit, exact.bucket, clock, { count, reserve }, granted);
+        const said = { status, answer, clock };
+        if (this.#isWhole) demand(status.ok === answer.ok, "a plain call must be answered by the same bucket", said);
+        if (!status.ok) return;
+        demand(answer.ok, "what is granted an exact bucket could grant", said);
+        this.#checkMoment(status.retryAt ?? clock, answer.retryAt ?? clock, said);
+        exact.bucket = after;
+      },
+    );
+  }
+
+  #adjust(count: number): void {
+    this.#call(
+      async (ctx) => {
+        const before = await this.app.getRateLimit(ctx, { name: "llm" });
+        await this.app.adjustRateLimit(ctx, { name: "llm", count });
+        return !isDeepStrictEqual(before, await this.app.getRateLimit(ctx, { name: "llm" }));
+      },
+      (isWritten, clock) => {
+        this.#adjustExact(count, clock, isWritten);
+      },
+    );
+  }
+
+  /** A refund that finds nothing to give back may be a write or none. */
+  #adjustExact(count: number, clock: number, isWritten: boolean): void {
+    const { limit } = this.setting;
+    const { bucket } = this.#exact;
+    if (count < 0 && !isWritten && isFull(limit, bucket, clock)) return;
+    this.#exact.bucket = adjust(limit, bucket, clock, count).after;
+  }
+
+  /** No work starts before an exact bucket could start it; on one row it starts then. */
+  #checkMoment(given: number, exact: number, seen: unknown): void {
+    demand(this.#isWhole ? given === exact : given >= exact, "the moment must be the exact bucket's", {
+      given,
+      exact,
+      seen,
+    });
   }
 
   /** Calls, and again when the platform gives up, as a client does. */
@@ -205,11 +255,12 @@ class World {
   }
 
   #onJob({ address, args, scheduledTime }: Job, { clock, snapshot, writes, nowMs }: JobRun): void {
-    if (address.module === "jobs") {
+    if (isJob(address)) {
       const job = this.#runs.get(labelOf(args));
       demand(job !== undefined, "a job ran that was not taken", args);
       if (job) job.ran++;
       demand(nowMs + EPOCH_MS >= scheduledTime, "a job ran before its moment");
+      if (address.module !== "jobs") this.#settle(args as Settling, clock, writes);
       return;
     }
     if (address.module !== this.app.worker.module || address.component !== this.app.worker.component) return;
@@ -218,33 +269,36 @@ class World {
     const gone = [...writes].filter(([, { table, document }]) => table.endsWith("/rateLimitQueue") && !document);
     const scheduled = [...writes.values()].flatMap(({ table, document }) => {
       const planned = document as unknown as Job | null;
-      return table.endsWith("/_scheduled_functions") && planned?.address.module === "jobs" ? [planned] : [];
+      return table.endsWith("/_scheduled_functions") && planned && isJob(planned.address) ? [planned] : [];
     });
     const taken = scheduled.map(({ args }) => this.#ids.get(labelOf(args)) ?? "");
     demand(
       isDeepStrictEqual([...taken].sort(), gone.map(([id]) => id).sort()),
       "what leaves the queue is scheduled, and nothing else",
     );
-    const run = { clock, snapshot };
-    if (this.setting.fair) this.#sortIn(run, writes, taken);
-    for (const [i, id] of taken.entries()) this.#take(id, scheduled[i], run);
-    // A run of an earlier start does nothing; any other must have gone as far as its bucket could pay.
+    // A run of an earlier start does nothing.
     const plans = [...writes.values()].some(({ table, document }) => {
       const planned = document as unknown as Job | null;
       const isNext = table.endsWith("/_scheduled_functions") && planned?.state.kind === "pending";
       return isNext || table.endsWith("/rateLimitWorkers");
     });
+    demand(plans || taken.length === 0, "a run of an earlier start took jobs", taken);
     if (!plans) return;
+    const run = { clock, snapshot };
+    if (this.setting.fair) this.#sortIn(run, writes, taken);
+    for (const [i, id] of taken.entries()) this.#pay(id, scheduled[i], run);
     this.#checkChain(args as { generation: number }, scheduledTime, scheduledRuns(writes, this.app));
     const most = (args as { most?: number }).most ?? LEAST_JOBS;
-    if (taken.length >= most) return;
+    if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
+    // Several rows may hold less than the exact bucket.
+    if (taken.length >= most || !this.#isWhole) return;
     // Of jobs that came at once any may be the one that waits.
     const next = exact.first(run);
     const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
     demand(isStuck, "the worker left a job that could be paid", { next, taken: taken.length });
   }
 
-  #take(id: string, scheduled: Job | undefined, run: RunTime): void {
+  #pay(id: string, scheduled: Job | undefined, run: RunTime): void {
     const exact = this.#exact;
     const job = exact.waiting.get(id);
     if (!job || !scheduled) throw new Wrong(`${id} was taken and does not wait`);
@@ -252,11 +306,18 @@ class World {
     this.#checkOvertaken(job, run);
     const { clock } = run;
     const runAt = exact.pay(job, clock, scheduled.scheduledTime);
-    demand(runAt === scheduled.scheduledTime, "the moment must be the exact bucket's", { runAt, scheduled });
+    if (runAt === undefined) throw new Wrong("the exact bucket could not pay");
+    this.#checkMoment(scheduled.scheduledTime, runAt, job);
     exact.waiting.delete(id);
     if (this.setting.fair) exact.noteTurns(clock);
     demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
     this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
+  }
+
+  #settle({ count, args }: Settling, clock: number, writes: JobRun["writes"]): void {
+    this.#counts.settled++;
+    const isWritten = [...writes.values()].some(({ table }) => table.endsWith("/rateLimits"));
+    if (args.used !== count) this.#adjustExact(args.used - count, clock, isWritten);
   }
 
   /** Each run that does something was planned by the one before it, or is the first after a new start. */
@@ -303,7 +364,8 @@ class World {
 function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[] {
   return [...writes.values()].flatMap(({ table, document }) => {
     const planned = document as unknown as Job | null;
-    const isRun = table.endsWith("/_scheduled_functions") && planned?.address.module === worker.module;
+    const isRun =
+      table.endsWith("/_scheduled_functions") && planned?.address.module === worker.module && !isJob(planned.address);
     return isRun && planned.state.kind === "pending" ? [planned.scheduledTime] : [];
   });
 }
@@ -312,6 +374,22 @@ function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[]
 const LEAST_JOBS = 16;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
+/** A job by itself, or in the worker's wrapper. */
+function isJob({ module, name }: Job["address"]): boolean {
+  return module === "jobs" || name === "runQueuedMutation";
+}
+
+interface Settling {
+  readonly count: number;
+  readonly args: { readonly label: number; readonly used: number };
+}
+
 function labelOf(args: unknown): string {
-  return String((args as { label: number }).label);
+  const { label } = "fn" in (args as object) ? (args as Settling).args : (args as Settling["args"]);
+  return String(label);
+}
+
+function isSplit(writes: JobRun["writes"]): boolean {
+  const rows = [...writes.values()].filter(({ table }) => table.endsWith("/rateLimits"));
+  return rows.length > 1 || rows.some(({ document }) => document?.["shard"] !== undefined);
 }

@@ -34,7 +34,7 @@ export function capacityOf({ config }: Pick<RateLimitSnapshot, "config">): numbe
 
 /** The bucket under the config that an admin has given it, while that holds. */
 function inForce(snapshot: RateLimitSnapshot, now: number): Pick<RateLimitSnapshot, "config"> {
-  const { until = Infinity, snapshot: overridden = snapshot } = snapshot.override ?? {};
+  const { until = 0, snapshot: overridden = snapshot } = snapshot.override ?? {};
   return until > now ? overridden : snapshot;
 }
 

@@ -44,10 +44,6 @@ export function covers({ start, level }: Interval, point: number): boolean {
   return point >= start && point < start + width({ start, level });
 }
 
-export function isWithin(inner: Interval, outer: Interval): boolean {
-  return inner.level >= outer.level && covers(outer, inner.start);
-}
-
 export function isSame(a: Interval, b: Interval): boolean {
   return a.start === b.start && a.level === b.level;
 }

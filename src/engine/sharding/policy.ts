@@ -1,9 +1,10 @@
 /**
- * When a row splits and when it folds: by the time since its last write, which tells how hot it is without any other row. The
- * constants are from simulations of the backend (bench/README.md), whose figures are in docs/benchmarks.md.
+ * When a row splits and when it folds: by the time since its last write, which tells how hot it is without any other row, and by
+ * what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in docs/benchmarks.md.
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
+import { around, type Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 
 /**
@@ -24,62 +25,67 @@ const KEPT_LEVEL = 6;
 
 /**
  * A row is split, and a bucket that is slow to refill is laid anew, so that each part holds this many times the demand: fewer would be
- * gone before they could be split further, and the bucket would run out in many empty rows, which every denial has to read.
+ * gone before they could be split further. A count for which no row is large enough is taken from a span that can hold as much.
  */
 const ROOM = 4;
+/**
+ * Reservations split rows only into parts that can hold this many times the demand. A full part loses what comes in while others
+ * queue, the more often the smaller it is: with two parts of ten tokens waits grew by 4 %.
+ */
+const QUEUE_ROOM = 12;
+/**
+ * A row of a fast limit that is emptied by a call which found another row short has too many callers: it splits in one of four such
+ * writes. Its gap is the time in which a token comes, so it does not tell how hot the row is. Where no more is asked for than comes
+ * in, one call in fifteen finds a row short; such rows must not split, since smaller ones are short more often.
+ */
+const CROWDED_CHANCE = 1 / 4;
 
 /** A refill that brings a demand within so long is fast: a caller who is denied and comes back finds it. */
 const FAST_MS = 50;
 
-/** What to do with a row once its new state is known. */
-export type Fate =
-  | { readonly kind: "stay" }
-  /** Becomes equal rows on this level. */
-  | { readonly kind: "split"; readonly level: number }
-  /** Becomes one with all rows around it on this level. */
-  | { readonly kind: "fold"; readonly level: number; readonly mustBeIdle: boolean };
-
-const STAY: Fate = { kind: "stay" };
+/** On which level a row goes on: its own, a deeper one in equal parts, or a higher one with all rows around it. */
+export interface Fate {
+  readonly level: number;
+  /** Whether the rows around it must have been idle, too. */
+  readonly mustBeIdle?: boolean;
+}
 
 /**
  * @param before - the row as it was read.
  * @param after - the row with the units taken, advanced.
+ * @param wasShort - whether another row was short of the demand.
  * @param random - numbers in [0, 1).
  */
 export function fateOf(
   whole: Limit,
   before: Shard,
   after: Shard,
-  { units, reserve }: Pick<Demand, "units" | "reserve">,
+  { units, reserve, wasShort = false }: Pick<Demand, "units" | "reserve"> & { wasShort?: boolean },
   { now, key, random }: { now: number; key: string | undefined; random: () => number },
 ): Fate {
   const { least, most, isAuto } = whole.levels;
   const { level } = before.interval;
-  if (level > most) return { kind: "fold", level: most, mustBeIdle: false };
+  if (level > most) return { level: most };
+  const isEmptied = after.state.value < units;
+  // So a slow bucket runs out on one row, and denials read no more than that.
+  if (isEmptied && !isFast(whole, units)) return { level: Math.max(0, level - 1) };
   const gapMs = now - before.state.ts;
   // The same transaction, or the same millisecond: nothing can be told from it.
-  if (gapMs === 0) return STAY;
+  if (gapMs === 0) return { level };
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, KEPT_LEVEL) : 0);
-  const deepest = Math.min(most, level + levelsBelow(whole, after, units));
+  const isCrowded = isEmptied && (wasShort || level === 0);
+  const held = isCrowded ? 1 : levelsFor(after.state.value, units);
+  const useful = reserve ? Math.max(least, levelsFor(whole.capacity, units, QUEUE_ROOM)) : most;
+  const deepest = whole.kind.owed(after.state) > 0 ? level : Math.min(most, useful, level + held);
   if (level < deepest) {
-    // Reservations are left on few rows: rows that are full while others queue lose what would have come in.
-    const isWarm = gapMs < COLD_MS && !reserve;
-    if (level < least || (level < floor && isWarm)) return { kind: "split", level: Math.min(floor, deepest) };
-    if (random() < splitChance(level, gapMs)) return { kind: "split", level: level + 1 };
+    if (level < least || (level < floor && gapMs < COLD_MS)) return { level: Math.min(floor, deepest) };
+    if (random() < (isCrowded && wasShort ? CROWDED_CHANCE : splitChance(level, gapMs))) return { level: level + 1 };
   }
   if (level > floor && gapMs >= COLD_MS) {
     const up = 1 + Math.floor(Math.log2(gapMs / COLD_MS));
-    return { kind: "fold", level: Math.max(floor, level - up), mustBeIdle: true };
+    return { level: Math.max(floor, level - up), mustBeIdle: true };
   }
-  return STAY;
-}
-
-/** How far down a row may be split at once. */
-function levelsBelow(whole: Limit, { limit, state }: Shard, units: number): number {
-  if (limit.kind.owed(state) > 0) return 0;
-  // What a row holds does not matter where it fills again at once: a hot row that runs empty is one with too many callers.
-  const isEmptied = isFast(whole, units) && state.value < units;
-  return isEmptied ? 1 : levelsFor(state.value, units);
+  return { level };
 }
 
 /** Rarely while there are few rows, more often further down; less often the longer ago the row was written. */
@@ -88,9 +94,14 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * Math.min(1, (HOT_MS / gap) ** 2);
 }
 
-/** How many levels units may be split down, so that each part holds ROOM times the demand; negative when they do not. */
-export function levelsFor(held: number, units: number): number {
-  return Math.floor(Math.log2(held / (ROOM * units)));
+/** How many levels units may be split down, so that each part holds so many times the demand; negative when they do not. */
+export function levelsFor(held: number, units: number, room = ROOM): number {
+  return Math.floor(Math.log2(held / (room * units)));
+}
+
+/** The interval around a row, itself not included, from which a count that is large for the row is taken. */
+export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
+  return around(interval, Math.max(0, Math.min(interval.level - 1, levelsFor(capacity, units))));
 }
 
 /** Whether the neighbours of a row may become one with it: they have been idle. */

@@ -1,12 +1,12 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
 import { decide, outlook, servedBy } from "../decide.js";
-import { emptyState, type Limit, type State } from "../kinds/kind.js";
+import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
-import { advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
+import { advance, fold, heldBy, heldByAll, type Shard, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */
 interface Outcome<S extends Shard = Shard> {
@@ -22,75 +22,61 @@ export function decideOnAll<S extends Shard>(
   demand: Demand,
 ): Outcome<S> {
   const [only] = shards;
-  if (only && shards.length === 1) return decideOnOne(only, now, demand);
-  const { reserve, atLeast } = demand;
-  const held = heldByAll(shards, now);
   // What several rows say together is what the whole bucket would say as one row.
-  const whole = fold(limit, WHOLE, shards, now);
-  const served = servedBy(limit, demand, held);
-  if (served !== undefined) {
-    const left = limit.kind.take(limit, whole.state, served);
-    const part = atLeast && { taken: atLeast.tokens(served) };
-    return {
-      status: { ok: true, ...outlook(limit, left, now), ...part },
-      ...take(limit, whole, shards, now, served, held),
-    };
+  const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
+  const { status, taken } = decide(limit, whole.state, now, demand);
+  if (!status.ok && whole !== only) {
+    const retryAt = demand.reserve
+      ? firstMoment(now + 1, (moment) => reservesAt(limit, shards, moment, demand))
+      : whenServed(limit, shards, now, demand);
+    return { status: { ...status, retryAt }, before: [], after: [] };
   }
+  if (!taken) return { status, before: [], after: [] };
+  const left = { ...whole, state: taken };
+  const units = servedBy(limit, demand, heldByAll(shards, now));
   // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
-  const decision = decideOnOne(whole, now, demand);
-  const { status, after } = decision;
-  if (status.ok) return { status, before: after.length > 0 ? shards : [], after };
-  const retryAt = reserve
-    ? firstMoment(now + 1, (moment) => reservesAt(limit, shards, moment, demand))
-    : whenServed(limit, shards, now, demand);
-  return { status: { ok: false, retryAt, ...outlook(limit, whole.state, now) }, before: [], after: [] };
+  const isOwed = units === undefined;
+  return {
+    status,
+    ...(isOwed || whole === only ? { before: shards, after: [left] } : take(limit, left, shards, now, units)),
+  };
 }
 
 /** Whether all shards, as one at a moment, would grant a reservation: not as one now, since joining moves the time of a clock behind. */
 function reservesAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
-  return moment >= END_OF_TIME || decideOnOne(fold(limit, WHOLE, shards, moment), moment, demand).status.ok;
+  return moment >= END_OF_TIME || decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
 }
 
-function decideOnOne<S extends Shard>(shard: S, now: number, demand: Demand): Outcome<S> {
-  const { status, taken } = decide(shard.limit, shard.state, now, demand);
-  return taken ? { status, before: [shard], after: [{ ...shard, state: taken }] } : { status, before: [], after: [] };
-}
-
-/** Takes units that the shards hold: a slow bucket is folded as it runs out, a fast one gives from as few shards as it can. */
+/**
+ * Takes units that the shards hold: a slow bucket is folded as it runs out, a fast one gives from as few shards as it can.
+ * @param left - the whole without the units.
+ */
 function take<S extends Shard>(
   limit: Limit,
-  whole: Shard,
+  left: Shard,
   shards: readonly S[],
   now: number,
   units: number,
-  held: number,
 ): Pick<Outcome<S>, "before" | "after"> {
-  if (units === 0) return { before: [], after: [] };
   const { most } = limit.levels;
-  const level = Math.min(most, Math.max(0, levelsFor(held - units, units)));
+  const level = Math.min(most, Math.max(0, levelsFor(left.state.value, units)));
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
-    const left = { ...whole, state: limit.kind.take(limit, whole.state, units) };
     return { before: shards, after: splitTo(limit, left, level, now) };
   }
+  const fullest = shards
+    .map((shard) => ({ shard, current: advance(shard, now) }))
+    .sort((a, b) => b.current.state.value - a.current.state.value);
   const before: S[] = [];
   const after: Shard[] = [];
   let missing = units;
-  for (const shard of fullestFirst(shards, now)) {
+  for (const { shard, current } of fullest) {
     if (missing === 0) break;
-    const current = advance(shard, now);
     const share = Math.min(missing, current.state.value);
     before.push(shard);
     after.push({ ...current, state: current.limit.kind.take(current.limit, current.state, share) });
     missing -= share;
   }
   return { before, after };
-}
-
-function fullestFirst<S extends Shard>(shards: readonly S[], now: number): S[] {
-  return shards
-    .map((shard) => ({ shard, held: heldBy(shard, now) }))
-    .sort((a, b) => b.held - a.held)
-    .map(({ shard }) => shard);
 }
 
 /** All shards as one that units are taken from, whatever is there: what is missing is owed by the bucket as a whole. */
@@ -131,15 +117,11 @@ function whenServed(limit: Limit, shards: readonly Shard[], now: number, { units
  * that were read as they are, the others even if they are empty now.
  */
 export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
-  const smallest = { start: 0, level: limit.levels.most };
-  let span = smallest;
-  while (span.level > 0 && shareOf(limit, span).capacity < 2 * units) span = { start: 0, level: span.level - 1 };
-  const empty = (share: Limit): State => emptyState(share, now);
-  const share = shareOf(limit, span);
-  const others = [shardAt(limit, span, empty(share))];
-  return Math.max(
-    ...[...others, ...seen].map(({ limit: own, state }) =>
-      own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
-    ),
+  let { most: level } = limit.levels;
+  while (level > 0 && shareOf(limit, { start: 0, level }).capacity < 2 * units) level--;
+  const share = shareOf(limit, { start: 0, level });
+  const moments = [{ limit: share, state: emptyState(share, now) }, ...seen].map(({ limit: own, state }) =>
+    own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
   );
+  return Math.max(...moments);
 }

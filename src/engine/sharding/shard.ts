@@ -1,6 +1,6 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
 import { fullState, type Limit, type State } from "../kinds/kind.js";
-import { around, halves, type Interval, WHOLE, width } from "./interval.js";
+import { halves, type Interval, WHOLE, width } from "./interval.js";
 
 export interface Shard {
   readonly interval: Interval;
@@ -60,13 +60,4 @@ export function fold(whole: Limit, interval: Interval, shards: readonly Shard[],
   const limit = shareOf(whole, interval);
   const states = shards.map((shard) => advance(shard, now).state);
   return { interval, limit, state: limit.kind.join(limit, states) };
-}
-
-/** The smallest interval around a shard, itself not included, whose share has a capacity of so many units; else the whole. */
-export function spanFor(whole: Limit, { interval }: Shard, units: number): Interval {
-  for (let level = interval.level - 1; level > 0; level--) {
-    const span = around(interval, level);
-    if (shareOf(whole, span).capacity >= units) return span;
-  }
-  return WHOLE;
 }

@@ -11,6 +11,7 @@ import {
   isFast,
   isJustWritten,
   levelsFor,
+  spanFor,
 } from "../../../src/engine/sharding/policy.js";
 import { type Shard, shardAt } from "../../../src/engine/sharding/shard.js";
 
@@ -19,7 +20,15 @@ const config: RateLimitConfig = { kind: "token bucket", rate: 1024, period: 1000
 const upTo = (shards: RateLimitConfig["shards"], more: Partial<RateLimitConfig> = {}) =>
   parseLimit("send", { ...config, ...more, shards } as RateLimitConfig);
 const limit = upTo(64);
-const STAY: Fate = { kind: "stay" };
+
+/** What becomes of a row: the level is that of a split or of a fold. */
+type Change =
+  { kind: "stay" } | { kind: "split"; level: number } | { kind: "fold"; level: number; mustBeIdle: boolean };
+const STAY: Change = { kind: "stay" };
+function changeOf(from: number, { level, mustBeIdle = false }: Fate): Change {
+  if (level === from) return STAY;
+  return level > from ? { kind: "split", level } : { kind: "fold", level, mustBeIdle };
+}
 
 interface Case {
   limit?: Limit;
@@ -30,6 +39,8 @@ interface Case {
   left?: number;
   count?: number;
   reserve?: boolean;
+  /** Whether another row was short of the count. */
+  wasShort?: boolean;
   /** null for a limit without keys. */
   key?: string | null;
   /** The random numbers, one after another. */
@@ -45,6 +56,7 @@ function ask(given: Case) {
     left,
     count = 1,
     reserve = false,
+    wasShort = false,
     key = "alice",
     random = [0],
   } = given;
@@ -55,13 +67,13 @@ function ask(given: Case) {
   const before = shardAt(whole, interval, { value: full, ts: NOW - gapMs });
   const after = shardAt(whole, interval, { value, ts: Math.max(NOW, NOW - gapMs) });
   let used = 0;
-  const demand = { units: count * unitsPerToken, reserve };
+  const demand = { units: count * unitsPerToken, reserve, wasShort };
   const call = { now: NOW, key: key ?? undefined, random: () => random[used++] ?? NaN };
-  const fate = fateOf(whole, before, after, demand, call);
+  const fate = changeOf(level, fateOf(whole, before, after, demand, call));
   return { fate, used };
 }
 const fateIn = (given: Case) => ask(given).fate;
-const splitTo = (level: number): Fate => ({ kind: "split", level });
+const splitTo = (level: number): Change => ({ kind: "split", level });
 
 /** The largest random number, in thousandths, at which the row still splits. */
 function chance(given: Case): number {
@@ -117,17 +129,27 @@ describe("a hot row", () => {
     expect(ask({ gapMs: 1, left: 799, count: 100 })).toEqual({ fate: STAY, used: 0 });
   });
 
-  it("that is left with less than the count splits where the refill brings the count within 50 ms", () => {
+  it("that is the whole and left with less than the count splits where the refill brings the count within 50 ms", () => {
     // 1,024 tokens a second are 51.2 in 50 ms.
     expect(fateIn({ gapMs: 1, left: 50, count: 51 })).toEqual(splitTo(1));
     expect(fateIn({ gapMs: 1, left: 51, count: 51 })).toEqual(STAY);
-    expect(fateIn({ gapMs: 1, left: 51, count: 52 })).toEqual(STAY);
-    expect(fateIn({ level: 4, gapMs: 1, left: 0 })).toEqual(splitTo(5));
-    expect(fateIn({ level: 6, gapMs: 1, left: 0 })).toEqual(STAY);
+    expect(ask({ gapMs: 1, left: 51, count: 52 })).toEqual({ fate: STAY, used: 0 });
+    expect(chance({ gapMs: 1, left: 0 })).toBe(1 / 8);
   });
 
-  it("splits for a reservation as for a call", () => {
+  it("that is left with less than the count by a call which found another short splits in one of four, whatever its gap", () => {
+    for (const gapMs of [-1, 1, 500]) expect(chance({ level: 4, gapMs, left: 0, wasShort: true })).toBe(1 / 4);
+    expect(fateIn({ level: 6, gapMs: 1, left: 0, wasShort: true })).toEqual(STAY);
+    expect(ask({ level: 4, gapMs: 1, left: 0 })).toEqual({ fate: STAY, used: 0 });
+    expect(ask({ level: 4, gapMs: 1, left: 1, wasShort: true })).toEqual({ fate: STAY, used: 0 });
+  });
+
+  it("splits for a reservation only into parts that can hold twelve such counts", () => {
     expect(fateIn({ gapMs: 1, reserve: true })).toEqual(splitTo(1));
+    // 1,024 tokens are 10.7 times twelve counts of 8: 8 rows.
+    expect(fateIn({ level: 2, gapMs: 1, reserve: true, count: 8 })).toEqual(splitTo(3));
+    expect(ask({ level: 3, gapMs: 1, reserve: true, count: 8 })).toEqual({ fate: STAY, used: 0 });
+    expect(fateIn({ level: 3, gapMs: 1, count: 8 })).toEqual(splitTo(4));
   });
 
   it("does not split while tokens are promised", () => {
@@ -141,14 +163,41 @@ describe("a hot row", () => {
       const before = shardAt(sliding, { start: 0, level: 0 }, { ...state(NOW - 1), ts: NOW - 1 });
       const after = { ...before, state: state(at) };
       const demand = { units: sliding.unitsPerToken, reserve: false };
-      return fateOf(sliding, before, after, demand, { now: NOW, key: undefined, random: () => 0 });
+      return changeOf(0, fateOf(sliding, before, after, demand, { now: NOW, key: undefined, random: () => 0 }));
     };
     expect([fate(NOW), fate(NOW + 1)]).toEqual([splitTo(1), STAY]);
   });
 });
 
+describe("a row of a limit whose refill does not bring the count within 50 ms", () => {
+  const slow = upTo(64, { rate: 19, capacity: 1024 });
+  const fate = (given: Partial<Case>) => ask({ limit: slow, level: 4, gapMs: 1, ...given });
+
+  it("folds with its neighbours when it is left with less than the count, idle or not, and takes no random number", () => {
+    const fold: Change = { kind: "fold", level: 3, mustBeIdle: false };
+    for (const more of [
+      {},
+      { gapMs: 0 },
+      { gapMs: 1e9 },
+      { wasShort: true },
+      { reserve: true },
+      { left: 4, count: 5 },
+    ]) {
+      expect(fate({ left: 0, ...more })).toEqual({ fate: fold, used: 0 });
+    }
+    expect(fate({ level: 1, left: 0 }).fate).toMatchObject({ level: 0 });
+    expect(fate({ left: 5, count: 5 }).fate).toEqual(STAY);
+  });
+
+  it("stays as it is when it is the whole", () => {
+    expect(fate({ level: 0, left: 0 })).toEqual({ fate: STAY, used: 0 });
+    const most = upTo({ atLeast: 4, atMost: 64 }, { rate: 19, capacity: 1024 });
+    expect(fate({ limit: most, level: 0, left: 0 })).toEqual({ fate: STAY, used: 0 });
+  });
+});
+
 describe("a cold row", () => {
-  const fold = (level: number): Fate => ({ kind: "fold", level, mustBeIdle: true });
+  const fold = (level: number): Change => ({ kind: "fold", level, mustBeIdle: true });
 
   it("folds after 1,400 ms, if its neighbours are idle; sooner it stays", () => {
     expect(fateIn({ level: 1, gapMs: 1399, random: [1] })).toEqual(STAY);
@@ -190,9 +239,12 @@ describe("a limit without keys that chooses its rows itself", () => {
     expect([256, 255, 8, 7].map((left) => fate({ left }))).toEqual([splitTo(6), splitTo(5), splitTo(1), STAY]);
   });
 
-  it("does not split at once a row that is cold, nor for a reservation, nor in the same millisecond", () => {
+  it("splits a row for reservations no further than so that each part can hold twelve such counts", () => {
+    expect(fate({ reserve: true, count: 8 })).toEqual(splitTo(3));
+  });
+
+  it("does not split at once a row that is cold, nor in the same millisecond", () => {
     expect(fate({ gapMs: 1400 })).toEqual(STAY);
-    expect(fate({ reserve: true })).toEqual(STAY);
     expect(fate({ gapMs: 0 })).toEqual(STAY);
   });
 
@@ -225,6 +277,7 @@ describe("bounds on the number of rows", () => {
       }
     }
     expect(fateIn({ limit: bounded, gapMs: 1, reserve: true, random: [1] })).toEqual(splitTo(2));
+    expect(fateIn({ limit: bounded, gapMs: 1, reserve: true, count: 50, random: [1] })).toEqual(splitTo(2));
     expect(fateIn({ limit: bounded, level: 2, gapMs: 1, random: [1] })).toEqual(STAY);
   });
 
@@ -248,7 +301,7 @@ describe("bounds on the number of rows", () => {
   });
 
   it("that were lowered fold a row at its next write, whether its neighbours are idle or not", () => {
-    const fold: Fate = { kind: "fold", level: 4, mustBeIdle: false };
+    const fold: Change = { kind: "fold", level: 4, mustBeIdle: false };
     for (const gapMs of [0, 1, 1e9]) expect(ask({ limit: bounded, level: 5, gapMs })).toEqual({ fate: fold, used: 0 });
   });
 });
@@ -275,11 +328,27 @@ describe("units", () => {
     expect([4, 7, 8, 1024].map((held) => levelsFor(held, 1))).toEqual([0, 0, 1, 8]);
     expect([3, 0].map((held) => levelsFor(held, 1) < 0)).toEqual([true, true]);
     expect(levelsFor(1024, 100)).toBe(1);
+    expect([11, 12, 24].map((held) => levelsFor(held, 1, 12))).toEqual([-1, 0, 1]);
   });
 
   it("are fast when the refill brings them within 50 ms", () => {
     const { unitsPerToken } = limit;
     expect(fastUnits(limit) / unitsPerToken).toBeCloseTo(51.2, 9);
     expect([51, 52].map((count) => isFast(limit, count * unitsPerToken))).toEqual([true, false]);
+  });
+  it("that are much for a row are taken from the smallest span around it that can hold four times as many", () => {
+    const interval = { start: 96 * 8, level: 7 };
+    const spanOf = (count: number) => spanFor(limit, interval, count * limit.unitsPerToken);
+    expect([1, 4, 5, 8, 64, 65, 128, 129, 1024].map(spanOf)).toEqual([
+      { start: 768, level: 6 },
+      { start: 768, level: 6 },
+      { start: 768, level: 5 },
+      { start: 768, level: 5 },
+      { start: 768, level: 2 },
+      { start: 512, level: 1 },
+      { start: 512, level: 1 },
+      { start: 0, level: 0 },
+      { start: 0, level: 0 },
+    ]);
   });
 });

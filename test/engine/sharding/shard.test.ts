@@ -13,7 +13,6 @@ import {
   type Shard,
   shardAt,
   shareOf,
-  spanFor,
   split,
   splitTo,
 } from "../../../src/engine/sharding/shard.js";
@@ -98,21 +97,6 @@ describe("a shard", () => {
         expect(heldByAll(parts, now + laterMs)).toBeLessThanOrEqual(heldBy(whole, now + laterMs));
       }),
     );
-  });
-
-  it("asks the smallest span around it that can hold a count, itself not included", () => {
-    const limit = parseLimit("send", { kind: "token bucket", rate: 64, period: 1000, shards: 32 });
-    const shard = shardAt(limit, { start: 96, level: 5 }, { value: 0, ts: 0 });
-    const spanOf = (count: number) => spanFor(limit, shard, count * limit.unitsPerToken);
-    expect([1, 4, 5, 32, 33, 64, 100].map(spanOf)).toEqual([
-      { start: 64, level: 4 },
-      { start: 64, level: 4 },
-      { start: 0, level: 3 },
-      { start: 0, level: 1 },
-      WHOLE,
-      WHOLE,
-      WHOLE,
-    ]);
   });
 });
 

@@ -129,8 +129,21 @@ export const faults: readonly Fault[] = [
   {
     name: "a take from a span forgets a row",
     file: "operations/split.ts",
-    from: "write: (ctx) => save(ctx, request, span, after),",
-    to: "write: (ctx) => save(ctx, request, span.slice(1), after),",
+    from: "save(ctx, request, span, after)",
+    to: "save(ctx, request, span.slice(1), after)",
+  },
+  {
+    name: "of two rows that are made even, one keeps what it gives",
+    file: "operations/split.ts",
+    from: "kind.take(second.limit, second.state, demand.units + moved)",
+    to: "kind.take(second.limit, second.state, demand.units)",
+    test: "test/operations/split.test.ts",
+  },
+  {
+    name: "of two rows that are made even, one is filled beyond its share",
+    file: "operations/split.ts",
+    from: "Math.min(more / 2, room)",
+    to: "Math.max(more / 2, room)",
   },
   {
     name: "what a span holds is counted without one of its rows",
@@ -153,8 +166,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a split forgets what was taken",
     file: "operations/split.ts",
-    from: "save(writer, bucket, [before], splitTo(limit, after, fate.level, now));",
-    to: "save(writer, bucket, [before], splitTo(limit, before, fate.level, now));",
+    from: "save(writer, bucket, [before], splitTo(limit, after, level, now));",
+    to: "save(writer, bucket, [before], splitTo(limit, before, level, now));",
   },
   {
     name: "capacity is not clipped when a row is read",
@@ -366,8 +379,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a snapshot is of the first write",
     file: "engine/snapshot.ts",
-    from: "const ts = Math.max(...shards.map(({ state }) => state.ts));",
-    to: "const ts = Math.min(...shards.map(({ state }) => state.ts));",
+    from: "const ts = Math.max(...moments);",
+    to: "const ts = Math.min(...moments);",
   },
   {
     name: "a limit in shadow stops others",

@@ -1,0 +1,128 @@
+// @vitest-environment node
+/** How far `maxQueued` holds: without `exact` to the jobs of the last second, with it to the job. */
+import { describe, expect, it } from "vitest";
+import { arrivals } from "../../bench/simulator/arrivals.js";
+import { Backend } from "../../bench/simulator/backend.js";
+import type { Job } from "../../bench/simulator/context.js";
+import { job, queueApp } from "../../bench/simulator/queues.js";
+
+interface Crowd {
+  readonly place: "tables" | "component";
+  readonly perSecond: number;
+  readonly rate: number;
+  readonly maxQueued: number;
+  readonly exact: boolean;
+  readonly fair?: boolean;
+  readonly seconds: number;
+  /** The share of the callers who cancel a job that they sent before. */
+  readonly cancels?: number;
+  readonly skewMs?: number;
+}
+
+/** The most jobs that waited beyond the bound, the most beyond it and those of the last second, and how many were denied. */
+async function overshoot({
+  place,
+  perSecond,
+  rate,
+  maxQueued,
+  exact,
+  fair = false,
+  seconds,
+  cancels = 0,
+  skewMs = 0,
+}: Crowd) {
+  const limit = { kind: "token bucket", rate, period: 1000, capacity: rate } as const;
+  const app = queueApp(place, limit, { maxQueued, exact, fair });
+  const accepted: number[] = [];
+  const handles: unknown[] = [];
+  const seen = { most: -Infinity, beyondLast: -Infinity, denied: 0, early: 0, failed: 0, canceled: 0, accepted: 0 };
+  let waiting = 0;
+  const note = (change: number) => {
+    waiting += change;
+    const last = accepted.length - firstAfter(accepted, backend.agenda.nowMs - 1000);
+    seen.most = Math.max(seen.most, waiting - maxQueued);
+    seen.beyondLast = Math.max(seen.beyondLast, waiting - maxQueued - last);
+  };
+  const backend = new Backend(app.app, {
+    seed: "1",
+    skewMs,
+    onJob: ({ address }, { writes }) => {
+      if (address.module !== app.worker.module) return;
+      const scheduled = [...writes.values()].filter(({ table }) => table.endsWith("/_scheduled_functions"));
+      const jobs = scheduled.filter(({ document }) => (document as unknown as Job).address.module === "jobs");
+      note(-jobs.length);
+    },
+  });
+  const all = arrivals({ pattern: "poisson", demand: perSecond, seconds, counts: { from: 1, to: 1 }, seed: "1" });
+  for (const [label, { atMs }] of all.entries()) {
+    backend.agenda.plan(atMs, () => {
+      if (label % 100 < 100 * cancels && handles.length > 0) {
+        backend.call(
+          (ctx) => app.cancelQueued(ctx, handles.at(-3)),
+          ({ outcome }) => {
+            if (outcome.kind !== "committed" || !outcome.value.canceled) return;
+            seen.canceled++;
+            note(-1);
+          },
+        );
+        return;
+      }
+      const args = { name: "llm", ...(fair && { fairBy: `user ${label % 7}` }) };
+      backend.call(
+        (ctx) => app.enqueueRateLimited(ctx, args, job, { label }),
+        ({ outcome, clock }) => {
+          if (outcome.kind !== "committed") seen.failed++;
+          else if (outcome.value.ok) {
+            accepted.push(backend.agenda.nowMs);
+            handles.push(outcome.value.job);
+            seen.accepted++;
+            note(1);
+          } else {
+            seen.denied++;
+            if (outcome.value.retryAt <= clock) seen.early++;
+          }
+        },
+      );
+    });
+  }
+  await backend.agenda.run();
+  return { ...seen, left: waiting };
+}
+
+/** How many of the moments, which rise, are not after one. */
+function firstAfter(moments: readonly number[], moment: number): number {
+  let low = 0;
+  let high = moments.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((moments[middle] ?? 0) > moment) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) => {
+  it.each([
+    { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5 },
+    { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5, fair: true },
+    { perSecond: 200, rate: 100, maxQueued: 100, seconds: 8, cancels: 0.2 },
+    { perSecond: 200, rate: 150, maxQueued: 100, seconds: 12, skewMs: 200 },
+  ])("is exceeded by no more than the jobs of the last second: %j", async (crowd) => {
+    const seen = await overshoot({ ...crowd, place, exact: false });
+    expect(seen.beyondLast).toBeLessThanOrEqual(0);
+    expect(seen.denied).toBeGreaterThan(50);
+    expect(seen).toMatchObject({ early: 0, failed: 0, left: 0 });
+    if ((crowd.cancels ?? 0) > 0) expect(seen.canceled).toBeGreaterThan(20);
+  });
+
+  it.each([
+    { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10 },
+    { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10, cancels: 0.2 },
+  ])("is held to the job with exact: %j", async (crowd) => {
+    const seen = await overshoot({ ...crowd, place, exact: true });
+    // The queue was full, and never more than that.
+    expect(seen.most).toBe(0);
+    expect(seen.denied).toBeGreaterThan(50);
+    expect(seen).toMatchObject({ early: 0, left: 0 });
+  });
+});
