@@ -7,6 +7,7 @@ import {
   bucketAt,
   type DemandArgs,
   isServable,
+  neverServedError,
   parseAdjustment,
   parseDemand,
   requestTo,
@@ -81,6 +82,18 @@ describe("a demand", () => {
     expect(parseDemand(limit, { count: 15, reserve: true }).units).toBe(15 * unitsPerToken);
     const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     expect(() => parseDemand(sliding, { count: 11, reserve: true })).toThrow("at most 10 ");
+  });
+
+  it("that can never be served is an error that says what can be", () => {
+    const messageOf = (asked: DemandArgs) => neverServedError(limit, asked).message;
+    const bounds = "(capacity and maxReserved say how much).";
+    expect(messageOf({ count: 11 })).toBe(
+      `Rate limit "send": count 11 can never be served: it can hold at most 10 ${bounds}`,
+    );
+    expect(messageOf({ count: 16, reserve: { within: 5 } })).toBe(
+      `Rate limit "send": count 16 can never be served: with a reservation it can hold at most 15 ${bounds}`,
+    );
+    expect(messageOf({ count: 20, atLeast: 11 })).toContain("atLeast 11 can never be served");
   });
 
   it("of more than can be counted is misuse, too", () => {

@@ -74,6 +74,12 @@ describe("a count", () => {
     expect(isWhole(-0.1 - 0.2, 0.3)).toBe(true);
   });
 
+  it("is the capacity up to 16 units in the last place, and another from there on", () => {
+    expect(isWhole(1 + 2 ** -49, 1)).toBe(true);
+    expect(isWhole(1 - 2 ** -49, 1)).toBe(true);
+    expect(isWhole(1 + 2 ** -49 + 2 ** -52, 1)).toBe(false);
+  });
+
   it("is another when a caller could have meant two numbers", () => {
     expect(isWhole(0.300_000_000_000_01, 0.3)).toBe(false);
     expect(isWhole(0.299_999, 0.3)).toBe(false);

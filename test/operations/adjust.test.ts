@@ -10,6 +10,7 @@ import {
   openBackend,
   placeNames,
   rowsIn,
+  type StoredRow,
 } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
@@ -185,12 +186,14 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   const slow = { ...bucket, period: 64_000_000 };
   const fast = { ...bucket, period: 64 };
   const large = { kind: "token bucket", rate: 64_000, period: 1000, capacity: 64_000 } as const;
+  const sliding = { kind: "sliding window", rate: 64, period: 1000 } as const;
   const { adjustRateLimit } = defineIn(place, {
     slow: { ...slow, shards: 8 },
     fast: { ...fast, shards: 8 },
     auto: { ...large, shards: "auto" },
+    sliding: { ...sliding, shards: 8 },
   });
-  const configs = { slow, fast, auto: large };
+  const configs = { slow, fast, auto: large, sliding };
   let t: Backend;
   beforeEach(() => {
     t = openBackend();
@@ -199,13 +202,13 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
-  const fill = (name: keyof typeof configs, level: number, value: number, ts: number) =>
+  const fill = (name: keyof typeof configs, level: number, value: number, ts: number, more: Partial<StoredRow> = {}) =>
     insertRows(
       place,
       t,
       Array.from({ length: 2 ** level }, (_, i) => {
         const shard = 16 * ((1024 / 2 ** level) * i) + level;
-        return { name, shard, value, ts, config: configs[name] };
+        return { name, shard, value, ts, config: configs[name], ...more };
       }),
     );
   const adjust = (name: string, count: number) => t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
@@ -226,6 +229,15 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     // Emptied, it becomes one with its neighbour, as it does by a call.
     expect(await adjust("slow", 5)).toEqual({ ok: true });
     expect(await values()).toEqual(others);
+  });
+
+  it("of a sliding window is charged now, and given back what it took last", async () => {
+    await fill("sliding", 3, 5, NOW, { recent: [{ at: NOW - 100, count: 3 }] });
+    await adjust("sliding", 2);
+    const taken = { at: NOW - 100, count: 3 };
+    expect((await rowsIn(place, t))[0]).toMatchObject({ value: 3, recent: [taken, { at: NOW, count: 2 }] });
+    await adjust("sliding", -4);
+    expect((await rowsIn(place, t))[0]).toMatchObject({ value: 7, recent: [{ at: NOW - 100, count: 1 }] });
   });
 
   it("is not written by an adjustment by 0, which says how all of them stand", async () => {

@@ -71,6 +71,8 @@ describe("a fixed window", () => {
     expect(runsOf({ start: 250 })).toEqual([{ start: -750, period: 1000 }]);
     expect(runsOf({ period: "day" })).toEqual([{ start: 0, period: DAY }]);
     expect(runsOf({ period: "week" })).toEqual([{ start: -3 * DAY, period: 7 * DAY }]);
+    // The days since the clocks last changed are one run, to the last of the list.
+    expect(runsOf({ period: "day", timeZone: "Europe/Berlin" }).at(-1)?.count).toBeGreaterThan(30);
     for (const more of [{ period: "month" }, { period: "day", timeZone: "Europe/Berlin" }] as const) {
       const runs = runsOf(more);
       const end = runs.reduce((last, { start, period = 1, count = 0 }) => Math.max(last, start + period * count), 0);
