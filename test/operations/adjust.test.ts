@@ -218,11 +218,14 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
       [2, 3],
       [-4, 7],
       [-1, 8],
-      [8, 0],
+      [3, 5],
     ] as const) {
       expect(await adjust("slow", count)).toEqual({ ok: true });
       expect(await values()).toEqual([left, ...others]);
     }
+    // Emptied, it becomes one with its neighbour, as it does by a call.
+    expect(await adjust("slow", 5)).toEqual({ ok: true });
+    expect(await values()).toEqual(others);
   });
 
   it("is not written by an adjustment by 0, which says how all of them stand", async () => {
