@@ -77,7 +77,8 @@ export function resetOf(request: Request, at: number, taken: number, start: numb
   const { value, ts, runs } = wholeAt(request, at);
   const back = { start: Math.max(ts, start), period: lastsMs, count: 1, units: taken };
   const resetAt = whenArrived([...runs, back], ts, resetUnits ?? capacity + taken - value);
-  return resetUnits && (resetAt >= END_OF_TIME || (runs[0]?.start ?? 0) > ts) ? {} : { resetAt };
+  // A list of windows does not say what comes before or after it.
+  return resetUnits && ts < (resetAt < END_OF_TIME ? (runs[0]?.start ?? 0) : resetAt) ? {} : { resetAt };
 }
 
 /** The units that arrive after `from`, up to and including `to`. */

@@ -186,6 +186,22 @@ describe("projectRateLimit", () => {
     expect(Math.min(found, later)).toBeGreaterThan(30);
   });
 
+  // Found by the fuzzer with another seed: for a fixed window it did not say when.
+  it("says that nothing is reset while a block has no end", () => {
+    const limit = parseLimit("login", { kind: "fixed window", rate: 3, period: 1000 });
+    const snapshot = {
+      ...snapshotOf(limit, [fullShard(limit)]),
+      override: { until: END_OF_TIME, reason: "blocked" as const },
+    };
+    expect(projectRateLimit(snapshot, { now: NOW })).toEqual({
+      ok: false,
+      retryAt: END_OF_TIME,
+      remaining: 0,
+      resetAt: END_OF_TIME,
+      reason: "blocked",
+    });
+  });
+
   it("says that a sliding window is full when the last promised unit is back", () => {
     const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     const { kind } = limit;
