@@ -224,7 +224,7 @@ async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: numbe
   let total = ZERO;
   let room = ZERO;
   for (const { shard, value, ts, capacity } of parts) {
-    if (shard === undefined || capacity === undefined) return;
+    if (shard === undefined) return;
     const part = fraction(1n, 2n ** BigInt(shard % 16));
     const elapsedMs = fraction(BigInt(Math.max(0, later - ts)), 1n);
     total = plus(total, least(tokens(capacity), plus(tokens(value), times(times(rate, part), elapsedMs))));
