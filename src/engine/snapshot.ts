@@ -41,16 +41,15 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
 }
 
 /** Units arrive at the end of each ms. */
-const EACH_MS: Run = { start: 0 };
+const EACH_MS: Run = { start: 0, period: 1 };
 
 /** Runs that list the starts of windows, as runs that begin a window earlier. Of the first window nobody knows what was before it. */
-function afterStart([first, ...later]: readonly Run[]): Run[] {
-  if (!first) return [];
-  const { count } = first;
-  return [
-    count === undefined ? first : { ...first, count: count - 1 },
-    ...later.map((run) => ({ ...run, start: run.start - (run.period ?? 1) })),
-  ];
+function afterStart(runs: readonly Run[]): Run[] {
+  return runs.map((run, i) => {
+    const { start, period, count } = run;
+    if (i > 0) return { ...run, start: start - period };
+    return count === undefined ? run : { ...run, count: count - 1 };
+  });
 }
 
 function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
@@ -90,7 +89,7 @@ function untilFull(runs: readonly Run[], ts: number, steps: number): Run[] {
   const needed: Run[] = [];
   let listed = 0;
   for (const run of runs) {
-    const { start, period = 1, count } = run;
+    const { start, period, count } = run;
     const past = Math.max(0, Math.floor((ts - start) / period));
     if (listed >= steps) break;
     if (count === undefined) needed.push({ ...run, start: start + past * period });

@@ -35,7 +35,7 @@ const terms = {
   reservable: limit.capacity + limit.maxReserved,
   lastsMs: END_OF_TIME,
   lastStart: 0,
-  runs: [{ start: 0, units: refill }],
+  runs: [{ start: 0, period: 1, units: refill }],
 };
 
 describe("a snapshot", () => {
@@ -60,7 +60,7 @@ describe("a snapshot", () => {
       value,
       ts,
       capacity: tokens(5),
-      runs: [{ start: ts, units: refill / 2 }],
+      runs: [{ start: ts, period: 1, units: refill / 2 }],
     });
     expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
@@ -74,7 +74,7 @@ describe("a snapshot", () => {
         { shard: toShard(right.interval), ...half(tokens(1), NOW + 200) },
       ],
       // 50 ms of the rate: a quarter of the bucket, the smallest row that there may be, holds twice as much.
-      few: [{ upTo: tokens(0.5), runs: [{ start: 0, units: refill / 4 }] }],
+      few: [{ upTo: tokens(0.5), runs: [{ start: 0, period: 1, units: refill / 4 }] }],
     });
   });
 
@@ -86,7 +86,7 @@ describe("a snapshot", () => {
     expect(snapshotOf(fast, shards).few).toEqual(
       [1, 2, 5].map((upTo, i) => ({
         upTo: upTo * fast.unitsPerToken,
-        runs: [{ start: 0, units: units / 2 ** (2 - i) }],
+        runs: [{ start: 0, period: 1, units: units / 2 ** (2 - i) }],
       })),
     );
   });

@@ -57,10 +57,10 @@ export interface Share {
   readonly count: number;
 }
 
-/** Steps at which units arrive: at `start`, and every `period` ms (default 1) after it, `count` times in all (default: for ever). */
+/** Steps at which units arrive: at `start`, and every `period` ms after it, `count` times in all (default: for ever). */
 export interface Run {
   readonly start: number;
-  readonly period?: number;
+  readonly period: number;
   readonly count?: number;
 }
 
