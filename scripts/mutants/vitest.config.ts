@@ -7,7 +7,7 @@ import base, { slow } from "../../vitest.config.js";
 const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "model"];
 
 /** Slow files without which whole files of the source are hardly tested. */
-const FINDS_MANY = /^test\/(laws|engine\/kinds\/calendar|operations\/sweep)/;
+const FINDS_MANY = /^test\/(laws|engine\/kinds\/calendar|operations\/(sweep|all))/;
 
 class NearestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
