@@ -106,7 +106,7 @@ function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
   const fast = fastUnits(limit);
   const { lastsMs } = limit.kind.arrivals(limit);
   const spans: Span[] = [];
-  for (let level = limit.levels.most; level >= 0 && (spans.at(-1)?.upTo ?? -1) < fast; level--) {
+  for (let level = limit.levels.most; (spans.at(-1)?.upTo ?? 0) < fast; level--) {
     // The first on its level: no other of them has less.
     const share = shareOf(limit, { start: 0, level });
     const upTo = level === 0 ? fast : Math.min(fast, share.capacity / 2);

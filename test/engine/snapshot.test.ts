@@ -104,7 +104,7 @@ describe("a snapshot", () => {
     const { parts } = snapshotOf(days, [shardAt(days, WHOLE, { value: days.unitsPerToken, ts })]);
     // Of eight missing tokens two come at each midnight; the third night Berlin's clocks are put forward.
     const midnight = Date.UTC(2026, 2, 26, 23);
-    expect(parts).toEqual([
+    expect(parts).toStrictEqual([
       {
         value: days.unitsPerToken,
         ts,
@@ -149,10 +149,18 @@ describe("a snapshot", () => {
 
   it("lists a calendar from the earliest last write of several rows on", () => {
     const month = parseLimit("export", { kind: "fixed window", rate: 64, period: "month", shards: 2 });
-    const whole = shardAt(month, WHOLE, { value: 0, ts: Date.UTC(2026, 0, 5) });
-    const [left, right] = splitTo(month, whole, 1, Date.UTC(2026, 0, 5)) as [Shard, Shard];
+    const whole = shardAt(month, WHOLE, { value: 0, ts: Date.UTC(2026, 2, 5) });
+    const [left, right] = splitTo(month, whole, 1, Date.UTC(2026, 2, 5)) as [Shard, Shard];
     const later = { ...right, state: { ...right.state, ts: Date.UTC(2026, 11, 5) } };
-    expect(startsIn(snapshotOf(month, [left, later]))).toContain(Date.UTC(2026, 1, 1));
+    const snapshot = snapshotOf(month, [left, later]);
+    expect(startsIn(snapshot)).toContain(Date.UTC(2026, 3, 1));
+    // Of each row those that were still to come.
+    for (const { ts, runs } of snapshot.parts) {
+      expect(runs.length).toBeGreaterThan(0);
+      const isToCome = ({ start, period = NaN, count = NaN }: (typeof runs)[number]) =>
+        count >= 1 && start + period > ts;
+      expect(runs.filter((run) => !isToCome(run))).toEqual([]);
+    }
   });
 
   it("says what the key has chosen, and what a sliding window remembers", () => {

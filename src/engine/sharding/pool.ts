@@ -36,10 +36,7 @@ export function decideOnAll<S extends Shard>(
   const units = servedBy(limit, demand, heldByAll(shards, now));
   // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
   const isOwed = units === undefined;
-  return {
-    status,
-    ...(isOwed || whole === only ? { before: shards, after: [left] } : take(limit, left, shards, now, units)),
-  };
+  return { status, ...(isOwed ? { before: shards, after: [left] } : take(limit, left, shards, now, units)) };
 }
 
 /** Whether all shards, as one at a moment, would grant a reservation: not as one now, since joining moves the time of a clock behind. */

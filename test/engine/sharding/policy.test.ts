@@ -56,7 +56,6 @@ function ask(given: Case) {
     left,
     count = 1,
     reserve = false,
-    wasShort = false,
     key = "alice",
     random = [0],
   } = given;
@@ -67,7 +66,8 @@ function ask(given: Case) {
   const before = shardAt(whole, interval, { value: full, ts: NOW - gapMs });
   const after = shardAt(whole, interval, { value, ts: Math.max(NOW, NOW - gapMs) });
   let used = 0;
-  const demand = { units: count * unitsPerToken, reserve, wasShort };
+  const { wasShort } = given;
+  const demand = { units: count * unitsPerToken, reserve, ...(wasShort !== undefined && { wasShort }) };
   const call = { now: NOW, key: key ?? undefined, random: () => random[used++] ?? NaN };
   const fate = changeOf(level, fateOf(whole, before, after, demand, call));
   return { fate, used };
