@@ -151,7 +151,7 @@ describe("a snapshot", () => {
     const month = parseLimit("export", { kind: "fixed window", rate: 64, period: "month", shards: 2 });
     const whole = shardAt(month, WHOLE, { value: 0, ts: Date.UTC(2026, 2, 5) });
     const [left, right] = splitTo(month, whole, 1, Date.UTC(2026, 2, 5)) as [Shard, Shard];
-    const later = { ...right, state: { ...right.state, ts: Date.UTC(2026, 11, 5) } };
+    const later = { ...right, state: { ...right.state, ts: Date.UTC(2026, 3, 15) } };
     const snapshot = snapshotOf(month, [left, later]);
     expect(startsIn(snapshot)).toContain(Date.UTC(2026, 3, 1));
     // Of each row those that were still to come.
