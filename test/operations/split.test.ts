@@ -104,6 +104,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   it.each([
     { title: "and gives the first half of what it has more", rows: [0, 16, 16, 16], left: [7, 8, 16, 16] },
     { title: "and gives the first no more than whole tokens", rows: [0.5, 12, 16, 16], left: [5.5, 6, 16, 16] },
+    { title: "if that is two tokens", rows: [0, 5, 16, 16], left: [2, 2, 16, 16] },
     { title: "unless that is less than two tokens", rows: [0.5, 5, 16, 16], left: [0.5, 4, 16, 16] },
   ])("gives from a second row where the first is short, $title", async ({ rows, left }) => {
     const t = await opened(rowsOf(2, rows, [], fast));
@@ -111,6 +112,17 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const config = { ...fast, shards: 4 };
     expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
     expect(await values(t)).toEqual(left);
+  });
+
+  it.each([
+    { title: "where it has found another short", rows: [0, 1, 16, 16], numbers: [0, 0.3, 0], left: 5 },
+    { title: "and not where it has come upon that one first", rows: [1, 16, 16, 16], numbers: [0, 0, 0], left: 4 },
+  ])("has a row split by the call that empties it, $title", async ({ rows, numbers, left }) => {
+    const t = await opened(rowsOf(2, rows, [1, 1, 1, 1], fast));
+    draw(...numbers);
+    const config = { ...fast, shards: 8 };
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
+    expect(await values(t)).toHaveLength(left);
   });
 
   it("gives all that its rows hold and no more, whichever of them the calls come upon", async () => {
@@ -209,6 +221,13 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const t = await opened([{ name: "hot", value: 64, ts: NOW }, ...quarters([16, 16, 16, 16])]);
     draw(0);
     const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count: 40 }));
+    await expect(status).rejects.toThrow("the stored shards overlap or leave a gap");
+  });
+
+  it("lets nothing through where its limit is not split and a row lies beside that of the whole", async () => {
+    const t = await opened([{ name: "hot", value: 64, ts: NOW }, ...quarters([16, 16, 16, 16])]);
+    const call = { name: "hot", config: { ...shared } };
+    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, call));
     await expect(status).rejects.toThrow("the stored shards overlap or leave a gap");
   });
 
