@@ -114,6 +114,20 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect(await values(t)).toEqual(left);
   });
 
+  it("gives a smaller row no more than it has room for, and so loses nothing", async () => {
+    const [[first, sibling], [, quarter], [, half]] = [
+      rowsOf(3, [0.5, 8], [], fast),
+      rowsOf(2, [0, 16], [], fast),
+      rowsOf(1, [0, 32], [], fast),
+    ] as const;
+    const rows = [first, sibling, quarter, half].filter((row) => row !== undefined);
+    const t = await opened(rows);
+    draw(0, 0.6);
+    const config = { ...fast, shards: 8 };
+    expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
+    expect(await values(t)).toEqual([7.5, 8, 16, 24]);
+  });
+
   it.each([
     { title: "where it has found another short", rows: [0, 1, 16, 16], numbers: [0, 0.3, 0], left: 5 },
     { title: "and not where it has come upon that one first", rows: [1, 16, 16, 16], numbers: [0, 0, 0], left: 4 },
