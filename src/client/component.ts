@@ -2,7 +2,7 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { show } from "../engine/misuse.js";
 import type { Bucket } from "../engine/request.js";
-import { type BucketId, inTurn } from "../storage/rows.js";
+import { idOf, inTurn } from "../storage/rows.js";
 
 type Caller = GenericActionCtx<GenericDataModel>;
 
@@ -26,12 +26,7 @@ function inOrder<Result>(ctx: object, call: () => Promise<Result>): Promise<Resu
 
 export function bucketArgs(bucket: Bucket) {
   const { config } = bucket.limit;
-  return { ...idArgs(bucket), config, ...(bucket.isOverridable && { overrides: true }) };
-}
-
-/** An absent key stays absent: undefined is no value on the wire. */
-export function idArgs({ name, key }: BucketId): BucketId {
-  return key === undefined ? { name } : { name, key };
+  return { ...idOf(bucket), config, ...(bucket.isOverridable && { overrides: true }) };
 }
 
 function checkCaller(ctx: unknown, method: string, whose: string): void {

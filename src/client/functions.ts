@@ -8,7 +8,7 @@ import { adjustmentOf, type Bucket, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
 import type { RateLimitOverride } from "../configs.js";
-import { inTurn } from "../storage/rows.js";
+import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus } from "../validators.js";
 import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
@@ -76,9 +76,9 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     return termsOf(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
   };
   const lookUpOverridable = (args: AnyBucketArgs, call: string) => {
-    const { limit, key, isOverridable } = lookUp(args, call);
-    if (isOverridable) return { name: limit.name, key };
-    throw misuseError(limit.name, `${call} needs a limit that is defined with overrides: true.`);
+    const bucket = lookUp(args, call);
+    if (bucket.isOverridable) return bucket;
+    throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
   };
   return {
     ...queueFunctions,
@@ -128,24 +128,21 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       ...fnArgs: OptionalRestArgs<Fn>
     ) => {
       const bucket = lookUp(args, "scheduleRateLimited", SCHEDULE_FIELDS);
-      const { name, key, config, count = 1, spread = 0 } = args;
+      const { name, config, count = 1, spread = 0 } = args;
       const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(name, spread) });
       checkScheduler(ctx, "scheduleRateLimited");
       const decided = await place.consume(ctx, asked.request);
       await tell(ctx, [asked], { ok: true, statuses: [decided] });
       const status = concluded(asked, decided, errorKeys);
       // The job is stored in documents: only its own fields, and none that is undefined.
-      const reserved = { name, count, ...(key !== undefined && { key }), ...(config && { config }) };
+      const reserved = { ...idOf(args), count, ...(config && { config }) };
       return (await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs)) as never;
     },
     cancelRateLimited: async (ctx, job) => {
       checkJob(job);
       checkScheduler(ctx, "cancelRateLimited");
-      const { name, key, config, dueAt = job.runAt } = job;
-      const bucket = lookUp(
-        { name, ...(key !== undefined && { key }), ...(config && { config }) },
-        "cancelRateLimited",
-      );
+      const { config, dueAt = job.runAt } = job;
+      const bucket = lookUp({ ...idOf(job), ...(config && { config }) }, "cancelRateLimited");
       const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
       const result = await inTurn(ctx, () => cancelPending(ctx, job));
       if (result.canceled) {
@@ -164,7 +161,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     overrideRateLimit: async (ctx, args: AnyBucketArgs & RateLimitOverride) => {
       checkArgs(args, "overrideRateLimit", limits);
       const { name, key, ...override } = args;
-      const bucket = lookUpOverridable({ name, ...(key !== undefined && { key }) }, "overrideRateLimit");
+      const bucket = lookUpOverridable({ name, key }, "overrideRateLimit");
       return await place.override(ctx, bucket, parseOverride(name, override));
     },
     clearRateLimitOverride: async (ctx, args: AnyBucketArgs) =>

@@ -13,12 +13,12 @@ import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import { type BucketId, type Reader, takingTurns, type Writer } from "../storage/rows.js";
+import { type BucketId, idOf, type Reader, takingTurns, type Writer } from "../storage/rows.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
 import type { SweepContinuation } from "./args.js";
-import { bucketArgs, idArgs, mutation, query } from "./component.js";
+import { bucketArgs, mutation, query } from "./component.js";
 import { queuesInComponent, queuesInTables, type QueuePlace } from "./queuePlaces.js";
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- The compiler shows these names when the schema lacks the table. */
@@ -108,9 +108,9 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
     adjust: async (ctx, { count, at, ...bucket }) =>
       await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
     get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
-    reset: async (ctx, bucket) => await mutation(ctx)(api.reset, idArgs(bucket)),
-    override: async (ctx, bucket, override) => await mutation(ctx)(api.override, { ...idArgs(bucket), ...override }),
-    clearOverride: async (ctx, bucket) => await mutation(ctx)(api.clearOverride, idArgs(bucket)),
+    reset: async (ctx, bucket) => await mutation(ctx)(api.reset, idOf(bucket)),
+    override: async (ctx, bucket, override) => await mutation(ctx)(api.override, { ...idOf(bucket), ...override }),
+    clearOverride: async (ctx, bucket) => await mutation(ctx)(api.clearOverride, idOf(bucket)),
     list: async (ctx, { limit, from, most, onlyLimited, onlyOverridden, isOverridable }) => {
       const { name, config } = limit;
       const options = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };

@@ -28,13 +28,12 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
 ): Internal<Contexts> {
   const find = (args: AnyBucketArgs, call: string, fields?: readonly string[]): Queue => {
     checkArgs(args, call, limits);
-    const { name, key, ...rest } = args;
-    const bucket = lookUp({ name, ...(key !== undefined && { key }), ...rest }, call, fields);
+    const { name, config } = args;
+    const bucket = lookUp(args, call, fields);
     const terms = queues.get(name);
     const limit = limits.get(name);
     if (!terms || !limit) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
-    if (rest.config !== undefined)
-      throw misuseError(name, "config must be left out: a queue has that of its definition.");
+    if (config !== undefined) throw misuseError(name, "config must be left out: a queue has that of its definition.");
     return queueAt(limit, bucket.key, terms);
   };
   const functions = (): Worker => {
@@ -45,7 +44,7 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
   };
   const findJob = (job: RateLimitQueuedJob, call: string): Queue => {
     checkQueuedJob(job, call);
-    return find({ name: job.name, ...(job.key !== undefined && { key: job.key }) }, call);
+    return find({ name: job.name, key: job.key }, call);
   };
   const getQueued: Internal<Contexts>["getQueued"] = async (ctx, job) =>
     await place.get(ctx, findJob(job, "getQueued"), job.id);

@@ -8,8 +8,8 @@ import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import { wake, type Worker } from "../queue/start.js";
 import { type Queue, toQueueConfig } from "../queue/terms.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "../queue/wire.js";
-import { type BucketId, takingTurns } from "../storage/rows.js";
-import { idArgs, mutation, query } from "./component.js";
+import { type BucketId, idOf, takingTurns } from "../storage/rows.js";
+import { mutation, query } from "./component.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
   /** @param functions - of the worker; undefined where the place has its own. */
@@ -43,10 +43,10 @@ export function queuesInComponent(
     },
     cancel: async (ctx, queue, id) => await mutation(ctx)(api.cancel, { ...queueArgs(queue), id }),
     get: async (ctx, queue, id) => await query(ctx)(api.get, { ...queueArgs(queue), id }),
-    wake: async (ctx, bucket) => await mutation(ctx)(api.wake, idArgs(bucket)),
+    wake: async (ctx, bucket) => await mutation(ctx)(api.wake, idOf(bucket)),
   };
 }
 
 function queueArgs({ limit: { name, config }, key, terms }: Queue) {
-  return { ...idArgs({ name, key }), config, queue: toQueueConfig(terms) };
+  return { ...idOf({ name, key }), config, queue: toQueueConfig(terms) };
 }

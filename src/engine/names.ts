@@ -24,6 +24,12 @@ export function checkKey(name: string, key: unknown): void {
   if (!isWellFormed(key)) throw fieldError(name, "key", "well-formed, without an unpaired surrogate", key);
 }
 
+/** @throws when one of them is not what it may be. */
+export function checkBucket({ name, key }: { name: string; key?: unknown }): void {
+  checkName(name);
+  checkKey(name, key);
+}
+
 function described(value: unknown): string {
   return typeof value === "string" && value.length > 40
     ? `${value.length} characters: ${show(value.slice(0, 40))}`

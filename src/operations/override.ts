@@ -1,7 +1,7 @@
 /** Overrides: setting one, clearing it, and finding the one of a bucket. */
 import type { RateLimitOverride } from "../configs.js";
 import { fieldError } from "../engine/misuse.js";
-import { checkKey, checkName } from "../engine/names.js";
+import { checkBucket } from "../engine/names.js";
 import { isInForce, type Override, overrideOf, parseOverride } from "../engine/override.js";
 import type { Bucket } from "../engine/request.js";
 import {
@@ -37,11 +37,6 @@ export async function clearOverride(ctx: Writer, bucket: BucketId): Promise<null
   const row = await readOverrideRow(ctx, bucket);
   if (row) await deleteRow(ctx, row);
   return null;
-}
-
-function checkBucket({ name, key }: BucketId): void {
-  checkName(name);
-  checkKey(name, key);
 }
 
 /** The override of a bucket, and the bucket's rows where they were read for it. */

@@ -1,10 +1,9 @@
 /** Forgetting a bucket: no row means full. What overrides its limit stays. */
-import { checkKey, checkName } from "../engine/names.js";
+import { checkBucket } from "../engine/names.js";
 import { type BucketId, deleteRow, holdsTokens, readRows, type Writer } from "../storage/rows.js";
 
 export async function reset(ctx: Writer, bucket: BucketId): Promise<null> {
-  checkName(bucket.name);
-  checkKey(bucket.name, bucket.key);
+  checkBucket(bucket);
   for (const row of (await readRows(ctx, bucket)).filter(holdsTokens)) await deleteRow(ctx, row);
   return null;
 }

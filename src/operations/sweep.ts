@@ -15,7 +15,7 @@ import {
   type Writer,
 } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
-import type { RateLimitConfig } from "../configs.js";
+import type { RateLimitConfig, RateLimitOverride } from "../configs.js";
 import type { SweepArgs } from "../validators.js";
 
 /**
@@ -100,7 +100,7 @@ function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: 
   const [row] = rows.filter((each) => !holdsTokens(each));
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
   const bucket = rows.filter(holdsTokens);
-  const isGoing = isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row, now);
+  const isGoing = isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row?.override, now);
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }
 
@@ -111,7 +111,7 @@ function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: 
 function isFull(
   limits: readonly Limit[],
   { key, rows }: BucketRows,
-  { override: stored }: Partial<Row> = {},
+  stored: RateLimitOverride | undefined,
   now: number,
 ): boolean {
   const settled = now - SETTLED_MS;

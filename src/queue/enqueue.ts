@@ -1,5 +1,6 @@
 /** Joining the queue, and leaving it. */
 import type { GenericId } from "convex/values";
+import { idOf } from "../storage/rows.js";
 import type { QueuedArgs } from "./job.js";
 import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
 import { ensureRunning, wake, type Worker } from "./start.js";
@@ -17,13 +18,12 @@ export async function enqueue(
   functions: Worker,
 ): Promise<EnqueueResult> {
   const now = Date.now();
-  const { key, terms } = queue;
-  const { name } = queue.limit;
-  const row = await readWorker(ctx, { name, key });
+  const { terms } = queue;
+  const row = await readWorker(ctx, queue);
   const { fullUntil = 0, queued = 0 } = row ?? {};
   const isFull = terms.exact ? queued >= terms.maxQueued : terms.maxQueued < Infinity && now < fullUntil;
   if (isFull) return { ok: false, retryAt: Math.max(fullUntil, terms.exact ? now + FULL_MS : 0) };
-  const id = key === undefined ? { name } : { name, key };
+  const id = idOf(queue);
   const inserted = await insertJob(ctx, { ...id, at: now, ...job });
   await ensureRunning(ctx, queue, row, functions, now, 1);
   return { ok: true, job: { ...id, id: inserted } };
@@ -36,14 +36,13 @@ export async function cancel(
   id: string,
   functions: Worker,
 ): Promise<CancelQueuedResult> {
-  const bucket = { name: queue.limit.name, key: queue.key };
   const job = await readJob(ctx, id as GenericId<"rateLimitQueue">);
-  if (job?.name !== bucket.name || job.key !== bucket.key) return { canceled: false };
+  if (job?.name !== queue.name || job.key !== queue.key) return { canceled: false };
   await deleteJob(ctx, job);
   if (queue.terms.exact) {
-    const row = await readWorker(ctx, bucket);
+    const row = await readWorker(ctx, queue);
     if (row) await patchWorker(ctx, row, { queued: Math.max(0, (row.queued ?? 0) - 1) });
   }
-  if (job.isAwaited === true) await wake(ctx, bucket, functions);
+  if (job.isAwaited === true) await wake(ctx, queue, functions);
   return { canceled: true };
 }

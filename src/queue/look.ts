@@ -4,6 +4,7 @@
  */
 import type { GenericDataModel, GenericMutationCtx } from "convex/server";
 import type { GenericId } from "convex/values";
+import { idOf } from "../storage/rows.js";
 import { inOrder } from "./order.js";
 import { sortIn } from "./rounds.js";
 import {
@@ -77,12 +78,11 @@ export async function countArrivals(
 
 async function find(
   { runQuery }: WorkerCtx,
-  { limit: { name }, key, terms: { priorities } }: Queue,
+  queue: Queue,
   asked: Omit<FindArrivalsArgs, "name" | "key" | "priorities">,
   { findArrivals }: Worker,
 ): Promise<ArrivalBatch> {
-  const bucket = { name, ...(key !== undefined && { key }) };
-  const args: FindArrivalsArgs = { ...bucket, priorities, ...asked };
+  const args: FindArrivalsArgs = { ...idOf(queue), priorities: queue.terms.priorities, ...asked };
   return (await runQuery(findArrivals, args, { useStaleSnapshot: true })) as ArrivalBatch;
 }
 

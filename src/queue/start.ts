@@ -3,7 +3,7 @@
  * nothing as long as the worker runs.
  */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
-import type { BucketId } from "../storage/rows.js";
+import { type BucketId, idOf } from "../storage/rows.js";
 import { patchWorker, insertWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
 
@@ -68,7 +68,7 @@ export async function ensureRunning(
   queued = 0,
 ): Promise<void> {
   const { config } = queue.limit;
-  const { terms, key } = queue;
+  const { terms } = queue;
   const isRunning = row?.state === "running" && now < row.runsUntil;
   const isSame = row !== null && isSameConfig(row, queue);
   const counted = terms.exact ? { queued: (row?.queued ?? 0) + queued } : {};
@@ -76,8 +76,7 @@ export async function ensureRunning(
   const generation = isRunning ? row.generation : (row?.generation ?? 0) + 1;
   const defined = { config, queue: toQueueConfig(terms) };
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
-  const name = queue.limit.name;
-  const id = key === undefined ? { name } : { name, key };
+  const id = idOf(queue);
   if (row) await patchWorker(ctx, row, { ...(!isSame && defined), ...(!isRunning && started), ...counted });
   else await insertWorker(ctx, { ...id, ...defined, ...started, ...counted });
   // A millisecond more than it leaves alone: the job that starts it is then old enough.

@@ -24,6 +24,11 @@ export interface BucketId {
   readonly key?: string | undefined;
 }
 
+/** As it is stored and sent: an absent key stays absent, since undefined is no value there. */
+export function idOf({ name, key }: BucketId): BucketId {
+  return key === undefined ? { name } : { name, key };
+}
+
 /**
  * What is asked of a `ctx.db`, and no more: the one table, through its own index. So the database of any app whose schema has
  * the table fits, whatever else is in it, and that of an app without the table, or without the index, does not compile.
@@ -121,8 +126,8 @@ export function rowsAfter(
     .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
-export async function insertRow({ db }: Writer, { name, key }: BucketId, content: Content): Promise<void> {
-  await db.insert("rateLimits", { name, ...(key !== undefined && { key }), ...content });
+export async function insertRow({ db }: Writer, bucket: BucketId, content: Content): Promise<void> {
+  await db.insert("rateLimits", { ...idOf(bucket), ...content });
 }
 
 /** Makes a row hold what is given, and nothing that it held before. */
@@ -142,14 +147,15 @@ export async function readOverrideRow({ db }: Reader, { name, key }: BucketId): 
 }
 
 /** Puts an override in the place of the one that is there, if any. */
-export async function writeOverride(ctx: Writer, id: BucketId, override: RateLimitOverride, ts: number): Promise<void> {
-  const { name, key } = id;
-  const row = await readOverrideRow(ctx, id);
+export async function writeOverride(
+  ctx: Writer,
+  bucket: BucketId,
+  override: RateLimitOverride,
+  ts: number,
+): Promise<void> {
+  const row = await readOverrideRow(ctx, bucket);
   if (row) await ctx.db.patch("rateLimits", row._id, { ts, override });
-  else {
-    const place = { name, ...(key === undefined ? {} : { key }), shard: OVERRIDE_SHARD };
-    await ctx.db.insert("rateLimits", { ...place, value: 0, ts, override });
-  }
+  else await ctx.db.insert("rateLimits", { ...idOf(bucket), shard: OVERRIDE_SHARD, value: 0, ts, override });
 }
 
 /** Whether a row is one of those that hold a bucket, and not the one that overrides its limit. */

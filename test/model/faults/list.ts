@@ -337,8 +337,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a job that is spread is cancelled at the moment of its start",
     file: "client/functions.ts",
-    from: "const { name, key, config, dueAt = job.runAt } = job;",
-    to: "const { name, key, config, runAt: dueAt } = job;",
+    from: "const { config, dueAt = job.runAt } = job;",
+    to: "const { config, runAt: dueAt } = job;",
   },
   {
     name: "a sliding window takes a bucket of another kind for a full one",
