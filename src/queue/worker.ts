@@ -2,7 +2,6 @@
  * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
  * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
-import type { BucketId } from "../storage/rows.js";
 import { loadAll, type StoredShard } from "../storage/shards.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
 import { backlogOf } from "./backlog.js";
@@ -10,7 +9,7 @@ import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
 import { patchJob, patchWorker, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
-import { LEASE_MS, storedQueue, type WorkArgs, type Worker } from "./start.js";
+import { LEASE_MS, type LookUp, storedQueue, type WorkArgs, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /**
@@ -29,13 +28,7 @@ const MOST_SLEEP_MS = 365 * 86_400_000;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
-/** @param lookUp - finds the bucket's queue as it is defined now; undefined where only the worker's row knows it. */
-export async function work(
-  ctx: WorkerCtx,
-  run: WorkArgs,
-  functions: Worker,
-  lookUp: (bucket: BucketId) => Queue | undefined,
-): Promise<null> {
+export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: LookUp): Promise<null> {
   const now = Date.now();
   const row = await readWorker(ctx, run);
   // Another start has taken over: two chains of runs never go on side by side.

@@ -2,21 +2,25 @@
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type QueueConfig, type RateLimitConfig, type RateLimitQueuedJob } from "convex-rate-limits";
 import { NOW, useClock } from "../support/jobs.js";
-import { type AnyRateLimits, placeNames } from "../support/places.js";
+import { type AnyRateLimits, placeNames, rowsIn } from "../support/places.js";
 import { openQueues, pass, run, runUntil } from "../support/queues.js";
 
 useClock();
 
-const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 };
-const slow: RateLimitConfig = { ...config, period: MINUTE };
+const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
+const slow = { ...config, period: MINUTE };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const open = (queue: QueueConfig, limit = config) => {
+  const open = (queue: QueueConfig, limit: RateLimitConfig = config) => {
     const { t, starts, deploy, ...first } = openQueues(place, { llm: { ...limit, queue } });
     let functions: AnyRateLimits = first;
-    const enqueue = async (label: string, args: object = {}) =>
+    const enqueue = async (label: string, args: object = {}, used?: number) =>
       await t.mutation(
-        async (ctx) => await functions.enqueueRateLimited(ctx, { name: "llm", count: 10, ...args }, run, { label }),
+        async (ctx) =>
+          await functions.enqueueRateLimited(ctx, { name: "llm", count: 10, ...args }, run, {
+            label,
+            ...(used !== undefined && { used }),
+          }),
       );
     const jobOf = async (label: string, args?: object): Promise<RateLimitQueuedJob> => {
       const result = await enqueue(label, args);
@@ -28,7 +32,7 @@ describe.each(placeNames)("in the %s", (place) => {
       starts,
       enqueue,
       jobOf,
-      deploy: (next: QueueConfig, limit = config) => {
+      deploy: (next: QueueConfig, limit: RateLimitConfig = config) => {
         functions = deploy({ llm: { ...limit, queue: next } });
       },
       cancel: async (job: RateLimitQueuedJob) =>
@@ -38,6 +42,7 @@ describe.each(placeNames)("in the %s", (place) => {
         await runUntil(t, NOW + ms);
       },
       order: () => starts.map(({ label }) => label),
+      functions: () => functions,
     };
   };
 
@@ -131,5 +136,26 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(t, MINUTE);
     // The second job is given its moment a second before its tokens are there.
     expect(denied).toEqual({ ok: false, retryAt: (starts[1]?.at ?? NaN) - 1050 });
+  });
+
+  it("a job that ends after a deploy is settled by the limit as it is now", async () => {
+    const window: RateLimitConfig = { kind: "sliding window", rate: 20, period: MINUTE };
+    const { t, enqueue, deploy, until, starts, functions } = open({}, slow);
+    await enqueue("first");
+    await enqueue("second", { settles: "mutation" }, 9);
+    await pass(t, MINUTE - 500);
+    deploy({}, window);
+    const { resetRateLimit, rateLimit } = functions();
+    await t.mutation(async (ctx) => {
+      await resetRateLimit(ctx, { name: "llm" });
+      await rateLimit(ctx, { name: "llm", count: 3 });
+    });
+    await enqueue("third");
+    const takenAt = Date.now();
+    await until(2 * MINUTE);
+    expect(starts.map(({ label }) => label)).toEqual(["first", "third", "second"]);
+    // One token came back, from what was taken last. The window knows when the others were taken.
+    const [row] = await rowsIn(place, t);
+    expect(row?.recent?.map(({ at, count }) => [at - takenAt, count])).toEqual([[0, 12]]);
   });
 });
