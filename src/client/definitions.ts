@@ -41,6 +41,9 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
     if (overrides && queue) {
       throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
     }
+    if (mode === "shadow" && queue) {
+      throw misuseError(name, 'mode: "shadow" and queue cannot be had together: its jobs would wait all the same.');
+    }
     limits.set(name, parseLimit(name, config));
     terms.set(name, own);
     if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));

@@ -1,4 +1,5 @@
 /** What calls to a limit's queue say. */
+import type { ThrowChoice, ThrowsArg } from "./args.js";
 
 /** The names of the limits that are defined with a queue. */
 export type QueueNameIn<Limits> = {
@@ -7,7 +8,12 @@ export type QueueNameIn<Limits> = {
   string;
 
 /** What `enqueueRateLimited` takes. */
-export type EnqueueArgs<Limits, Name> = {
+export type EnqueueArgs<
+  Limits,
+  Name,
+  FunctionType extends "mutation" | "action" = "mutation" | "action",
+  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
+> = {
   name: Name;
   /** Tokens that the job takes: a finite number of at least 0, default 1. */
   count?: number | undefined;
@@ -17,8 +23,9 @@ export type EnqueueArgs<Limits, Name> = {
    * Of a job whose function returns `{ used }`, what kind of function that is: the difference to `count` is then charged or given back
    * when it ends, for a mutation in its own transaction. An action that dies stays charged.
    */
-  settles?: "mutation" | "action" | undefined;
-} & (Name extends keyof Limits ? KeyArg<Limits[Name]> & FairByArg<Limits[Name]> : unknown);
+  settles?: FunctionType | undefined;
+} & ThrowsArg<Said> &
+  (Name extends keyof Limits ? KeyArg<Limits[Name]> & FairByArg<Limits[Name]> : unknown);
 
 type KeyArg<Definition> = Definition extends { keyed: true }
   ? { key: string }
@@ -45,4 +52,5 @@ export interface AnyEnqueueArgs {
   priority?: number | undefined;
   fairBy?: string | undefined;
   settles?: "mutation" | "action" | undefined;
+  throws?: ThrowChoice | undefined;
 }

@@ -7,14 +7,15 @@ import { type Worker, workerFunctionsIn } from "../queue/start.js";
 import { type Queue, queueAt } from "../queue/terms.js";
 import type { RateLimitQueuedJob } from "../queue/wire.js";
 import type { AnyBucketArgs } from "./args.js";
-import { checkArgs, type Definitions } from "./definitions.js";
+import { checkArgs, checkTerms, type Definitions } from "./definitions.js";
+import { denialError } from "./errors.js";
 import { exposeQueue } from "./exposeQueue.js";
 import type { InComponent, InTables, Place } from "./places.js";
 import type { AnyEnqueueArgs } from "./queueArgs.js";
 import type { RateLimitQueues } from "./queues.js";
 import type { RateLimitsOptions } from "./rateLimits.js";
 
-const ENQUEUE_FIELDS = ["count", "priority", "fairBy", "settles"];
+const ENQUEUE_FIELDS = ["count", "priority", "fairBy", "settles", "throws"];
 
 interface Internal<Contexts extends InTables | InComponent> extends RateLimitQueues<unknown, Contexts> {
   /** After tokens have come back to a bucket: jobs that wait in its queue, if it has one, may be paid earlier. */
@@ -23,8 +24,8 @@ interface Internal<Contexts extends InTables | InComponent> extends RateLimitQue
 
 export function queueFunctionsIn<Contexts extends InTables | InComponent>(
   { queues: place }: Place<Contexts>,
-  { limits, queues, lookUp }: Definitions,
-  { queueModule }: RateLimitsOptions,
+  { limits, queues, lookUp, termsOf }: Definitions,
+  { queueModule, throws: byDefault = false, errorKeys = false }: RateLimitsOptions,
 ): Internal<Contexts> {
   const find = (args: AnyBucketArgs, call: string, fields?: readonly string[]): Queue => {
     checkArgs(args, call, limits);
@@ -52,9 +53,14 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
     enqueueRateLimited: async (ctx, args, fn, ...[fnArgs = {}]) => {
       const asked = args as unknown as AnyEnqueueArgs;
       const queue = find(asked, "enqueueRateLimited", ENQUEUE_FIELDS);
+      const { name, key, throws = termsOf(name)?.throws ?? byDefault } = asked;
+      checkTerms(name, { throws });
       const parsed = parseJob(queue, asked, "", fnArgs);
       const withHandle = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
-      return await place.enqueue(ctx, queue, withHandle, functions);
+      const result = await place.enqueue(ctx, queue, withHandle, functions);
+      const jitter = typeof throws === "object" ? throws.jitter : 0;
+      if (throws && !result.ok) throw denialError({ name, key: errorKeys ? key : undefined }, result, jitter);
+      return result as never;
     },
     cancelQueued: async (ctx, job) => await place.cancel(ctx, findJob(job, "cancelQueued"), job.id, functions),
     getQueued,

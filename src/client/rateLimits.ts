@@ -40,7 +40,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends RateLimitQueues<Limits, Contexts> {
+> extends RateLimitQueues<Limits, Contexts, Default> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,

@@ -8,6 +8,7 @@ const NAMES: ReadonlySet<string> = new Set([
   "rateLimitAll",
   "checkRateLimitAll",
   "scheduleRateLimited",
+  "enqueueRateLimited",
 ]);
 const PACKAGE = "convex-rate-limits";
 /** The app's own modules: relative, or by the usual aliases. */

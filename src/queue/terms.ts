@@ -1,6 +1,7 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
 import type { QueueConfig, RateLimitConfig } from "../configs.js";
 import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
+import { misuseError } from "../engine/misuse.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { type Bucket, bucketAt } from "../engine/request.js";
@@ -40,6 +41,7 @@ const FIELDS: Fields = {
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
   checkFields(name, "queue", config, FIELDS);
+  if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
   const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false } = config;
   return { maxQueued, priorities, aging, fair, exact };
 }

@@ -191,6 +191,15 @@ describe("a bad definition fails at module load", () => {
     expect(() => defineLoosely("tables", { send: { ...bucket, overrides: false, queue: {} } })).not.toThrow();
   });
 
+  it("shadow beside a queue, and an exact queue without a bound", () => {
+    const shadow =
+      'Rate limit "send": mode: "shadow" and queue cannot be had together: its jobs would wait all the same.';
+    expect(() => defineLoosely("tables", { send: { ...bucket, mode: "shadow", queue: {} } })).toThrow(shadow);
+    expect(() => defineLoosely("tables", { send: { ...bucket, mode: "enforce", queue: {} } })).not.toThrow();
+    const exact = 'Rate limit "send": queue.exact needs queue.maxQueued.';
+    expect(() => defineLoosely("tables", { send: { ...bucket, queue: { exact: true } } })).toThrow(exact);
+  });
+
   it("a limit without a name", () => {
     const problem = `${NAME} "".`;
     expect(() => defineLoosely("tables", { "": bucket })).toThrow(problem);

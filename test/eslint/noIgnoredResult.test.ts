@@ -59,6 +59,10 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     ignored(`${imported}await checkRateLimit(ctx, { name: "send" });`, "checkRateLimit"),
     ignored(`${imported}await rateLimitAll(ctx, [{ name: "send", throws: true }]);`, "rateLimitAll"),
     ignored(`${imported}await checkRateLimitAll(ctx, []);`, "checkRateLimitAll"),
+    ignored(
+      'import { enqueueRateLimited } from "./limits";\nawait enqueueRateLimited(ctx, { name: "send" }, internal.a.b, {});',
+      "enqueueRateLimited",
+    ),
     ignored(`${imported}await scheduleRateLimited(ctx, { name: "send" }, internal.a.b, {});`, "scheduleRateLimited"),
     ignored(`${imported}isFree || (await rateLimit(ctx, { name: "send" }));`),
     ignored(`${imported}isFree ? free() : await rateLimit(ctx, { name: "send" });`),

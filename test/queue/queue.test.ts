@@ -1,5 +1,12 @@
-import { describe, expect, it, vi } from "vitest";
-import { MINUTE, type EnqueueResult, type RateLimitDefinitions, type RateLimitQueuedJob } from "convex-rate-limits";
+import { describe, expect, expectTypeOf, it, vi } from "vitest";
+import {
+  defineRateLimits,
+  isRateLimitError,
+  MINUTE,
+  type EnqueueResult,
+  type RateLimitDefinitions,
+  type RateLimitQueuedJob,
+} from "convex-rate-limits";
 import { NOW, useClock } from "../support/jobs.js";
 import { placeNames } from "../support/places.js";
 import { act, fail, openQueues, pass, run, runUntil } from "../support/queues.js";
@@ -177,6 +184,37 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("3", { count: 10 })).toEqual({ ok: false, retryAt: NOW + 1000 });
     await until(20 * MINUTE);
     expect(await enqueue("4")).toMatchObject({ ok: true });
+  });
+
+  it("what denies throws where the limit, or the call, says so", async () => {
+    const { enqueue } = open({
+      llm: { ...config, throws: true, rate: 1, period: MINUTE, queue: { maxQueued: 1, exact: true } },
+    });
+    expect(await enqueue("1", { count: 10 })).toMatchObject({ ok: true });
+    const denied: unknown = await enqueue("2").catch((error: unknown) => error);
+    expect(isRateLimitError(denied) && denied.data).toEqual({
+      kind: "RateLimited",
+      name: "llm",
+      retryAt: NOW + 1000,
+      retryAfter: 1000,
+    });
+    expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: NOW + 1000 });
+    await expect(enqueue("4", { throws: "yes" })).rejects.toThrow('"llm": throws must be');
+  });
+
+  it("the types know what settles a job, and what is thrown", () => {
+    const limits = defineRateLimits({ llm: { ...config, queue: {} } }, { queueModule: "limits", throws: true });
+    type Enqueue = typeof limits.enqueueRateLimited;
+    const thrown = async (ctx: Parameters<Enqueue>[0]) =>
+      await limits.enqueueRateLimited(ctx, { name: "llm", settles: "mutation" }, run, { label: "" });
+    const returned = async (ctx: Parameters<Enqueue>[0]) =>
+      await limits.enqueueRateLimited(ctx, { name: "llm", throws: false }, run, { label: "" });
+    const wrong = async (ctx: Parameters<Enqueue>[0]) =>
+      // @ts-expect-error It is a mutation.
+      await limits.enqueueRateLimited(ctx, { name: "llm", settles: "action" }, run, { label: "" });
+    expectTypeOf(thrown).returns.resolves.toEqualTypeOf<Extract<EnqueueResult, { ok: true }>>();
+    expectTypeOf(returned).returns.resolves.toEqualTypeOf<EnqueueResult>();
+    expect(wrong).toBeTypeOf("function");
   });
 
   it("a queue that is full denies once its worker has counted", async () => {
