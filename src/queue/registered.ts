@@ -13,7 +13,7 @@ import {
 import { type ObjectType, v } from "convex/values";
 import { findArrivals, type WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
-import { type LookUp, workerFunctionsIn } from "./start.js";
+import { type CurrentQueue, workerFunctionsIn } from "./start.js";
 import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, runArgs, settleArgs, vArrivals } from "./wire.js";
 import { work } from "./worker.js";
 
@@ -30,7 +30,7 @@ export interface RegisteredQueue {
 }
 
 /** @param module - the one that exports them. */
-export function registeredQueue(module: string, lookUp: LookUp = () => undefined): RegisteredQueue {
+export function registeredQueue(module: string, lookUp: CurrentQueue = () => undefined): RegisteredQueue {
   const functions = workerFunctionsIn(module);
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
   const own = (ctx: unknown) => ctx as WorkerCtx;

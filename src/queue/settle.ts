@@ -5,7 +5,7 @@ import { adjustmentOf, parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { type QueueWriter, readWorker } from "./rows.js";
-import { type LookUp, storedQueue, wake, type Worker } from "./start.js";
+import { type CurrentQueue, storedQueue, wake, type Worker } from "./start.js";
 import type { queuedRunArgs, settleArgs } from "./wire.js";
 
 type QueuedRun = ObjectType<typeof queuedRunArgs>;
@@ -26,7 +26,7 @@ export async function runMutation(
   ctx: QueueWriter & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
   { fn, args, ...bucket }: QueuedRun,
   functions: Worker,
-  lookUp: LookUp,
+  lookUp: CurrentQueue,
 ): Promise<null> {
   const used = usedBy(await ctx.runMutation(fn as FunctionHandle<"mutation">, args));
   return used === undefined ? null : await settle(ctx, { ...bucket, used }, functions, lookUp);
@@ -51,7 +51,7 @@ export async function settle(
   ctx: QueueWriter,
   { count, used, ...bucket }: ObjectType<typeof settleArgs>,
   functions: Worker,
-  lookUp: LookUp,
+  lookUp: CurrentQueue,
 ): Promise<null> {
   if (used === count) return null;
   const row = await readWorker(ctx, bucket);

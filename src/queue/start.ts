@@ -40,7 +40,7 @@ export interface Worker {
 }
 
 /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
-export type LookUp = (bucket: BucketId) => Queue | undefined;
+export type CurrentQueue = (bucket: BucketId) => Queue | undefined;
 
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {

@@ -9,7 +9,7 @@ import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
 import { patchJob, patchWorker, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
-import { LEASE_MS, type LookUp, storedQueue, type WorkArgs, type Worker } from "./start.js";
+import { LEASE_MS, type CurrentQueue, storedQueue, type WorkArgs, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /**
@@ -28,7 +28,7 @@ const MOST_SLEEP_MS = 365 * 86_400_000;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
-export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: LookUp): Promise<null> {
+export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: CurrentQueue): Promise<null> {
   const now = Date.now();
   const row = await readWorker(ctx, run);
   // Another start has taken over: two chains of runs never go on side by side.
