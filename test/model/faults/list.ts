@@ -137,7 +137,6 @@ export const faults: readonly Fault[] = [
     file: "operations/split.ts",
     from: "kind.take(second.limit, second.state, demand.units + moved)",
     to: "kind.take(second.limit, second.state, demand.units)",
-    test: "test/operations/split.test.ts",
   },
   {
     name: "of two rows that are made even, one is filled beyond its share",
