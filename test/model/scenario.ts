@@ -164,7 +164,7 @@ interface Asked {
 
 function callsOn(asked: Asked, weights: Weights) {
   const { place, portion } = asked;
-  const request = fc.record({ ...asked, mode: fc.option(mode, { nil: undefined, freq: 1 }) });
+  const request = fc.record({ ...asked, mode }, { requiredKeys: ["place", "portion", "reserve"] });
   const acts = fc.constantFrom("all" as const, "all" as const, "checkAll" as const);
   return fc.oneof(
     {
@@ -208,9 +208,8 @@ function callsOn(asked: Asked, weights: Weights) {
   );
 }
 type Calls = ReturnType<typeof callsOn>;
-const anyPart = fc.option(part, { nil: undefined, freq: 1 });
-const anyCall = callsOn({ place: anyPlace, portion: anyPortion, reserve, part: anyPart }, ANY_ACT);
-const promise = callsOn({ place: onePlace, portion: anyPortion, reserve, part: anyPart }, PROMISES);
+const anyCall = callsOn({ place: anyPlace, portion: anyPortion, reserve, part }, ANY_ACT);
+const promise = callsOn({ place: onePlace, portion: anyPortion, reserve, part }, PROMISES);
 const fewPromises = fc.oneof({ arbitrary: fc.constant(false), weight: 12 }, { arbitrary: reserve, weight: 1 });
 /** Half of those take all there is. */
 const fewParts = fc.oneof({ arbitrary: fc.constant(undefined), weight: 20 }, { arbitrary: part, weight: 1 });
@@ -346,7 +345,6 @@ const hot: fc.Arbitrary<Wait> = fc.oneof(
   { arbitrary: fc.constantFrom(-1, 0, 1).map((toRetry) => ({ toRetry })), weight: 2 },
   { arbitrary: fc.constantFrom(0.5, 1, 0.25, 3).map((periods) => ({ periods })), weight: 1 },
 );
-/** Of a sliding window the oracle does not know which row a clock behind the last write has come upon. */
 const hotOrBack: fc.Arbitrary<Wait> = fc.oneof(
   { arbitrary: hot, weight: 15 },
   { arbitrary: fc.constantFrom(1, 20, 5000).map((ms) => ({ ms: -ms })), weight: 1 },
@@ -366,8 +364,7 @@ function manyRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
     ["auto"],
     [256],
   );
-  const waits = kinds.includes("sliding window") ? hot : hotOrBack;
-  return scenarioOf(plans, shards, stepsOf(stepOf(callOnRows, waits, rarely(2), rarely(20))));
+  return scenarioOf(plans, shards, stepsOf(stepOf(callOnRows, hotOrBack, rarely(2), rarely(20))));
 }
 
 /** Buckets on rows of which one has less than the others, so that calls are served by a second row, and make the two even. */
@@ -385,7 +382,7 @@ function unevenRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
   );
   const waits = fc.oneof(
     { arbitrary: fc.constantFrom(1, 10, 20, 40).map((ms) => ({ ms })), weight: 20 },
-    { arbitrary: hot, weight: 1 },
+    { arbitrary: hotOrBack, weight: 1 },
   );
   const shards = fc.constantFrom<readonly Shards[]>([{ atLeast: 4, atMost: 4 }], [{ atLeast: 8, atMost: 8 }]);
   const steps = stepsOf(stepOf(callForFew, waits, fc.constant(0), fc.constant(0)));
