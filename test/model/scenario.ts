@@ -347,7 +347,7 @@ const hot: fc.Arbitrary<Wait> = fc.oneof(
 );
 const hotOrBack: fc.Arbitrary<Wait> = fc.oneof(
   { arbitrary: hot, weight: 15 },
-  { arbitrary: fc.constantFrom(1, 20, 5000).map((ms) => ({ ms: -ms })), weight: 1 },
+  { arbitrary: fc.constantFrom(1, 20, 300, 1500, 5000).map((ms) => ({ ms: -ms })), weight: 1 },
 );
 
 /** Buckets that stay on many rows. */

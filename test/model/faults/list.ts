@@ -87,14 +87,12 @@ export const faults: readonly Fault[] = [
     file: "engine/kinds/refilling.ts",
     from: "ts: Math.max(...states.map(({ ts }) => ts)),",
     to: "ts: Math.min(...states.map(({ ts }) => ts)),",
-    test: "test/engine/kinds/refilling.test.ts",
   },
   {
     name: "folding forgets the later of two last writes of a sliding window",
     file: "engine/kinds/slidingWindow.ts",
     from: "const ts = Math.max(...states.map((state) => state.ts));",
     to: "const ts = Math.min(...states.map((state) => state.ts));",
-    test: "test/engine/kinds/slidingWindow.test.ts",
   },
   {
     name: "splitting rounds up",
@@ -186,7 +184,6 @@ export const faults: readonly Fault[] = [
     file: "storage/shards.ts",
     from: "const lastWrite = Math.max(...rows.map(({ ts }) => ts));",
     to: "const lastWrite = Math.min(...rows.map(({ ts }) => ts));",
-    test: "test/storage/shards.test.ts",
   },
   {
     name: "rows that were cut from another config are read by the new one",
