@@ -418,8 +418,8 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, who takes as much as there is waits for all",
     file: "engine/sharding/pool.ts",
-    from: "heldByAll(shards, moment) >= (demand.atLeast ?? demand).units",
-    to: "heldByAll(shards, moment) >= Math.max(demand.units, demand.atLeast?.units ?? 0)",
+    from: "shards, moment).state, moment, demand)",
+    to: "shards, moment).state, moment, { ...demand, atLeast: undefined })",
     test: "test/operations/atLeast.test.ts",
   },
 ];
