@@ -81,6 +81,12 @@ describe("a fixed window", () => {
     }
   });
 
+  it("tells clients of the window that a moment lies in, also where it began before 1970", () => {
+    const day = parseLimit("send", { kind: "fixed window", rate: 5, period: "day", timeZone: "Asia/Kathmandu" });
+    const firstMs = 18.5 * HOUR - DAY;
+    expect(day.kind.arrivals(day).runsFrom?.(1)[0]).toMatchObject({ start: firstMs, period: DAY });
+  });
+
   it("begins with a day, week or month of the calendar", () => {
     const base = { kind: "fixed window" as const, rate: 5 };
     const resetOf = (more: Partial<FixedWindowConfig>, now: string) => {
