@@ -37,14 +37,14 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
-    to: "const exact = 1 + firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
+    from: "const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));",
+    to: "const exact = 1 + firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);",
-    to: "const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment + 1) >= enough);",
+    from: "const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));",
+    to: "const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment + 1, demand));",
   },
   {
     name: "maxReserved is one unit less",
@@ -422,8 +422,8 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, who takes as much as there is waits for all",
     file: "engine/sharding/pool.ts",
-    from: "const enough = atLeast?.units ?? units;",
-    to: "const enough = atLeast ? Math.max(units, atLeast.units) : units;",
+    from: "shards, moment).state, moment, demand)",
+    to: "shards, moment).state, moment, { ...demand, atLeast: undefined })",
     test: "test/operations/atLeast.test.ts",
   },
 ];
