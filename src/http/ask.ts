@@ -92,14 +92,18 @@ function completed(limit: Asked, snapshot: RateLimitSnapshot, now: number): Aske
   };
 }
 
-/** Tells one caller from another: the first key that is one caller's own, else the address as the proxies tell it, else a random number. */
+/**
+ * Tells one caller from another: the keys that are not everybody's, since one of a tenant has many callers; else the address as the
+ * proxies tell it, else a random number.
+ */
 export async function callerOf(
   requests: LimitedRequests["requests"],
   { meta }: HttpCtx,
   request: Request,
 ): Promise<string> {
-  const key = requests.map((each) => each.key).find(isOfCaller);
-  const address = key ?? request.headers.get("X-Forwarded-For");
+  const keys = requests.map((each) => each.key).filter(isOfCaller);
+  if (keys.length > 0) return keys.join();
+  const address = request.headers.get("X-Forwarded-For");
   if (address !== null) return address;
   try {
     return (await meta.getRequestMetadata()).ip ?? String(Math.random());
