@@ -5,7 +5,7 @@
 import type { Shards } from "../simulator/design.js";
 import type { BucketConfig } from "../simulator/oracle.js";
 import type { ClassName } from "../simulator/platform.js";
-import type { Scenario } from "../simulator/simulation.js";
+import type { Scenario } from "../simulator/scenario.js";
 
 type Kind = BucketConfig["kind"];
 

@@ -2,7 +2,7 @@
 import { addCost, type Cost, dividedCost, noCost } from "./cost.js";
 import type { Design, Shards } from "./design.js";
 import { falseDenials, type Grant, meanWait, overGrant, possible, sum } from "./oracle.js";
-import type { Probes, Request, RunOptions, Scenario } from "./simulation.js";
+import type { Probes, Request, RunOptions, Scenario } from "./scenario.js";
 
 export interface Metrics {
   readonly label: string;

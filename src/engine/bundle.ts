@@ -20,16 +20,16 @@ export interface Bundle {
 export function bundle(requests: readonly Request[]): Bundle {
   const byBucket = new Map<string, [Request, ...Request[]]>();
   for (const request of requests) {
-    const same = byBucket.get(idOf(request));
+    const same = byBucket.get(nameAndKey(request));
     if (same) same.push(request);
-    else byBucket.set(idOf(request), [request]);
+    else byBucket.set(nameAndKey(request), [request]);
   }
   const summed = [...byBucket.values()].map(sum).sort((a, b) => pace(a) - pace(b));
-  const ids = summed.map(idOf);
-  return { requests, summed, partOf: requests.map((request) => ids.indexOf(idOf(request))) };
+  const ids = summed.map(nameAndKey);
+  return { requests, summed, partOf: requests.map((request) => ids.indexOf(nameAndKey(request))) };
 }
 
-function idOf({ name, key }: Bucket): string {
+function nameAndKey({ name, key }: Bucket): string {
   return JSON.stringify([name, key]);
 }
 

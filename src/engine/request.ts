@@ -85,8 +85,7 @@ function parsePart(
   const all = unitsOf(limit, count);
   const room = Math.max(0, capacity - least);
   const most = all <= capacity ? all : least + Math.floor(room / unitsPerToken) * unitsPerToken;
-  const tokens = (units: number) =>
-    units === all ? count : Math.min(count, atLeast + (units - least) / unitsPerToken);
+  const tokens = (units: number) => (units === all ? count : units === least ? atLeast : units / unitsPerToken);
   return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
 }
 

@@ -232,7 +232,7 @@ const behaviours: Record<string, () => Promise<void>> = {
     const key = firstOf(byAddress({ trustedProxies: 1 }), deny);
     expect((await serve({ limits: limitOf(5, { key }) })()).status).toBe(403);
     // @ts-expect-error: there has to be an end that decides.
-    expect(() => firstOf(byAddress({ trustedProxies: 1 }))).not.toThrow();
+    expect(() => firstOf(byAddress({ trustedProxies: 1 }))).toThrow("must end in deny, denyWith(…) or sharedBucket(…)");
   },
   "An empty key is a key": async () => {
     const send = serve({ limits: limitOf(5, { key: byQuery }) });

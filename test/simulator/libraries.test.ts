@@ -7,7 +7,8 @@ import { ours } from "../../bench/simulator/ours.js";
 import { peer, peerAsynchronous } from "../../bench/simulator/peer.js";
 import { PLATFORM } from "../../bench/simulator/platform.js";
 import { createRandom, exponential, wholeNumber } from "../../bench/simulator/random.js";
-import { type Scenario, simulate } from "../../bench/simulator/simulation.js";
+import type { Scenario } from "../../bench/simulator/scenario.js";
+import { simulate } from "../../bench/simulator/simulation.js";
 
 const limits: BucketConfig[] = [
   { kind: "token bucket", rate: 20, period: 1000, capacity: 30 },

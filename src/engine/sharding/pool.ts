@@ -26,9 +26,7 @@ export function decideOnAll<S extends Shard>(
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
   if (!status.ok && whole !== only) {
-    const retryAt = demand.reserve
-      ? firstMoment(now + 1, (moment) => reservesAt(limit, shards, moment, demand))
-      : whenServed(limit, shards, now, demand);
+    const retryAt = whenServed(limit, shards, now, demand);
     return { status: { ...status, retryAt }, before: [], after: [] };
   }
   if (!taken) return { status, before: [], after: [] };
@@ -37,11 +35,6 @@ export function decideOnAll<S extends Shard>(
   // Debts are the whole bucket's: a reservation is made on all of it as one row, which is what stays.
   const isOwed = units === undefined;
   return { status, ...(isOwed ? { before: shards, after: [left] } : take(limit, left, shards, now, units)) };
-}
-
-/** Whether all shards, as one at a moment, would grant a reservation: not as one now, since joining moves the time of a clock behind. */
-function reservesAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
-  return moment >= END_OF_TIME || decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
 }
 
 /**
@@ -91,22 +84,21 @@ export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): 
 export function servedFrom(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { status } = decideOnAll(limit, shards, from, demand);
   if (!status.ok) return status.retryAt;
-  const { units, reserve, atLeast } = demand;
-  const isFound = shards.every((shard) => heldBy(shard, from) >= Math.min(units, shard.limit.capacity));
-  if (isFound || reserve || atLeast || limit.levels.most === 0 || !isFast(limit, units)) return from;
-  return Math.max(from, whenAnyServes(limit, shards, from, units));
+  const isFound = shards.every((shard) => heldBy(shard, from) >= Math.min(demand.units, shard.limit.capacity));
+  return isFound ? from : whenServed(limit, shards, from, demand);
 }
 
-/**
- * The first moment at which the shards hold what suffices and the next call finds it: one that must have all that it asks for may
- * read two of them only.
- */
-function whenServed(limit: Limit, shards: readonly Shard[], now: number, { units, atLeast }: Demand): number {
-  const enough = atLeast?.units ?? units;
-  const exact = firstMoment(now + 1, (moment) => heldByAll(shards, moment) >= enough);
-  return !atLeast && limit.levels.most > 0 && isFast(limit, units)
-    ? Math.max(exact, whenAnyServes(limit, shards, now, units))
-    : exact;
+/** The first moment at which several shards grant a demand, and the next call finds it: one that need not read all may read two. */
+function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
+  const { units, reserve, atLeast } = demand;
+  const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));
+  if (reserve || atLeast || limit.levels.most === 0 || !isFast(limit, units)) return exact;
+  return Math.max(exact, whenAnyServes(limit, shards, from, units));
+}
+
+/** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */
+function grantsAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
+  return moment >= END_OF_TIME || decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The list of planted faults is worth something as long as each can be planted. */
 import { describe, expect, it } from "vitest";
 import { files, read } from "../tidy/files.js";
-import { faults } from "./faults/list.js";
+import { faults } from "../model/faults/list.js";
 
 describe("a planted fault", () => {
   it.each(faults.map((fault) => [fault.name, fault] as const))(
