@@ -2,13 +2,13 @@
  * When a button that waits for a token is enabled, measured against the moment that the server has named; and whether a click at
  * that very moment is accepted. The page and the server run on one machine, so that both read the same clock.
  */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, it, vi } from "vitest";
 import { api } from "../convex/_generated/api.js";
-import { launch, open, type Opened, shiftClock } from "./chromium.js";
+import { shiftClock } from "./chromium.js";
 import { HiddenTab } from "./hiddenTab.js";
 import { Room } from "./room.js";
-import { Site } from "./site.js";
+import { openPage, site } from "./visits.js";
 
 const MINUTE = 60_000;
 /** A token arrives every two seconds (see visit): a button that is this late has missed one. */
@@ -16,21 +16,6 @@ const TOKEN_MS = 2000;
 const WAITS = 4;
 /** How far the page's idea of the server's clock may be off on a busy machine: half of the shortest of three round trips. */
 const CLOCK_ERROR_MS = 500;
-
-let browser: Browser;
-let site: Site;
-let opened: Opened | undefined;
-beforeAll(async () => {
-  [browser, site] = await Promise.all([launch(), Site.open()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await site.stop();
-});
-afterEach(async () => {
-  await opened?.page.context().close();
-  opened = undefined;
-});
 
 /** A room whose bucket holds five tokens, and gets one every two seconds. */
 async function prepared(): Promise<Room> {
@@ -51,8 +36,7 @@ function askForOne(): void {
 /** A page that clicks on the button of the polite in the moment in which it is enabled. */
 async function visit(): Promise<{ page: Page; room: Room }> {
   const room = await prepared();
-  opened = await open(browser, room.url);
-  const { page } = opened;
+  const page = await openPage(room.url);
   await page.getByText("Live", { exact: true }).waitFor();
   await page.getByLabel("count").fill("1");
   await page.getByLabel("Verdict").getByText("1 token: go ahead").waitFor();

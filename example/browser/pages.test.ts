@@ -1,31 +1,14 @@
 /** The page as a whole: two of them, a server that goes away, a wrong clock, a keyboard, playing by itself. */
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { api } from "../convex/_generated/api.js";
-import { launch, open, type Opened } from "./chromium.js";
 import { Room } from "./room.js";
-import { Site } from "./site.js";
+import { openPage, site } from "./visits.js";
 
-let browser: Browser;
-let site: Site;
-let pages: Opened[] = [];
-beforeAll(async () => {
-  [browser, site] = await Promise.all([launch(), Site.open()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await site.stop();
-});
-afterEach(async () => {
-  for (const { page } of pages) await page.context().close();
-  pages = [];
-});
-
-async function visit(url: string, options?: Parameters<typeof open>[2]): Promise<Page> {
-  const opened = await open(browser, url, options);
-  pages.push(opened);
-  await opened.page.getByText("Live", { exact: true }).waitFor();
-  return opened.page;
+async function visit(...args: Parameters<typeof openPage>): Promise<Page> {
+  const page = await openPage(...args);
+  await page.getByText("Live", { exact: true }).waitFor();
+  return page;
 }
 
 const button = (page: Page, name: string): Locator => page.getByRole("button", { name, exact: true });
@@ -187,9 +170,7 @@ async function shiftsOf(page: Page): Promise<string[]> {
 }
 
 it("a tab whose query fails says so, and the others go on", async () => {
-  const opened = await open(browser, "about:blank");
-  pages.push(opened);
-  const { page } = opened;
+  const page = await openPage("about:blank");
   await page.routeWebSocket(/\/sync$/, (socket) => {
     const server = socket.connectToServer();
     let failing: number | undefined;
@@ -228,9 +209,7 @@ describe("left alone", () => {
 
   it("the page plays by itself, and the first touch takes over", async () => {
     const url = playing("plays");
-    const opened = await open(browser, "about:blank");
-    pages.push(opened);
-    const { page } = opened;
+    const page = await openPage("about:blank");
     await page.clock.install();
     await page.goto(url);
     await page.getByText("Live", { exact: true }).waitFor();
@@ -249,9 +228,7 @@ describe("left alone", () => {
   });
 
   it("it does not, where less motion is wanted", async () => {
-    const opened = await open(browser, "about:blank", { reducedMotion: "reduce" });
-    pages.push(opened);
-    const { page } = opened;
+    const page = await openPage("about:blank", { reducedMotion: "reduce" });
     await page.clock.install();
     await page.goto(playing("calm"));
     await page.getByText("Live", { exact: true }).waitFor();

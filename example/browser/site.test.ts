@@ -2,38 +2,17 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { WebSocketServer } from "ws";
 import { issuesOf } from "./axe.js";
-import { launch, open, type Opened } from "./chromium.js";
 import { Site } from "./site.js";
-
-let browser: Browser;
-let site: Site;
-let opened: Opened | undefined;
-beforeAll(async () => {
-  [browser, site] = await Promise.all([launch(), Site.open()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await site.stop();
-});
-afterEach(async () => {
-  await opened?.page.context().close();
-  opened = undefined;
-});
-
-async function visit(url: string, options?: Parameters<typeof open>[2]): Promise<Page> {
-  opened = await open(browser, url, options);
-  return opened.page;
-}
+import { complaints, openPage, site } from "./visits.js";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 
 describe("the first screen", () => {
   it.each([1280, 390])("says at %i px what it is, how to get it and where to read on", async (width) => {
-    const page = await visit(site.room("first"), { viewport: { width, height: 844 } });
+    const page = await openPage(site.room("first"), { viewport: { width, height: 844 } });
     await page.getByRole("heading", { name: "Rate limits that commit with your mutation.", level: 1 }).waitFor();
     await page.getByText("If the mutation throws, the tokens were never taken.").waitFor();
     await page.getByText("told the exact millisecond to come back").waitFor();
@@ -46,7 +25,7 @@ describe("the first screen", () => {
   });
 
   it("the install line can be copied", async () => {
-    const page = await visit(site.room("copy"));
+    const page = await openPage(site.room("copy"));
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy the install line" }).click();
     await page.getByText("Copied").waitFor();
@@ -63,7 +42,7 @@ const MOST_BYTES = 640_000;
 
 describe.each(["", "docs/guide.html"])("/%s", (path) => {
   it("is small, is painted at once and does not jump", async () => {
-    const page = await visit("about:blank");
+    const page = await openPage("about:blank");
     const requests: string[] = [];
     page.on("requestfinished", (request) => requests.push(request.url()));
     // Until nothing more is fetched.
@@ -94,7 +73,7 @@ describe.each(["", "docs/guide.html"])("/%s", (path) => {
   });
 
   it("follows what is good practice", async () => {
-    const page = await visit(`${site.url}/${path}`);
+    const page = await openPage(`${site.url}/${path}`);
     expect(await page.title()).not.toBe("");
     const facts = await page.evaluate(() => ({
       doctype: document.doctype?.name,
@@ -116,7 +95,7 @@ describe.each(["", "docs/guide.html"])("/%s", (path) => {
       blindPictures: 0,
       unsafeLinks: 0,
     });
-    expect(opened?.complaints).toEqual([]);
+    expect(complaints()).toEqual([]);
   });
 });
 
@@ -126,7 +105,7 @@ describe("the documents", () => {
     [390, "dark"],
   ] as const)("are readable at %i px in %s colours", async (width, colorScheme) => {
     for (const path of ["docs/guide.html", "docs/hot-limits.html", "README.html"]) {
-      const page = await visit(`${site.url}/${path}`, { colorScheme, viewport: { width, height: 900 } });
+      const page = await openPage(`${site.url}/${path}`, { colorScheme, viewport: { width, height: 900 } });
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
       expect(await issuesOf(page)).toEqual([]);
       await page.context().close();
@@ -134,7 +113,7 @@ describe("the documents", () => {
   });
 
   it("are searched by what one has in mind, with the keyboard alone", async () => {
-    const page = await visit(`${site.url}/docs/guide.html`);
+    const page = await openPage(`${site.url}/docs/guide.html`);
     await page.keyboard.press("/");
     await page.keyboard.type("calendar");
     const found = page.getByRole("list", { name: "Search results" }).getByRole("link");
@@ -212,7 +191,7 @@ describe("npm start", () => {
     const other = await Site.open({ VITE_CONVEX_URL: url });
     try {
       expect(other.said).toContain(`${url}, a Convex deployment`);
-      await visit(other.room("deployed"));
+      await openPage(other.room("deployed"));
       await expect
         .poll(() => messages.flatMap(({ modifications = [] }) => modifications.map(({ udfPath }) => udfPath)), {
           timeout: 20_000,

@@ -1,28 +1,13 @@
 /** Each tab's story on the built page: wide and narrow, light and dark, with the mouse and with the keyboard. */
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, describe, expect, it } from "vitest";
 import { api } from "../convex/_generated/api.js";
 import { issuesOf } from "./axe.js";
-import { launch, open, type Opened } from "./chromium.js";
 import { Room } from "./room.js";
-import { Site } from "./site.js";
+import { complaints, openPage, site } from "./visits.js";
 
-let browser: Browser;
-let site: Site;
-beforeAll(async () => {
-  [browser, site] = await Promise.all([launch(), Site.open()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await site.stop();
-});
-
-let opened: Opened | undefined;
-afterEach(async () => {
-  const complaints = opened?.complaints;
-  await opened?.page.context().close();
-  opened = undefined;
-  expect(complaints).toEqual([]);
+afterEach(() => {
+  expect(complaints()).toEqual([]);
 });
 
 /** How a story is told: on which screen, and with what. */
@@ -78,8 +63,7 @@ async function visit(tab: string, way: Way, prepare?: (room: Room) => Promise<vo
   const room = new Room(site, site.room("story"));
   await prepare?.(room);
   const { width, colorScheme, hand } = way;
-  opened = await open(browser, room.url, { colorScheme, viewport: { width, height: 900 } });
-  const { page } = opened;
+  const page = await openPage(room.url, { colorScheme, viewport: { width, height: 900 } });
   await page.getByText("Live", { exact: true }).waitFor();
   const goal = page.getByRole("tab", { name: tab, exact: true });
   if (hand === "mouse") await goal.click();

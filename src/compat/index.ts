@@ -4,5 +4,13 @@ export { type CalculatedRateLimit, calculateRateLimit } from "./calculate.js";
 export type { RateLimitConfig } from "./config.js";
 export { isRateLimitError, type RateLimitError } from "./errors.js";
 export type { HookApi, HookArgs, HookOptions, HookValue } from "./hookApi.js";
-export { type RateLimitArgs, RateLimiter, RateLimiter as default, type RateLimitReturns } from "./rateLimiter.js";
+export {
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+  type RateLimitArgs,
+  RateLimiter,
+  RateLimiter as default,
+  type RateLimitReturns,
+} from "./rateLimiter.js";
 export type { GetValueReturns } from "./value.js";

@@ -1,6 +1,7 @@
 /** The class of `@convex-dev/rate-limiter`, as a thin layer over `defineRateLimits`. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
+import { checkFields, type Fields } from "../engine/fields.js";
 import { defineRateLimits, type RateLimitDefinitions, type RateLimitSnapshot, type RateLimitStatus } from "../index.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
@@ -32,8 +33,10 @@ type Options<Defined, Name, Args> = Name extends keyof Defined
   ? [options?: Args]
   : [options: Args & { config: RateLimitConfig }];
 
-type QueryCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
-type MutationCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery" | "runMutation">;
+/** What a call needs of a ctx; functions that pass one on are declared with them. An action's signatures fit all. */
+export type QueryCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
+export type MutationCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery" | "runMutation">;
+export type ActionCtx = MutationCtx;
 
 /**
  * The calls, answers and error data of `@convex-dev/rate-limiter` 0.4.0, on this package's component: for apps that move.
@@ -91,6 +94,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     name: (keyof Defined & string) | (string & {}),
     options?: { key?: string; config?: RateLimitConfig },
   ): Promise<void> {
+    checkFields(name, "the options", options ?? {}, OF_BUCKET);
     await this.#functions.resetRateLimit(ctx, { name, key: options?.key, config: ANY_CONFIG });
   }
 
@@ -100,6 +104,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     name: Name,
     ...[options]: Options<Defined, Name, { key?: string; sampleShards?: number }>
   ): Promise<GetValueReturns> {
+    checkFields(name, "the options", options ?? {}, OF_VALUE);
     return valueOf(await this.#read(ctx, name, options), this.#config(name, { ...options })?.shards);
   }
 
@@ -108,6 +113,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     name: Name,
     ...[options]: Options<Defined, Name, HookOptions<DataModel>>
   ): HookApi {
+    checkFields(name, "the options", options ?? {}, OF_VALUE);
     const { key, config }: HookOptions<DataModel> & { config?: RateLimitConfig } = { ...options };
     return hookApi(name, key, async (ctx, found) => {
       const snapshot = await this.#read(ctx, name, { key: found, config });
@@ -148,11 +154,18 @@ interface AnyArgs {
   config?: RateLimitConfig | undefined;
 }
 
+/** A slip in `key` would ask the bucket that everybody shares. What a field may be is checked where it is used. */
+const anything = { permitted: "anything", holds: () => true };
+const OF_BUCKET: Fields = { key: anything, config: anything };
+const OF_VALUE: Fields = { ...OF_BUCKET, sampleShards: anything };
+const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, throws: anything };
+
 function bucketOf(name: string, { key, config }: AnyArgs) {
   return { name, key, ...(config && { config: ownConfig(config) }) };
 }
 
 function request(name: string, args: AnyArgs) {
+  checkFields(name, "the options", args, OF_CALL);
   const { count, reserve } = args;
   // A definition in JavaScript may say `throws`; what is thrown here has another form.
   return { ...bucketOf(name, args), count, reserve, throws: false };

@@ -9,14 +9,18 @@ import type { HookArgs, HookValue } from "./hookApi.js";
 
 /** `getRateLimit` of `hookAPI`. */
 export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookArgs, HookValue>;
+/** `getServerTime` of `hookAPI`. */
+export type GetServerTimeMutation = ServerTimeMutation;
 
 export interface UseRateLimitOptions {
   /** The key that the client asks for, where the server's key function looks at it. */
   key?: string;
   /** Tokens to ask about, default 1. */
   count?: number;
+  /** Accepted, and without effect: a limit's value is that of all its shards. */
+  sampleShards?: number;
   /** `getServerTime` of `hookAPI`: goes by the server's clock, however wrong the browser's is. */
-  getServerTimeMutation?: ServerTimeMutation;
+  getServerTimeMutation?: GetServerTimeMutation;
 }
 
 /** A bucket at a moment of the browser's clock; times in milliseconds since the epoch. */

@@ -5,7 +5,7 @@
 import type { RateLimitStatus } from "../validators.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
-import { END_OF_TIME } from "./time.js";
+import { END_OF_TIME, firstMoment } from "./time.js";
 
 /** The answer, and the state that makes it true; undefined when nothing changes. */
 interface Decision {
@@ -69,11 +69,14 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   // By a clock that is behind the last write, the bucket stands as it did then.
   const owing = reservable <= stored.ts ? now : reservable;
   let moment = now;
-  // The start moves with the moment of asking: by a ms, where a rate is rounded; by a window, where a full bucket lets one go by.
+  // The start moves with the moment of asking: by the time of a unit, where a rate is rounded; by a window, where a full bucket lets
+  // one go by. So what is found may not be the first.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { at } = startOf(limit, stored, moment, units);
-    moment = Math.min(atOnce, Math.max(owing, at - withinMs));
-    if (decideNow(limit, stored, moment, demand)) return Math.min(END_OF_TIME, moment);
+    const next = Math.min(atOnce, Math.max(owing, at - withinMs));
+    const isServed = (later: number) => decideNow(limit, stored, later, demand) !== undefined;
+    if (isServed(next)) return firstMoment(moment + 1, (later) => later >= next || isServed(later));
+    moment = next;
   }
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;

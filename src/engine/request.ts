@@ -85,15 +85,14 @@ function parsePart(
   const all = unitsOf(limit, count);
   const room = Math.max(0, capacity - least);
   const most = all <= capacity ? all : least + Math.floor(room / unitsPerToken) * unitsPerToken;
-  const tokens = (units: number) =>
-    units === all ? count : Math.min(count, atLeast + (units - least) / unitsPerToken);
+  const tokens = (units: number) => (units === all ? count : units === least ? atLeast : units / unitsPerToken);
   return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
 }
 
 function parseReserve(name: string, reserve: unknown): number {
   if (typeof reserve === "boolean") return Infinity;
-  const within = (reserve as { within?: unknown } | null)?.within;
-  if (typeof within === "number" && within >= 0) return Math.floor(within);
+  const { within, ...others } = (reserve ?? {}) as { within?: unknown };
+  if (typeof within === "number" && within >= 0 && Object.keys(others).length === 0) return Math.floor(within);
   throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
 }
 

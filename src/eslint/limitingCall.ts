@@ -59,6 +59,18 @@ export function createReader(source: SourceCode): SourceReader {
     return { name: node.imported.type === "Identifier" ? node.imported.name : String(node.imported.value), from };
   };
 
+  /** What is made of an initial value; nothing where constants are made of each other, which only code that cannot run does. */
+  const following = new Set<Node>();
+  const follow = <Found>(init: Node, read: (init: Node) => Found | undefined): Found | undefined => {
+    if (following.has(init)) return undefined;
+    following.add(init);
+    try {
+      return read(init);
+    } finally {
+      following.delete(init);
+    }
+  };
+
   const functionNamed = (
     name: string | undefined,
     object: LimitsObject | undefined,
@@ -77,35 +89,42 @@ export function createReader(source: SourceCode): SourceReader {
       return isOurs ? functionNamed(imported.name, { definitions: undefined }) : undefined;
     }
     const constant = constantOf(expression);
-    if (constant?.id.type === "Identifier") return functionOf(constant.init);
+    if (constant?.id.type === "Identifier") return follow(constant.init, functionOf);
     if (constant?.id.type !== "ObjectPattern") return undefined;
     const property = constant.id.properties.find(
       (one) => one.type === "Property" && one.value.type === "Identifier" && one.value.name === expression.name,
     );
-    return functionNamed(property && keyOf((property as Property).key), objectOf(constant.init));
+    return functionNamed(property && keyOf((property as Property).key), follow(constant.init, objectOf));
+  };
+
+  const isDefineRateLimits = (callee: Node): boolean => {
+    if (callee.type === "Identifier") return importOf(callee)?.name === "defineRateLimits";
+    if (callee.type !== "MemberExpression" || callee.object.type !== "Identifier") return false;
+    return keyOf(callee.property, callee.computed) === "defineRateLimits" && importOf(callee.object)?.name === "*";
   };
 
   const objectOf = (node: Node): LimitsObject | undefined => {
     const expression = bare(node);
     if (expression.type === "CallExpression") {
-      const { callee } = expression;
-      const isDefinition = callee.type === "Identifier" && importOf(callee)?.name === "defineRateLimits";
-      return isDefinition ? { definitions: expression } : undefined;
+      return isDefineRateLimits(expression.callee) ? { definitions: expression } : undefined;
     }
+    // An object of an imported one: `all.limits`.
+    if (expression.type === "MemberExpression") return imported(objectOf(expression.object));
     if (expression.type !== "Identifier") return undefined;
-    const imported = importOf(expression);
-    if (imported) {
-      const isOurs = OWN_MODULE.test(imported.from) || (imported.from === PACKAGE && imported.name === "*");
+    const binding = importOf(expression);
+    if (binding) {
+      const isOurs = OWN_MODULE.test(binding.from) || (binding.from === PACKAGE && binding.name === "*");
       return isOurs ? { definitions: undefined } : undefined;
     }
     const constant = constantOf(expression);
-    return constant?.id.type === "Identifier" ? objectOf(constant.init) : undefined;
+    const found = constant && follow(constant.init, objectOf);
+    return constant?.id.type === "Identifier" ? found : imported(found);
   };
 
   const valueOf = (expression: Node): Node => {
     const inner = bare(expression);
     const constant = inner.type === "Identifier" ? constantOf(inner) : undefined;
-    return constant?.id.type === "Identifier" ? valueOf(constant.init) : inner;
+    return constant?.id.type === "Identifier" ? (follow(constant.init, valueOf) ?? inner) : inner;
   };
 
   return {
@@ -115,6 +134,11 @@ export function createReader(source: SourceCode): SourceReader {
     },
     valueOf,
   };
+}
+
+/** The object, unless it is what `defineRateLimits` returned: that has functions, and no other objects. */
+function imported(object: LimitsObject | undefined): LimitsObject | undefined {
+  return object?.definitions ? undefined : object;
 }
 
 /** The name of a property, if it is written out. */

@@ -15,11 +15,18 @@ interface Checker {
   typeToString(type: Type): string;
 }
 
-/** Whether the result of a call may be a denial: its `ok` is not only `true`. Undefined without types. */
+/**
+ * Whether the result of a call may be a denial: it has an `ok` that is not only `true`. What has none is a function of the app's own
+ * with one of our names. Undefined without types.
+ */
 export function canBeDenied(node: Rule.Node, { parserServices }: SourceCode): boolean | undefined {
   const services = parserServices as Services;
   const checker = services.program?.getTypeChecker();
   const type = checker && services.getTypeAtLocation?.(node);
-  const ok = type && checker.getAwaitedType(type)?.getProperty("ok");
-  return ok && checker.typeToString(checker.getTypeOfSymbol(ok)) !== "true";
+  const result = type && checker.getAwaitedType(type);
+  if (!result || UNTYPED.includes(checker.typeToString(result))) return undefined;
+  const ok = result.getProperty("ok");
+  return ok !== undefined && checker.typeToString(checker.getTypeOfSymbol(ok)) !== "true";
 }
+
+const UNTYPED = ["any", "unknown", "error"];

@@ -12,16 +12,25 @@ export function throwsAlready({ node, definitions }: LimitingCall, reader: Sourc
     const field = object?.properties.find((one) => one.type === "Property" && keyOf(one.key, one.computed) === name);
     return field?.type === "Property" ? reader.valueOf(field.value) : undefined;
   };
-  const [, args, options] = node.arguments.map(objectAt);
-  const limit = fieldOf(args, "name");
+  const [, first, second] = node.arguments;
+  const [args, options] = [objectAt(first), objectAt(second)];
   const [limits, defaults] = definitions?.arguments.map(objectAt) ?? [];
-  const definition =
-    limit?.type === "Literal" && typeof limit.value === "string" ? fieldOf(limits, limit.value) : undefined;
-
+  /** What the definition says of the limit that a request names. */
+  const definedFor = (request: ObjectExpression | undefined): Node | undefined => {
+    const name = fieldOf(request, "name");
+    const isName = name?.type === "Literal" && typeof name.value === "string";
+    return isName ? fieldOf(objectAt(fieldOf(limits, name.value as string)), "throws") : undefined;
+  };
   // What is nearest to the call decides.
-  const said = [args, options, objectAt(definition), defaults].map((object) => fieldOf(object, "throws"));
-  const first = said.find((throws) => throws !== undefined);
-  if (!first) return elsewhere && !definitions;
-  // `{ jitter }` throws, too.
-  return first.type === "ObjectExpression" || (first.type === "Literal" && first.value === true);
+  const throwsFor = (request: ObjectExpression | undefined): boolean => {
+    const nearest =
+      fieldOf(args, "throws") ?? fieldOf(options, "throws") ?? definedFor(request) ?? fieldOf(defaults, "throws");
+    if (!nearest) return elsewhere && !definitions;
+    // `{ jitter }` throws, too.
+    return nearest.type === "ObjectExpression" || (nearest.type === "Literal" && nearest.value === true);
+  };
+  const list = first && reader.valueOf(first);
+  // Of several limits, one that returns its denial is enough.
+  if (list?.type !== "ArrayExpression" || list.elements.length === 0) return throwsFor(args);
+  return list.elements.every((request) => throwsFor(objectAt(request ?? undefined)));
 }

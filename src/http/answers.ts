@@ -1,23 +1,25 @@
 /** The answers that are not the handler's: problem details (RFC 9457), readable across origins. */
+import type { Fields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
-import type { LimitedBy } from "./quota.js";
+import { isForGood, type LimitedBy } from "./quota.js";
 import { toAscii } from "./structuredFields.js";
 
 /** The problem type that the RateLimit draft registers. */
 const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
-type Fields = Readonly<Record<string, string>>;
-
 /**
  * 429: the limits that denied, as problem details, with the header fields of `rateLimitHeaders`. For handlers that ask the
- * limits themselves; `limitHttp` answers with it.
+ * limits themselves; `limitHttp` answers with it. 403 where no wait helps: an override blocks the caller, without an end.
  */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
   options: RateLimitHeadersOptions = {},
 ): Response {
   const headers = rateLimitHeaders(limits, options);
-  return quotaExceeded(429, headers, asList(limits), Number(headers["Retry-After"] ?? 1));
+  const list = asList(limits);
+  return list.some(isForGood)
+    ? deniedForGood(headers, list)
+    : quotaExceeded(429, headers, list, Number(headers["Retry-After"] ?? 1));
 }
 
 /** The problem that the denials among the limits are. */
@@ -31,8 +33,22 @@ export function quotaExceeded(
     type: QUOTA_EXCEEDED,
     title: "Too many requests",
     detail: `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`,
-    "violated-policies": limits.filter((limit) => !limit.status.ok).map(({ name }) => toAscii(name)),
+    "violated-policies": violated(limits),
   });
+}
+
+/** 403: a limit is closed to the caller until the app opens it again. */
+export function deniedForGood(headers: Fields, limits: readonly LimitedBy[]): Response {
+  return problem(403, headers, {
+    type: QUOTA_EXCEEDED,
+    title: "Not permitted",
+    detail: "No wait helps: the quota is closed to this caller.",
+    "violated-policies": violated(limits.filter(isForGood)),
+  });
+}
+
+function violated(limits: readonly LimitedBy[]): readonly string[] {
+  return limits.filter((limit) => !limit.status.ok).map(({ name }) => toAscii(name));
 }
 
 /** 403: the request asks for more than the limit ever holds, so no wait would help and none is named. */
@@ -87,8 +103,8 @@ function problem(status: number, headers: Fields, details: Readonly<Record<strin
 }
 
 /**
- * The response with more header fields. Those that it has already stay; `Access-Control-Expose-Headers` is completed, so that
- * scripts of other origins can read the limits.
+ * The response with more header fields. Those that it has already stay. Lists that say how an answer may be used are completed:
+ * `Vary`, and `Access-Control-Expose-Headers`, so that scripts of other origins can read the limits.
  */
 export function withFields(response: Response, fields: Fields): Response {
   const { status, statusText, body } = response;
@@ -97,14 +113,22 @@ export function withFields(response: Response, fields: Fields): Response {
   // The headers of a response that was fetched cannot be changed, so these are new ones.
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(fields)) {
-    if (!headers.has(name)) headers.set(name, value);
+    if (LISTS.includes(name.toLowerCase())) complete(headers, name, value.split(/[\s,]+/));
+    else if (!headers.has(name)) headers.set(name, value);
   }
-  const exposed = headers.get(EXPOSE);
-  const known = exposed?.toLowerCase().split(/[\s,]+/) ?? [];
-  const toExpose = [...headers.keys()].filter((name) => OF_LIMITS.test(name) && !known.includes(name));
-  if (toExpose.length > 0) headers.set(EXPOSE, [...(exposed ? [exposed] : []), ...toExpose].join(", "));
+  const ofLimits = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
+  complete(headers, EXPOSE, ofLimits);
   return new Response(body, { status, statusText, headers });
 }
 
-const EXPOSE = "Access-Control-Expose-Headers";
+/** A header that is a list, with what it lacks of these items. */
+function complete(headers: Headers, name: string, items: readonly string[]): void {
+  const listed = headers.get(name) ?? "";
+  const known = listed.toLowerCase().split(/[\s,]+/);
+  const missing = items.filter((item) => !known.includes(item.toLowerCase()));
+  if (missing.length > 0) headers.set(name, [...(listed ? [listed] : []), ...missing].join(", "));
+}
+
+const EXPOSE = "access-control-expose-headers";
+const LISTS: readonly string[] = [EXPOSE, "vary"];
 const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;

@@ -1,19 +1,25 @@
 /** Asks the limits, in one call, and says what is left even where their answer does not. */
-import { projectRateLimit } from "../browser/project.js";
+import { overrideAt, projectRateLimit } from "../browser/project.js";
+import { show } from "../engine/misuse.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
+import type { LimitRequest } from "./consume.js";
 import type { HttpCtx } from "./ctx.js";
 import { isOfCaller } from "./keyChoice.js";
 import type { LimitHttpOptions } from "./options.js";
 import type { Plan } from "./plan.js";
-import type { HttpStatus, LimitedBy } from "./quota.js";
+import type { LimitedBy } from "./quota.js";
 import { tell } from "./report.js";
+
+/** A limit that was asked, and what it answered. */
+type Asked = LimitedBy & Pick<LimitRequest, "overrides"> & { readonly count: number };
 
 /** The requests to the limits, and what these answered. */
 export interface LimitedRequests {
-  readonly limited: readonly (LimitedBy & { readonly count: number })[];
-  readonly requests: Extract<Plan, { kind: "ask" }>["request"][];
+  readonly limited: readonly Asked[];
+  readonly requests: LimitRequest[];
 }
 
-/** @throws what `consume` throws. */
+/** @throws what `consume` throws, and when its answer is none. */
 export async function askLimits(
   options: LimitHttpOptions,
   plans: readonly Plan[],
@@ -22,57 +28,82 @@ export async function askLimits(
 ): Promise<LimitedRequests> {
   const asking = plans.flatMap((plan) => (plan.kind === "ask" ? [plan] : []));
   const requests = asking.map((plan) => plan.request);
-  const { statuses } = await options.consume(ctx, requests);
-  if (statuses.length !== asking.length) {
-    throw new Error(`consume gave ${statuses.length} statuses for ${asking.length} requests.`);
-  }
-  const known = await withRemaining(options, requests, statuses, ctx, request);
+  const answer = await options.consume(ctx, requests);
+  checkAnswer(answer, requests.length);
   const limited = asking.flatMap((plan, i) => {
-    const status = known[i];
+    const status = answer.statuses[i];
     return status ? [{ ...plan.request, ...plan.shown, status }] : [];
   });
-  return { limited, requests };
+  return { limited: await withSnapshots(options, { limited, requests }, ctx, request), requests };
+}
+
+/** A `consume` of the app's own may answer anything. What is no answer must not let a request pass. */
+function checkAnswer(answer: unknown, count: number): void {
+  const { statuses } = { ...(answer as { statuses?: unknown } | undefined) };
+  if (Array.isArray(statuses) && statuses.length === count && statuses.every(isStatus)) return;
+  throw new Error(`consume must give { statuses }, one for each of ${count} requests, got ${show(answer)}.`);
+}
+
+function isStatus(status: unknown): boolean {
+  const { ok, retryAt } = { ...(status as { ok?: unknown; retryAt?: unknown } | undefined) };
+  return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
 }
 
 /**
- * A limit on several rows answers without `remaining`. A query of its own reads all of them: it takes part in no transaction, so
- * it conflicts with nothing.
+ * A limit on several rows answers without `remaining`, and one that is overridden without the config that holds. A query of its own
+ * reads them: it takes part in no transaction, so it conflicts with nothing.
  */
-async function withRemaining(
+export async function withSnapshots(
   { consume, remaining = "read", report }: LimitHttpOptions,
-  requests: LimitedRequests["requests"],
-  statuses: readonly HttpStatus[],
+  { limited, requests }: LimitedRequests,
   ctx: HttpCtx,
   request: Request,
-): Promise<readonly HttpStatus[]> {
+): Promise<readonly Asked[]> {
   // Of a limit in shadow nothing is told.
-  const isUnknown = (status: HttpStatus | undefined) => status?.remaining === undefined && !status?.shadow;
-  const unknown = requests.filter((_, i) => isUnknown(statuses[i]));
-  if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return statuses;
+  const isUnknown = ({ status, overrides }: Asked) =>
+    !status.shadow && (status.remaining === undefined || overrides === true);
+  const unknown = requests.filter((_, i) => limited.slice(i, i + 1).some(isUnknown));
+  if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return limited;
   try {
     const snapshots = [...(await consume.snapshots(ctx, unknown))];
     const now = Date.now();
-    return statuses.map((status) => {
-      const snapshot = isUnknown(status) ? snapshots.shift() : undefined;
-      if (!snapshot) return status;
-      const { remaining, resetAt } = projectRateLimit(snapshot, { now, count: 0 });
-      return { ...status, remaining, resetAt };
+    return limited.map((limit) => {
+      const snapshot = isUnknown(limit) ? snapshots.shift() : undefined;
+      return snapshot ? completed(limit, snapshot, now) : limit;
     });
   } catch (error) {
     // The decision is made; a header field is not worth an outage.
     await tell(report, error, request);
-    return statuses;
+    return limited;
   }
 }
 
-/** Tells one caller from another: the first key that is one caller's own, else the address as the proxies tell it, else a random number. */
+/** The limit with what is left, under the config that holds. */
+function completed(limit: Asked, snapshot: RateLimitSnapshot, now: number): Asked {
+  const { status } = limit;
+  const { remaining, resetAt } =
+    status.remaining === undefined ? projectRateLimit(snapshot, { now, count: 0 }) : status;
+  const { snapshot: overriding, unlimited } = overrideAt(snapshot, now);
+  return {
+    ...limit,
+    ...(overriding && { config: overriding.config }),
+    ...(unlimited && { unlimited }),
+    status: { ...status, ...(remaining !== undefined && { remaining }), ...(resetAt !== undefined && { resetAt }) },
+  };
+}
+
+/**
+ * Tells one caller from another: the keys that are not everybody's, since one of a tenant has many callers; else the address as the
+ * proxies tell it, else a random number.
+ */
 export async function callerOf(
   requests: LimitedRequests["requests"],
   { meta }: HttpCtx,
   request: Request,
 ): Promise<string> {
-  const key = requests.map((each) => each.key).find(isOfCaller);
-  const address = key ?? request.headers.get("X-Forwarded-For");
+  const keys = requests.map((each) => each.key).filter(isOfCaller);
+  if (keys.length > 0) return keys.join();
+  const address = request.headers.get("X-Forwarded-For");
   if (address !== null) return address;
   try {
     return (await meta.getRequestMetadata()).ip ?? String(Math.random());

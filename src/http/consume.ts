@@ -3,9 +3,11 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { type Infer, v } from "convex/values";
 import { defineRateLimits } from "../client/defineRateLimits.js";
+import { fieldError } from "../engine/misuse.js";
 import { type RateLimitConfig, vRateLimitConfig } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitDefinitions } from "../index.js";
 import type { HttpCtx } from "./ctx.js";
 
 /** The validator of a {@link LimitRequest}, for the arguments of functions of your own. */
@@ -17,9 +19,15 @@ export const vLimitRequest = v.object({
   mode: v.optional(v.literal("shadow")),
 });
 
-/** What the wrapper asks of one limit. */
+/**
+ * What the wrapper asks of one limit.
+ *
+ * - `overrides`: the limit is defined with it. `inComponent` then asks for the override at the key; in your tables it is your
+ *   functions' definitions that say so, and they are not given it.
+ */
 export interface LimitRequest extends Omit<Infer<typeof vLimitRequest>, "config"> {
   config: RateLimitConfig;
+  overrides?: true;
 }
 
 interface Statuses {
@@ -55,21 +63,48 @@ type ReadSnapshots = (ctx: HttpCtx, requests: LimitRequest[]) => Promise<readonl
  * ```
  */
 export function inComponent(component: ComponentApi): Consume {
-  const { rateLimitAll, getRateLimit } = defineRateLimits({}, { component });
-  return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => rateLimitAll(ctx, requests), {
-    giveBack: async (ctx: HttpCtx, requests: LimitRequest[]) => ({
-      statuses: await ctx.runMutation(component.public.adjustAll, {
-        adjustments: requests.map(({ name, key, config, count }) => ({
-          name,
-          ...(key !== undefined && { key }),
-          config,
-          count: -count,
-        })),
+  // The types forbid anything else, JavaScript does not.
+  const given: unknown = component;
+  if (typeof given !== "object" && typeof given !== "function") {
+    throw fieldError("inComponent", "the component", "components.rateLimits", given);
+  }
+  const defined = (limits: RateLimitDefinitions) => defineRateLimits(limits, { component });
+  const plain = defined({});
+  /** A call cannot ask for overrides, a definition can. */
+  const limitsOf = (requests: readonly LimitRequest[]) => {
+    const overridable = requests.filter(({ overrides }) => overrides);
+    if (overridable.length === 0) return plain;
+    return defined(
+      Object.fromEntries(overridable.map(({ name, config, overrides }) => [name, { ...config, overrides }])),
+    );
+  };
+  return Object.assign(
+    (ctx: HttpCtx, requests: LimitRequest[]) => limitsOf(requests).rateLimitAll(ctx, requests.map(onWire)),
+    {
+      giveBack: async (ctx: HttpCtx, requests: LimitRequest[]) => ({
+        statuses: await ctx.runMutation(component.public.adjustAll, {
+          adjustments: requests.map(({ name, key, config, count, overrides }) => ({
+            name,
+            ...(key !== undefined && { key }),
+            config,
+            count: -count,
+            ...(overrides && { overrides }),
+          })),
+        }),
       }),
-    }),
-    snapshots: (ctx: HttpCtx, requests: LimitRequest[]) =>
-      Promise.all(requests.map(({ name, key, config }) => getRateLimit(ctx, { name, key, config }))),
-  });
+      snapshots: (ctx: HttpCtx, requests: LimitRequest[]) => {
+        const { getRateLimit } = limitsOf(requests);
+        return Promise.all(requests.map(({ name, key, config }) => getRateLimit(ctx, { name, key, config })));
+      },
+    },
+  );
+}
+
+/** A request as `vLimitRequest` has it. */
+function onWire(request: LimitRequest): LimitRequest {
+  const wire = { ...request };
+  delete wire.overrides;
+  return wire;
 }
 
 /** A function of the app's own that is told the requests. */
@@ -103,12 +138,16 @@ export function inTables({
   giveBack?: OnRequests<"mutation", Statuses>;
   snapshots?: OnRequests<"query", readonly RateLimitSnapshot[]>;
 }): Consume {
-  return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => ctx.runMutation(take, { requests }), {
+  // The types forbid anything else, JavaScript does not.
+  const given: unknown = take;
+  if (given === undefined) throw fieldError("inTables", "take", "a mutation, such as internal.gateway.take", given);
+  const args = (requests: LimitRequest[]) => ({ requests: requests.map(onWire) });
+  return Object.assign((ctx: HttpCtx, requests: LimitRequest[]) => ctx.runMutation(take, args(requests)), {
     ...(giveBack && {
-      giveBack: (ctx: HttpCtx, requests: LimitRequest[]) => ctx.runMutation(giveBack, { requests }),
+      giveBack: (ctx: HttpCtx, requests: LimitRequest[]) => ctx.runMutation(giveBack, args(requests)),
     }),
     ...(snapshots && {
-      snapshots: (ctx: HttpCtx, requests: LimitRequest[]) => ctx.runQuery(snapshots, { requests }),
+      snapshots: (ctx: HttpCtx, requests: LimitRequest[]) => ctx.runQuery(snapshots, args(requests)),
     }),
   });
 }

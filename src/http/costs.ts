@@ -1,5 +1,7 @@
 /** Costs: how many tokens a request takes. A client may have a say, within bounds that are yours. */
+import { checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
+import { checkHeaderName } from "./fields.js";
 
 /** How many tokens a request takes; `capacity` is the most that the limit can ever serve. */
 export type HttpCost = (request: Request, capacity: number) => number;
@@ -24,6 +26,7 @@ export function fixed(count: number): HttpCost {
 
 /** The cost that a header names. */
 export function fromHeader(name: string, bounds: CostBounds): HttpCost {
+  checkHeaderName("cost", name);
   const cost = within(bounds);
   return (request, capacity) => cost(request.headers.get(name)?.split(",") ?? [], capacity);
 }
@@ -36,6 +39,7 @@ export function fromQuery(name: string, bounds: CostBounds): HttpCost {
 
 /** When a value is sent more than once the largest counts: the handler may go by any of them. */
 function within(bounds: CostBounds): (values: readonly string[], capacity: number) => number {
+  checkFields("cost", "the bounds", bounds, BOUNDS);
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
   const most = max ?? byDefault;
   if (!(min >= 0 && min <= byDefault && byDefault <= most && Number.isFinite(most))) {
@@ -47,6 +51,9 @@ function within(bounds: CostBounds): (values: readonly string[], capacity: numbe
     return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, named));
   };
 }
+
+const aNumber = { permitted: "a finite number of at least 0", holds: (value: unknown) => typeof value === "number" };
+const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };
 
 /** A plain decimal, with no sign and no exponent. */
 function readNumber(text: string): number | undefined {

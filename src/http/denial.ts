@@ -1,5 +1,6 @@
 /** A denial in the app's own words; without any, problem details. */
 import { quotaExceeded } from "./answers.js";
+import { checkResponse } from "./checkResponse.js";
 import type { HttpCtx } from "./ctx.js";
 import type { LimitedBy } from "./quota.js";
 
@@ -10,7 +11,7 @@ export interface HttpDenial {
   readonly limits: readonly LimitedBy[];
   /** The first moment at which the request succeeds if no other comes between, in ms since the epoch. */
   readonly retryAt: number;
-  /** Whole seconds: what `Retry-After` says. */
+  /** Whole seconds: what `Retry-After` says; Infinity where no wait helps. */
   readonly retryAfter: number;
 }
 
@@ -21,7 +22,7 @@ export interface HttpDenial {
  * - `status`: default 429.
  * - `headers`: further header fields.
  *
- * Or a function that returns the whole response.
+ * Or a function that returns the whole response. It is not asked where no wait helps: that is 403, always.
  */
 export type DenialAnswer =
   | {
@@ -39,7 +40,7 @@ export function denialOf(request: Request, limits: readonly LimitedBy[], retryAf
 }
 
 export async function answerDenial(answer: DenialAnswer = {}, denial: HttpDenial, ctx: HttpCtx): Promise<Response> {
-  if (typeof answer === "function") return await answer(denial, ctx);
+  if (typeof answer === "function") return checkResponse(await answer(denial, ctx), "denial");
   const { body, status = 429, headers = {} } = answer;
   if (body === undefined) return quotaExceeded(status, headers, denial.limits, denial.retryAfter);
   const said = typeof body === "function" ? await body(denial) : body;

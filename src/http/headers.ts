@@ -1,6 +1,6 @@
 /** Statuses → response header fields. */
 import { checkFormats, FORMATS, type RateLimitFormat } from "./formats.js";
-import { type LimitedBy, quotaOf } from "./quota.js";
+import { isForGood, type LimitedBy, quotaOf } from "./quota.js";
 import { checkJitter, retryAfterSeconds } from "./retryAfter.js";
 
 export interface RateLimitHeadersOptions {
@@ -21,8 +21,9 @@ export interface RateLimitHeadersOptions {
  * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
  * - r: the tokens that are left; t: after a denial the time until `retryAt`, else the time that r has to last.
  *
- * A limit whose status has no `remaining` sends its policy alone, one in shadow sends nothing: it is not enforced. Names are sent as they are if they are printable ASCII; other
- * characters, and %, are percent-encoded.
+ * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. Where no wait
+ * helps, there is no `Retry-After`. Names are sent as they are if they are printable ASCII; other characters, and %, are
+ * percent-encoded.
  *
  * @param limits - one or several limits that the request was held to. Policies are listed in this order, the others by
  *   tightness; after a denial `RateLimit` lists those that denied.
@@ -42,7 +43,7 @@ export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
   { formats = ["draft-11"], jitter = 0, caller, now = Date.now() }: RateLimitHeadersOptions = {},
 ): Record<string, string> {
-  const enforced = asList(limits).filter(({ status }) => !status.shadow);
+  const enforced = asList(limits).filter(({ status, unlimited }) => !status.shadow && !unlimited);
   const quotas = enforced.map((limit) => quotaOf(limit, now));
   const [first] = quotas;
   if (!first) return {};
@@ -51,7 +52,7 @@ export function rateLimitHeaders(
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
   const waits = quotas.flatMap(({ name, retryAt }) => (retryAt === undefined ? [] : [{ name, until: retryAt }]));
-  if (waits.length > 0) {
+  if (waits.length > 0 && !enforced.some(isForGood)) {
     fields["Retry-After"] = String(retryAfterSeconds(waits, now, jitter, caller ?? String(Math.random())));
   }
   return fields;

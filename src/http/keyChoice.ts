@@ -1,6 +1,7 @@
 /** Which key a limit uses, down to the case that there is none: that one is always spelt out. */
-import { misuseError } from "../engine/misuse.js";
+import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { HttpCtx } from "./ctx.js";
+import { headerFields } from "./fields.js";
 import type { KeySource } from "./keys.js";
 
 /** What happens to a request that no source has a key for. */
@@ -16,8 +17,10 @@ export interface KeyChoice {
   readonly choose: (ctx: HttpCtx, request: Request) => Promise<ChosenKey>;
 }
 
-/** A caller without a key is refused, with 403 unless another status is given. */
+/** A caller without a key is refused, with this status and these header fields. @throws when no answer can have them. */
 export function denyWith(status: 400 | 401 | 403, headers: Readonly<Record<string, string>> = {}): KeyEnd {
+  if (![400, 401, 403].includes(status)) throw fieldError("denyWith", "status", "400, 401 or 403", status);
+  if (!headerFields.holds(headers)) throw fieldError("denyWith", "headers", headerFields.permitted, headers);
   return { kind: "deny", status, headers };
 }
 
@@ -44,10 +47,16 @@ export function sharedBucket(name: string): KeyEnd {
  *   firstOf(byAddress({ trustedProxies: 1 }), sharedBucket("anonymous")),
  * ];
  * ```
+ * @throws when there is no source, or no end.
  */
 export function firstOf(...sourcesAndEnd: [KeySource, ...KeySource[], KeyEnd]): KeyChoice {
   const end = sourcesAndEnd.at(-1) as KeyEnd;
   const sources = sourcesAndEnd.slice(0, -1) as KeySource[];
+  // Without an end, a request of nobody known would fall into the one bucket of everybody.
+  if (!isEnd(end)) throw misuseError("firstOf", `must end in deny, denyWith(…) or sharedBucket(…), got ${show(end)}.`);
+  if (sources.length === 0 || !sources.every(isSource)) {
+    throw misuseError("firstOf", "needs sources before its end, such as byAddress({ trustedProxies: 1 }).");
+  }
   return {
     choose: async (ctx, request) => {
       for (const source of sources) {
@@ -57,6 +66,16 @@ export function firstOf(...sourcesAndEnd: [KeySource, ...KeySource[], KeyEnd]): 
       return atEnd(end);
     },
   };
+}
+
+/** Whether it is one; the types forbid anything else, JavaScript does not. */
+export function isEnd(end: unknown): end is KeyEnd {
+  const { kind } = { ...(end as { kind?: unknown } | undefined) };
+  return kind === "deny" || kind === "shared";
+}
+
+function isSource(source: unknown): source is KeySource {
+  return typeof (source as Partial<KeySource> | null | undefined)?.read === "function";
 }
 
 /** What a request without a key gets. */

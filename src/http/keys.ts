@@ -2,11 +2,13 @@
  * Key sources: who is calling? Each source's keys begin with a prefix of its own, so that no header can name a bucket of another
  * source, and are at most 64 printable characters after it, whatever was sent.
  */
-import { fieldError, misuseError } from "../engine/misuse.js";
+import { checkFields, type Fields } from "../engine/fields.js";
+import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
-import { callerAddress, DEFAULT_IPV6_PREFIX, type Ipv6Prefix } from "./address.js";
+import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
 import { BadRequestError } from "./badRequest.js";
 import type { HttpCtx } from "./ctx.js";
+import { checkHeaderName } from "./fields.js";
 
 /** Reads a caller's key from a request; undefined when it is not there, is empty, or is not what it should be. */
 export interface KeySource {
@@ -25,28 +27,33 @@ const MAX_VALUE = 64;
  * A source of your own: a session id, a route, a tenant.
  *
  * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
- * @param read - gives the value; undefined or "" when there is none.
+ * @param read - gives the value; undefined, null or "" when there is none.
  */
-export function byValue(
-  prefix: string,
-  read: (ctx: HttpCtx, request: Request) => string | undefined | Promise<string | undefined>,
-): KeySource {
+export function byValue(prefix: string, read: ReadValue): KeySource {
   if (!/^[\w-]{1,64}$/.test(prefix)) {
     throw misuseError(prefix, "a key's prefix must be made of 1 to 64 letters, digits, - and _.");
   }
+  // The types forbid anything else, JavaScript does not.
+  const given: unknown = read;
+  if (typeof given !== "function") throw fieldError(prefix, "read", "a function of ctx and request", given);
   return source(`own.${prefix}`, read);
 }
+
+type Value = string | null | undefined;
+type ReadValue = (ctx: HttpCtx, request: Request) => Value | Promise<Value>;
 
 /**
  * The value of a header. Only for headers that your own gateway sets and strips from what clients send: a client that can
  * choose the value can choose its bucket.
  */
 export function byHeader(name: string): KeySource {
-  return source(`header.${name.toLowerCase()}`, (_ctx, request) => request.headers.get(name) ?? undefined);
+  checkHeaderName("byHeader", name);
+  return source(`header.${name.toLowerCase()}`, (_ctx, request) => request.headers.get(name));
 }
 
 /** The token of `Authorization: Bearer …`, as its SHA-256. See `byApiKey` for `known`. */
 export function byBearer(options: SecretOptions = {}): KeySource {
+  checkFields("byBearer", "byBearer", options, SECRET_FIELDS);
   return secret("bearer", options, (request) => {
     const authorization = request.headers.get("Authorization") ?? "";
     return /^Bearer +([\w.~+/-]+=*)$/i.exec(authorization.trim())?.[1];
@@ -59,9 +66,18 @@ export function byBearer(options: SecretOptions = {}): KeySource {
  * Without `known` every invented key is a new, full bucket. Either say which keys were issued, or let a second limit by address
  * hold back those who invent them.
  */
-export function byApiKey({ header = "X-Api-Key", ...options }: SecretOptions & { header?: string } = {}): KeySource {
+export function byApiKey(options: SecretOptions & { header?: string } = {}): KeySource {
+  checkFields("byApiKey", "byApiKey", options, { header: text, ...SECRET_FIELDS });
+  const { header = "X-Api-Key" } = options;
+  checkHeaderName("byApiKey", header);
   return secret("apikey", options, (request) => request.headers.get(header) ?? undefined);
 }
+
+/** A slip in `known` would take every invented key for an issued one. */
+const SECRET_FIELDS: Fields = {
+  known: { permitted: "a function of ctx and hash", holds: (value) => typeof value === "function" },
+};
+const text = { permitted: "a string", holds: (value: unknown) => typeof value === "string" };
 
 /** Where `byAddress` reads the address, and how much of an IPv6 address counts. */
 export type AddressOptions = (
@@ -82,27 +98,38 @@ export type AddressOptions = (
  *   from what clients send.
  * @throws when an option is out of range.
  */
-export function byAddress({ trustedProxies, header, ipv6Prefix = DEFAULT_IPV6_PREFIX }: AddressOptions): KeySource {
-  if (ipv6Prefix !== false && !(Number.isInteger(ipv6Prefix) && ipv6Prefix >= 32 && ipv6Prefix <= 64)) {
-    throw fieldError("address", "ipv6Prefix", "a whole number from 32 to 64, or false", ipv6Prefix);
-  }
+export function byAddress(options: AddressOptions): KeySource {
+  checkFields("address", "byAddress", options, ADDRESS_FIELDS);
+  const { trustedProxies, header, ipv6Prefix } = options;
   if (header !== undefined) {
     // The types forbid both, JavaScript does not.
     const other: unknown = trustedProxies;
     if (other !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
-    return source("address", (_ctx, request) => callerAddress(request.headers.get(header) ?? "", ipv6Prefix));
+    checkHeaderName("address", header);
+    return source("address", (_ctx, request) => callerAddress(request.headers.get(header), ipv6Prefix));
   }
   if (trustedProxies === "platform") {
-    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip ?? "", ipv6Prefix));
+    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip, ipv6Prefix));
   }
-  if (!(Number.isInteger(trustedProxies) && trustedProxies >= 1)) {
-    throw fieldError("address", "trustedProxies", 'a whole number of at least 1, or "platform"', trustedProxies);
+  // The types forbid neither, JavaScript does not.
+  const given: unknown = trustedProxies;
+  if (given === undefined) {
+    throw fieldError("address", "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, given);
   }
   return source("address", (_ctx, request) => {
     const hops = (request.headers.get("X-Forwarded-For") ?? "").split(",");
-    return callerAddress(hops.at(-trustedProxies) ?? "", ipv6Prefix);
+    return callerAddress(hops.at(-trustedProxies), ipv6Prefix);
   });
 }
+
+const ADDRESS_FIELDS = {
+  trustedProxies: {
+    permitted: 'a whole number of at least 1, or "platform"',
+    holds: (value: unknown) => value === "platform" || (Number.isInteger(value) && (value as number) >= 1),
+  },
+  header: text,
+  ipv6Prefix: ipv6PrefixField,
+} satisfies Fields;
 
 /** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. */
 export function byIdentity(): KeySource {
@@ -128,14 +155,14 @@ function secret(prefix: string, { known }: SecretOptions, read: (request: Reques
 }
 
 /** `prefix` contains no colon, so the first colon ends it. */
-function source(
-  prefix: string,
-  read: (ctx: HttpCtx, request: Request) => string | undefined | Promise<string | undefined>,
-): KeySource {
+function source(prefix: string, read: ReadValue): KeySource {
   return {
     read: async (ctx, request) => {
-      const value = await read(ctx, request);
-      return value === undefined || value === "" ? undefined : `${prefix}:${await boundedKey(value)}`;
+      const value = (await read(ctx, request)) ?? "";
+      // The types forbid anything else, JavaScript does not: `[object Object]` would be one bucket for all.
+      const given: unknown = value;
+      if (typeof given !== "string") throw new Error(`The key source "${prefix}" must give text, got ${show(given)}.`);
+      return value === "" ? undefined : `${prefix}:${await boundedKey(value)}`;
     },
   };
 }

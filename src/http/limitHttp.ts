@@ -1,21 +1,30 @@
 /** The wrapper: who is it, what does it cost, may it pass; and on every answer what is left. */
-import { badRequest, internalError, neverServed, notIdentified, unavailable, withFields } from "./answers.js";
+import { fieldError } from "../engine/misuse.js";
+import {
+  badRequest,
+  deniedForGood,
+  internalError,
+  neverServed,
+  notIdentified,
+  unavailable,
+  withFields,
+} from "./answers.js";
 import { askLimits, type LimitedRequests, callerOf } from "./ask.js";
 import { BadRequestError } from "./badRequest.js";
+import { checkResponse } from "./checkResponse.js";
 import type { HttpCtx } from "./ctx.js";
 import { answerDenial, denialOf } from "./denial.js";
+import type { Fields } from "./fields.js";
 import { asList, rateLimitHeaders } from "./headers.js";
 import { checkOptions, type LimitHttpOptions } from "./options.js";
 import { type Plan, planAll } from "./plan.js";
-import type { LimitedBy } from "./quota.js";
+import { isForGood, type LimitedBy } from "./quota.js";
 import { refundAfter } from "./refund.js";
 import { tell } from "./report.js";
 import { retryAfterSeconds } from "./retryAfter.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
-
-type Fields = Readonly<Record<string, string>>;
 
 /** The verdict: the request may pass, having taken what `asked` says, or here is the answer. */
 type Decision =
@@ -58,6 +67,9 @@ export function limitHttp<Ctx extends HttpCtx>(
   handler: (ctx: Ctx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>,
 ): (ctx: Ctx, request: Request) => Promise<Response> {
   checkOptions(options);
+  // The types forbid anything else, JavaScript does not.
+  const given: unknown = handler;
+  if (typeof given !== "function") throw fieldError("limitHttp", "the handler", "a function", given);
   const limits = asList(options.limits);
   const { jitter = 0, formats, onError, cors = {} } = options;
 
@@ -70,7 +82,7 @@ export function limitHttp<Ctx extends HttpCtx>(
     const { asked } = decision;
     if (!asked) return await handler(ctx, request, []);
     const { response, limited } = await refundAfter(options, asked, ctx, request, async () =>
-      checkResponse(await handler(ctx, request, asked.limited)),
+      checkResponse(await handler(ctx, request, asked.limited), "handler"),
     );
     // The clock is read again: what is told is true when the answer is sent, however long the handler took.
     return withFields(response, rateLimitHeaders(limited, formats && { formats }));
@@ -113,13 +125,16 @@ export function limitHttp<Ctx extends HttpCtx>(
   async function deny({ limited, requests }: LimitedRequests, ctx: Ctx, request: Request): Promise<Decision> {
     const caller = await callerOf(requests, ctx, request);
     const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter, caller });
-    const denial = denialOf(request, limited, Number(fields["Retry-After"]));
+    const denial = denialOf(request, limited, Number(fields["Retry-After"] ?? Infinity));
     try {
       await options.onDenied?.(denial, ctx);
     } catch (error) {
       await tell(options.report, error, request);
     }
-    return { kind: "answer", response: await answerDenial(options.denial, denial, ctx), fields };
+    const response = limited.some(isForGood)
+      ? deniedForGood({}, limited)
+      : await answerDenial(options.denial, denial, ctx);
+    return { kind: "answer", response, fields };
   }
 }
 
@@ -130,13 +145,4 @@ function answered(response: Response): Decision {
 async function isSkipped({ skip = ["OPTIONS"] }: LimitHttpOptions, ctx: HttpCtx, request: Request): Promise<boolean> {
   if (typeof skip !== "function") return skip.includes(request.method);
   return request.method === "OPTIONS" || (await skip(request, ctx));
-}
-
-function checkResponse(response: Response): Response {
-  // The types forbid anything else, JavaScript does not. Not instanceof: a test or a polyfill may have its own class.
-  const given: unknown = response;
-  if (typeof given === "object" && given !== null && "headers" in given && "status" in given) return response;
-  throw new TypeError(
-    `The handler of limitHttp must return a Response, got ${given === null ? "null" : typeof given}.`,
-  );
 }

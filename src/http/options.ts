@@ -1,14 +1,15 @@
 /** The wrapper's options, and their check when the module is loaded: what cannot work fails the deploy, not each request. */
+import { checkFields, type Field, numberField, required } from "../engine/fields.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { Consume } from "./consume.js";
 import type { HttpCtx } from "./ctx.js";
 import type { DenialAnswer, HttpDenial } from "./denial.js";
+import { headerFields } from "./fields.js";
 import { checkFormats, type RateLimitFormat } from "./formats.js";
 import { asList } from "./headers.js";
 import type { HttpLimit } from "./httpLimit.js";
-import { configIn } from "./quota.js";
-import { QUOTA_UNITS } from "./quota.js";
+import { configIn, QUOTA_UNITS } from "./quota.js";
 import type { Report } from "./report.js";
 import { checkJitter } from "./retryAfter.js";
 
@@ -56,69 +57,64 @@ export type LimitHttpOptions = {
     }
 );
 
-/** A permitted value, in words, and whether a value is one. */
-type Rule = readonly [permitted: string, isPermitted: (value: unknown) => boolean];
+type FieldsOf<Options extends object> = Readonly<Record<keyof Options, Field>>;
 
 const isFunction = (value: unknown) => typeof value === "function";
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
-const oneOf = (...values: readonly string[]): Rule => [
-  values.map(show).join(" or "),
-  (value) => values.includes(value as string),
-];
-const aFunction: Rule = ["a function", isFunction];
+const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
+/** What a function may give as well. */
+const orFunction = ({ permitted, holds }: Field): Field =>
+  field(`${permitted}, or a function`, (value) => isFunction(value) || holds(value));
+const oneOf = (...values: readonly string[]): Field =>
+  field(values.map(show).join(" or "), (value) => values.includes(value as string));
+const aFunction = field("a function", isFunction);
 
-const OPTIONS: Readonly<Record<keyof LimitHttpOptions, Rule>> = {
-  limits: ["a limit or a list of limits", isObject],
-  consume: ["a function, such as inComponent(components.rateLimits)", isFunction],
-  formats: ["a list of formats", Array.isArray],
-  jitter: ["a number from 0 to 1", (value) => typeof value === "number"],
-  skip: ["a list of methods, or a function", (value) => isFunction(value) || isListOfText(value)],
-  denial: ["an object with body, status or headers, or a function", (value) => isFunction(value) || isObject(value)],
+const OPTIONS: FieldsOf<LimitHttpOptions> = {
+  limits: required(field("a limit or a list of limits", isObject)),
+  consume: required(field("a function, such as inComponent(components.rateLimits)", isFunction)),
+  formats: field("a list of formats", Array.isArray),
+  jitter: field("a number from 0 to 1", (value) => typeof value === "number"),
+  // A method in small letters would be none that a request has.
+  skip: orFunction(field('a list of methods in capitals, such as "OPTIONS"', isListOfMethods)),
+  denial: orFunction(field("an object with body, status or headers", isObject)),
   onDenied: aFunction,
-  refund: [
-    '"successful", "failed" or a function',
-    (value) => isFunction(value) || oneOf("successful", "failed")[1](value),
-  ],
+  refund: orFunction(oneOf("successful", "failed")),
   remaining: oneOf("read", "omit"),
-  cors: ["an object of header fields, or a function", (value) => isFunction(value) || isObject(value)],
+  cors: orFunction(headerFields),
   onError: oneOf("closed", "open"),
   report: aFunction,
 };
 
-const LIMIT_FIELDS: Readonly<Record<keyof HttpLimit, Rule>> = {
-  name: ["a non-empty string", (value) => typeof value === "string" && value !== ""],
-  key: ["firstOf(…) or everyone", (value) => isObject(value) && isFunction((value as { choose?: unknown }).choose)],
-  config: ["a config, or a function that returns one", (value) => isFunction(value) || isObject(value)],
+const LIMIT: FieldsOf<HttpLimit> = {
+  name: required(field("a non-empty string", (value) => typeof value === "string" && value !== "")),
+  key: field(
+    "firstOf(…) or everyone",
+    (value) => isObject(value) && isFunction((value as { choose?: unknown }).choose),
+  ),
+  config: field("a config, or a function that returns one", (value) => isFunction(value) || isObject(value)),
   identify: aFunction,
   when: aFunction,
-  cost: ["a function, such as fixed(1)", isFunction],
+  cost: field("a function, such as fixed(1)", isFunction),
   unit: oneOf(...QUOTA_UNITS),
   partitionKey: aFunction,
 };
+const KEYED_LIMIT = { ...LIMIT, key: required(LIMIT.key), config: required(LIMIT.config) };
 
-const DENIAL_FIELDS: Readonly<Record<"body" | "status" | "headers", Rule>> = {
-  body: [
-    "a string, an object or a function",
-    (value) => typeof value === "string" || isFunction(value) || isObject(value),
-  ],
-  status: [
-    "a whole number from 400 to 599",
-    (value) => typeof value === "number" && Number.isInteger(value) && value >= 400 && value <= 599,
-  ],
-  headers: ["an object of header fields", isObject],
+const DENIAL = {
+  body: orFunction(field("a string or an object", (value) => typeof value === "string" || isObject(value))),
+  status: numberField({ atLeast: 400, atMost: 599, isWhole: true }),
+  headers: headerFields,
 };
 
 /** @throws when an option is unknown, missing, of the wrong type or out of range. */
 export function checkOptions(options: LimitHttpOptions): void {
-  checkFields("limitHttp", "an option of limitHttp", options, OPTIONS, ["limits", "consume"]);
+  checkFields("limitHttp", "limitHttp", options, OPTIONS);
   const limits = asList(options.limits);
   if (limits.length === 0) throw misuseError("limitHttp", "limits must have at least one limit.");
   checkLimits(limits);
   checkJitter("limitHttp", options.jitter ?? 0);
   checkFormats("limitHttp", options.formats ?? []);
-  if (isObject(options.denial)) {
-    checkFields("limitHttp", "a field of denial", options.denial, DENIAL_FIELDS, []);
-  }
+  if (isObject(options.denial)) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open" && !isFunction(options.report)) {
     throw fieldError("limitHttp", "report", 'a function where onError is "open"', options.report);
   }
@@ -133,10 +129,9 @@ export function checkOptions(options: LimitHttpOptions): void {
 function checkLimits(limits: readonly HttpLimit[]): void {
   const names = new Set<string>();
   for (const limit of limits) {
-    if (!isObject(limit)) throw fieldError("limitHttp", "limits", OPTIONS.limits[0], limit);
+    if (!isObject(limit)) throw fieldError("limitHttp", "limits", OPTIONS.limits.permitted, limit);
     const { name, key, config, identify } = limit;
-    const needed = identify === undefined ? (["name", "key", "config"] as const) : (["name", "identify"] as const);
-    checkFields(name, "a field of a limit", limit, LIMIT_FIELDS, needed);
+    checkFields(name, "a limit of limitHttp", limit, identify === undefined ? KEYED_LIMIT : LIMIT);
     // The types forbid both, JavaScript does not.
     const both: readonly unknown[] = [key, config];
     if (identify !== undefined && both.some((field) => field !== undefined)) {
@@ -148,26 +143,6 @@ function checkLimits(limits: readonly HttpLimit[]): void {
   }
 }
 
-function checkFields<Field extends string>(
-  name: string,
-  what: string,
-  given: object,
-  rules: Readonly<Record<Field, Rule>>,
-  needed: readonly Field[],
-): void {
-  if (!isObject(given)) throw fieldError(name, "options", "an object", given);
-  for (const [field, value] of Object.entries(given)) {
-    if (!Object.hasOwn(rules, field)) {
-      throw misuseError(name, `${show(field)} is not ${what}; those are ${Object.keys(rules).join(", ")}.`);
-    }
-    const [permitted, isPermitted] = rules[field as Field];
-    if (value !== undefined && !isPermitted(value)) throw fieldError(name, field, permitted, value);
-  }
-  const present = new Map<string, unknown>(Object.entries(given));
-  const missing = needed.find((field) => present.get(field) === undefined);
-  if (missing !== undefined) throw fieldError(name, missing, rules[missing][0], undefined);
-}
-
-function isListOfText(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === "string");
+function isListOfMethods(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string" && each === each.toUpperCase());
 }

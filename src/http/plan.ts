@@ -8,7 +8,7 @@ import type { LimitRequest } from "./consume.js";
 import { fixed } from "./costs.js";
 import type { HttpCtx } from "./ctx.js";
 import type { Caller, HttpLimit } from "./httpLimit.js";
-import { atEnd, type ChosenKey, type KeyEnd } from "./keyChoice.js";
+import { atEnd, type ChosenKey, isEnd, type KeyEnd } from "./keyChoice.js";
 import { boundedKey } from "./keys.js";
 import { type LimitedBy, configIn } from "./quota.js";
 
@@ -55,8 +55,11 @@ async function planFor(
   }
   if (!canEverServe(parsed, count)) return { kind: "never", name, count, capacity };
   const shown = { unit, partitionKey: partitionKey && (await partitionKey({ ctx, request, key })) };
-  const mode = definition.mode === "shadow" ? { mode: definition.mode } : {};
-  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config, ...mode }, shown };
+  const terms = {
+    ...(definition.mode === "shadow" && { mode: definition.mode }),
+    ...(definition.overrides === true && { overrides: definition.overrides }),
+  };
+  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config, ...terms }, shown };
 }
 
 /** Counts are rounded up and capacities down, so comparing the two numbers would not do. */
@@ -88,9 +91,13 @@ async function identify(
   }
   const known = identified.get(limit.identify) ?? Promise.resolve(limit.identify(ctx, request));
   identified.set(limit.identify, known);
-  const { key, config } = await known;
+  // The types forbid anything else, JavaScript does not.
+  const { key, config } = { ...(await known) } as Partial<Caller>;
+  if (config === undefined) throw fieldError(name, "identify's config", "a config, or a function of the name", config);
   const configOf = () => (typeof config === "function" ? config(name) : config);
-  if (typeof key !== "string") return { chosen: atEnd(key), configOf };
-  if (key === "") throw fieldError(name, "identify's key", "a non-empty string, or an end such as deny", key);
+  if (isEnd(key)) return { chosen: atEnd(key), configOf };
+  if (typeof key !== "string" || key === "") {
+    throw fieldError(name, "identify's key", "a non-empty string, or an end such as deny", key);
+  }
   return { chosen: { kind: "key", key: `caller:${await boundedKey(key)}` }, configOf };
 }

@@ -4,6 +4,7 @@ import type { RateLimitDefinition } from "../index.js";
 import { parseLimit } from "../engine/limit.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { bucketAt } from "../engine/request.js";
+import { END_OF_TIME } from "../engine/time.js";
 import { lowered, raised } from "../engine/units.js";
 import { MAX_INTEGER, toAscii } from "./structuredFields.js";
 
@@ -26,6 +27,13 @@ export interface LimitedBy {
   unit?: QuotaUnit | undefined;
   /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
   partitionKey?: string | undefined;
+  /** An override lets everything through: clients are told nothing, as of a limit in shadow. */
+  unlimited?: true | undefined;
+}
+
+/** Whether no wait helps: the limit is closed to the caller by an override that does not end. */
+export function isForGood({ status }: LimitedBy): boolean {
+  return !status.ok && status.retryAt >= END_OF_TIME;
 }
 
 /** The units that the draft registers; the default is "requests". */
@@ -39,9 +47,9 @@ export interface Quota {
   /** At most so many tokens at once, and all of them are back after the window. */
   readonly quota: number;
   readonly windowSeconds: number;
-  /** Absent where the status had no `remaining`. */
+  /** Absent where the status had no `remaining`, and where no wait helps. */
   readonly left: Left | undefined;
-  /** Of a denial: when the same request succeeds. */
+  /** Of a denial: when the same request succeeds; absent where no wait helps. */
   readonly retryAt: number | undefined;
   readonly unit: QuotaUnit | undefined;
   readonly partitionKey: string | undefined;
@@ -61,13 +69,14 @@ interface Left {
 export function quotaOf(limit: LimitedBy, now: number): Quota {
   const { name, status, config, unit, partitionKey } = limit;
   const parsed = limitOf(limit);
+  const forGood = isForGood(limit);
   return {
     name: toAscii(name),
     denied: !status.ok,
     quota: Math.floor(config.capacity ?? config.rate),
     windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(parsed.kind.quota.windowMs(parsed, now) / 1000))),
-    left: leftOf(limit, now),
-    retryAt: status.ok ? undefined : status.retryAt,
+    left: forGood ? undefined : leftOf(limit, now),
+    retryAt: status.ok || forGood ? undefined : status.retryAt,
     unit,
     partitionKey,
   };
@@ -113,7 +122,7 @@ export function secondsUntil(moment: number, now: number): number {
 
 /**
  * A definition of `defineRateLimits` is a config with more fields. The key is always chosen here, and a denial always answered; what
- * `mode` says is asked for with the request.
+ * `mode` and `overrides` say is asked for with the request.
  */
 export function configIn(definition: RateLimitDefinition): RateLimitConfig {
   const config = { ...definition };

@@ -1,5 +1,5 @@
 /** What was taken for a request that should not have counted goes back once the handler has answered. */
-import type { LimitedRequests } from "./ask.js";
+import { type LimitedRequests, withSnapshots } from "./ask.js";
 import type { HttpCtx } from "./ctx.js";
 import type { LimitHttpOptions } from "./options.js";
 import { tell } from "./report.js";
@@ -25,11 +25,12 @@ export async function refundAfter(
 
 async function refund(
   options: LimitHttpOptions,
-  { limited, requests }: LimitedRequests,
+  asked: LimitedRequests,
   ctx: HttpCtx,
   request: Request,
   response: Response | undefined,
 ): Promise<readonly LimitedBy[]> {
+  const { limited, requests } = asked;
   const { giveBack } = options.consume;
   // What a limit in shadow has denied was not taken.
   const taken = requests.filter(({ count }, i) => count > 0 && limited[i]?.status.shadow?.ok !== false);
@@ -44,11 +45,12 @@ async function refund(
         return request;
       }),
     );
-    return limited.map((limit) => {
+    const settled = limited.map((limit) => {
       const status = statuses[taken.findIndex(({ name }) => name === limit.name)];
       const { shadow } = limit.status;
       return status ? { ...limit, status: { ...status, ...(shadow && { shadow }) } } : limit;
     });
+    return await withSnapshots(options, { limited: settled, requests }, ctx, request);
   } catch (error) {
     // The request has been served, and counts: that is not the client's business.
     await tell(options.report, error, request);

@@ -62,6 +62,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await take("odd", { count: 2.5, atLeast: 1 })).toMatchObject({ taken: 2.5, remaining: 0 });
   });
 
+  it("what was taken is the number that it is, not a sum that was rounded", async () => {
+    const { take } = calling();
+    // 0.769 + 1 is 1.7690000000000001.
+    expect(await take("odd", { count: 7, atLeast: 0.769 })).toMatchObject({ taken: 1.769 });
+    expect(await take("odd", { count: 7, atLeast: 0.731 })).toMatchObject({ taken: 0.731, remaining: 0 });
+  });
+
   it("the count may be above the capacity: what suffices must fit", async () => {
     const { take } = calling();
     expect(await take("bucket", { count: 25, atLeast: 1 })).toMatchObject({ ok: true, taken: 10, remaining: 0 });

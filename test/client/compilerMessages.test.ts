@@ -23,6 +23,9 @@ const limits = defineRateLimits({
 });
 `;
 
+/** Files that no program changes, parsed and bound once. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** The compiler's messages about a program, the lines of each joined. */
 function messages(program: string, extra: ts.CompilerOptions = {}): string[] {
   const file = path.join(root, "test/messages.ts");
@@ -32,12 +35,16 @@ function messages(program: string, extra: ts.CompilerOptions = {}): string[] {
   const options = { ...ts.parseJsonConfigFileContent(config, ts.sys, root).options, noUnusedLocals: false, ...extra };
   const host = ts.createCompilerHost(options);
   const text = `${APP}${program}\nexport {};\n`;
-  const compiled = ts.createProgram([file], options, {
+  const ownHost: ts.CompilerHost = {
     ...host,
     fileExists: (name) => name === file || host.fileExists(name),
-    getSourceFile: (name, version, ...rest) =>
-      name === file ? ts.createSourceFile(name, text, version, true) : host.getSourceFile(name, version, ...rest),
-  });
+    getSourceFile: (name, version, ...rest) => {
+      if (name === file) return ts.createSourceFile(name, text, version, true);
+      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, version, ...rest));
+      return parsed.get(name);
+    },
+  };
+  const compiled = ts.createProgram([file], options, ownHost);
   const source = compiled.getSourceFile(file);
   return [...compiled.getSyntacticDiagnostics(source), ...compiled.getSemanticDiagnostics(source)].map(
     ({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"),

@@ -112,6 +112,28 @@ describe("what is safer here", () => {
     });
   });
 
+  it("a long key is an error; there it is a key", async () => {
+    const t = openBoth();
+    const { ours, theirs } = limiters({ send: bucket });
+    const key = "k".repeat(257);
+    await t.mutation(async (ctx) => {
+      expect(await failure(ours.limit(ctx, "send", { key }))).toContain("await hashKey(key) makes one of 64");
+      expect(await failure(theirs.limit(ctx, "send", { key }))).toBe("none");
+    });
+  });
+
+  it("windows before a start in the future count; there everybody is denied until then", async () => {
+    const t = openBoth();
+    const { ours, theirs } = limiters({
+      send: { kind: "fixed window", rate: 2, period: SECOND, start: NOW + 10 * SECOND },
+    });
+    await t.mutation(async (ctx) => {
+      expect(await theirs.limit(ctx, "send")).toEqual({ ok: false, retryAfter: 10 * SECOND });
+      for (let i = 0; i < 2; i++) expect(await ours.limit(ctx, "send")).toEqual({ ok: true });
+      expect(await ours.limit(ctx, "send")).toEqual({ ok: false, retryAfter: SECOND });
+    });
+  });
+
   it("the windows of a bucket start at the same moments after a reset; there they are drawn again", async () => {
     const t = openBoth();
     const { ours, theirs } = limiters({ send: { kind: "fixed window", rate: 1, period: 1e9 } });
@@ -153,6 +175,26 @@ describe("what is the same although it is not what the rest of this package does
         expect(await limiter.getValue(ctx, "send")).toMatchObject({ value: 0 });
       }
     });
+  });
+});
+
+describe("a field that neither knows", () => {
+  it("is an error in both: a slip in key would ask the bucket that everybody shares", async () => {
+    const t = openBoth();
+    const { ours, theirs } = limiters({ send: bucket });
+    const slip = { keys: "ada" } as object;
+    await t.mutation(async (ctx) => {
+      for (const call of ["limit", "check", "getValue"] as const) {
+        expect(await failure(ours[call](ctx, "send", slip))).toContain(
+          'Rate limit "send": "keys" is no field of the opt',
+        );
+        expect(await failure(theirs[call](ctx, "send", slip))).toContain("Unexpected field `keys`");
+      }
+      expect(await failure(ours.reset(ctx, "send", slip))).toContain(
+        '"keys" is no field of the options, which has key',
+      );
+    });
+    expect(() => ours.hookAPI("send", slip)).toThrow('"keys" is no field of the options, which has key, config, sampl');
   });
 });
 

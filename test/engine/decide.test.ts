@@ -20,6 +20,7 @@ const window = parseLimit("window", {
 const sliding = parseLimit("sliding", { kind: "sliding window", rate: 10, period: 1000, maxReserved: 5 });
 const spaced = parseLimit("spaced", { kind: "token bucket", rate: 10, period: 1000, capacity: 0 });
 const third = parseLimit("third", { kind: "token bucket", rate: 1 / 3, period: 1000, capacity: 1, maxReserved: 1 / 3 });
+const slow = parseLimit("slow", { kind: "token bucket", rate: 7.77, period: 1e15, capacity: 100, maxReserved: 20 });
 
 const DAY = 86_400_000;
 const month = parseLimit("month", { kind: "fixed window", rate: 5, period: "month" });
@@ -336,6 +337,14 @@ const rows: Row[] = [
     state: { value: 0, ts: NOW },
     demand: { count: 1, reserve: true },
     status: { ok: false, retryAt: NOW + 2001, remaining: 0, resetAt: NOW + 3001 },
+    next: "unchanged",
+  },
+  {
+    what: "of a bucket that takes seconds to bring a unit, a reservation comes back at the first moment that starts it in time",
+    limit: slow,
+    state: { value: 0, ts: NOW },
+    demand: { count: 1, reserve: { within: DAY } },
+    status: { ok: false, retryAt: NOW + 128_700_042_310_072, remaining: 0, resetAt: END_OF_TIME },
     next: "unchanged",
   },
 ];

@@ -14,6 +14,7 @@ const fault = (name: string) => ({ messageId: "ignored", data: { name } });
 const imported =
   'import { rateLimit, checkRateLimit, rateLimitAll, checkRateLimitAll, scheduleRateLimited } from "./limits";\n';
 const defined = 'import { defineRateLimits } from "convex-rate-limits";\n';
+const truthy = (code: string) => ({ code, errors: [{ messageId: "truthy", data: { name: "rateLimit" } }] });
 const ignored = (code: string, name = "rateLimit") => ({ code, errors: [fault(name)] });
 
 new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } }).run("no-ignored-result", rule, {
@@ -42,6 +43,21 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     // Defined to throw in another file.
     { code: `${imported}await rateLimit(ctx, { name: "send" });`, options: [{ throws: true }] },
     { code: `${imported}await rateLimitAll(ctx, [{ name: "send" }]);`, options: [{ throws: true }] },
+    `${imported}const all = await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key })));`,
+    `${imported}await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key, throws: true })));`,
+    `${imported}keys.sort((key) => rateLimit(ctx, { name: "send", key }));`,
+    `${imported}if ((await rateLimit(ctx, { name: "send" })).ok) go();`,
+    `${imported}if (await rateLimit(ctx, { name: "send", throws: true })) go();`,
+    `${imported}const status = (await rateLimit(ctx, { name: "send" })) ?? none;`,
+    // Several limits, each of which throws.
+    `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: { throws: { jitter: 1 } } }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
+    `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true } }); const asked = [{ name: "a" }]; await rateLimitAll(ctx, asked);`,
+    'import * as ours from "convex-rate-limits"; const limits = ours.defineRateLimits({ send: {} }, { throws: true }); await limits.rateLimit(ctx, { name: "send" });',
+    // Code that cannot run, and must not stop the linter.
+    'const rateLimit = rateLimit; await rateLimit(ctx, { name: "send" });',
+    'const { rateLimit } = limits; const limits = other; const other = limits; await rateLimit(ctx, { name: "send" });',
+    // What defineRateLimits returns has no objects.
+    `${defined}const limits = defineRateLimits({ send: {} }); await limits.others.rateLimit(ctx, { name: "send" });`,
     // Not ours.
     'import { rateLimit } from "another-package"; await rateLimit(ctx);',
     'const { rateLimit } = somethingElse(); await rateLimit(ctx, { name: "send" });',
@@ -80,7 +96,33 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       ),
       options: [{ throws: true }],
     },
+    ignored(`${imported}const use = () => void rateLimit(ctx, { name: "send" });`),
+    ignored(`${imported}function use() { return void rateLimit(ctx, { name: "send" }); }`),
+    ignored(`${imported}await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key })));`),
+    ignored(`${imported}await Promise.all(keys.map(async (key) => await rateLimit(ctx, { name: "send", key })));`),
+    ignored(`${imported}await Promise.all([...keys.map((key) => rateLimit(ctx, { name: "send", key }))]);`),
+    ignored(`${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key }));`),
+    ignored(`${imported}const args = args; await rateLimit(ctx, args);`),
+    ignored(
+      `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: {} }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
+      "rateLimitAll",
+    ),
+    ignored(
+      `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true } }); await rateLimitAll(ctx, [{ name: "a" }], { throws: false });`,
+      "rateLimitAll",
+    ),
+    // Tested, and always true.
+    truthy(`${imported}if (!(await rateLimit(ctx, { name: "send" }))) throw new Error();`),
+    truthy(`${imported}if (await rateLimit(ctx, { name: "send" })) go();`),
+    truthy(`${imported}const may = (await rateLimit(ctx, { name: "send" })) ? yes : no;`),
+    truthy(`${imported}(await rateLimit(ctx, { name: "send" })) || fail();`),
+    truthy(`${imported}while (!rateLimit(ctx, { name: "send" })) wait();`),
     // By other names.
+    ignored('import * as all from "./limits"; await all.limits.rateLimit(ctx, { name: "send" });'),
+    ignored('import * as all from "./limits"; const { limits } = all; await limits.rateLimit(ctx, { name: "send" });'),
+    ignored(
+      'import * as ours from "convex-rate-limits"; const { rateLimit } = ours.defineRateLimits({ send: {} }); await rateLimit(ctx, { name: "send" });',
+    ),
     ignored('import { rateLimit as take } from "./limits"; await take(ctx, { name: "send" });'),
     ignored('import { rateLimit } from "convex-rate-limits"; await rateLimit(ctx, { name: "send", config });'),
     ignored('import { rateLimit } from "@/convex/limits"; await rateLimit(ctx, { name: "send" });'),
@@ -158,5 +200,16 @@ describe("with types", () => {
     expect(lint('await rateLimit(ctx, { name: "quiet", throws: true });')).toEqual([]);
     expect(lint('await rateLimit(ctx, { name: "loud", throws: false });')).toMatchObject([{ messageId: "ignored" }]);
     expect(lint('void rateLimit(ctx, { name: "loud" });')).toEqual([]);
+  });
+
+  it("a function of the app's own with one of our names is none of ours, unless nothing is known of its result", () => {
+    const own = (result: string) => {
+      const code = `import { limits } from "./untyped.js";\nconst own = limits as { rateLimit: () => ${result} };\nawait own.rateLimit();`;
+      return lint(code).filter(({ ruleId }) => ruleId !== null);
+    };
+    expect(own("Promise<void>")).toEqual([]);
+    expect(own("Promise<boolean>")).toEqual([]);
+    expect(own("Promise<{ ok: boolean }>")).toMatchObject([{ messageId: "ignored" }]);
+    expect(own("Promise<any>")).toMatchObject([{ messageId: "ignored" }]);
   });
 });

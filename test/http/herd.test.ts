@@ -2,6 +2,8 @@
 import { SECOND } from "convex-rate-limits";
 import {
   byHeader,
+  byValue,
+  deny,
   everyone,
   firstOf,
   type HttpCtx,
@@ -52,7 +54,20 @@ const same = async (limits: HttpLimit[], whoIs: (i: number) => Who) =>
   (await waitOf(limits, whoIs(0))) === (await waitOf(limits, whoIs(1)));
 
 describe("callers are told apart", () => {
-  it("by the first key that is their own, of whichever limit, before their address", async () => {
+  it("by the key of a later limit where the first one is of a tenant with many callers", async () => {
+    const tenant: HttpLimit = {
+      name: "tenant",
+      key: firstOf(
+        byValue("tenant", () => "acme"),
+        deny,
+      ),
+      config,
+    };
+    expect(await differ([tenant, perUser], (i) => ({ user: `user-${i}`, address: "198.51.100.1" }))).toBe(true);
+    expect(await same([tenant, perUser], (i) => ({ user: "ada", address: `198.51.100.${i}` }))).toBe(true);
+  });
+
+  it("by the keys that are their own, of whichever limit, before their address", async () => {
     expect(await differ([all, perUser], (i) => ({ user: `user-${i}`, address: "198.51.100.1" }))).toBe(true);
     expect(await same([all, perUser], (i) => ({ user: "ada", address: `198.51.100.${i}` }))).toBe(true);
   });

@@ -52,6 +52,20 @@ describe.each<[string, Consume]>([
     expect((await send()).headers.get("RateLimit")).toBe('"plain";r=8;t=8, "hot";r=19;t=19, "warm";r=39;t=39');
   });
 
+  it("what is left is told after a refund, too", async () => {
+    const split: HttpLimit = {
+      ...hot,
+      config: { kind: "token bucket", rate: 1000, period: 1000 * SECOND, shards: { atLeast: 8 } },
+    } as HttpLimit;
+    const send = serve({ limits: split, consume, refund: "failed" }, (_ctx, request) =>
+      Promise.resolve(new Response(null, { status: new URL(request.url).pathname === "/fail" ? 500 : 200 })),
+    );
+    for (let left = 999; left > 980; left--) {
+      expect((await send()).headers.get("RateLimit")).toBe(`"hot";r=${left};t=${left}`);
+      expect((await send("/fail")).headers.get("RateLimit")).toBe(`"hot";r=${left};t=${left}`);
+    }
+  });
+
   it("a denial names its wait, read or not", async () => {
     for (const remaining of ["read", "omit"] as const) {
       const one: HttpLimit = { ...plain, config: { kind: "token bucket", rate: 1, period: 9 * SECOND } } as HttpLimit;

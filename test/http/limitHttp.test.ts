@@ -132,6 +132,16 @@ describe("every answer", () => {
     const unknown = await send(undefined);
     expect([unknown.status, unknown.headers.get("Vary")]).toEqual([403, "Origin"]);
   });
+
+  it("of a denial exposes and varies by what cors says, too", async () => {
+    const cors = { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" };
+    const denial = { body: "Later", headers: { Vary: "Accept" } };
+    const send = serve({ limits: { ...perUser, config: { ...twice, capacity: 1 } } as HttpLimit, cors, denial });
+    await send("ada");
+    const { headers } = await send("ada");
+    expect(headers.get("Access-Control-Expose-Headers")).toBe("ratelimit, ratelimit-policy, retry-after, X-Request-Id");
+    expect(headers.get("Vary")).toBe("Accept, Origin");
+  });
 });
 
 describe("a request without a key", () => {

@@ -20,7 +20,7 @@ interface Scene {
 /** Limits that hold at least one request of the size. Windows shorter and longer than a second, carry-over, slow trickles. */
 const anyScene: fc.Arbitrary<Scene> = fc
   .record({
-    kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
+    kind: fc.constantFrom("token bucket" as const, "fixed window" as const, "sliding window" as const),
     rate: fc.constantFrom(0.1, 0.5, 1, 3, 7, 1000),
     period: fc.constantFrom(1, 130, 999, 1000, 1001, 60_000, 86_400_000),
     spare: fc.nat({ max: 3 }),
@@ -29,7 +29,10 @@ const anyScene: fc.Arbitrary<Scene> = fc
     pauses: fc.array(fc.constantFrom(0, 1, 137, 1000, 59_000), { minLength: 6, maxLength: 12 }),
   })
   .map(({ kind, rate, period, spare, count, jitter, pauses }) => {
-    return { config: { kind, rate, period, capacity: count + spare }, count, jitter, pauses };
+    const capacity = count + spare;
+    // What a sliding window holds is its rate.
+    const config = kind === "sliding window" ? { kind, rate: capacity, period } : { kind, rate, period, capacity };
+    return { config, count, jitter, pauses };
   });
 
 function open({ config, count, jitter }: Scene) {

@@ -1,12 +1,20 @@
 /** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {
+  byAddress,
+  byApiKey,
+  byBearer,
   byHeader,
+  byValue,
   deny,
+  denyWith,
   everyone,
   firstOf,
+  fromHeader,
+  fromQuery,
   type HttpLimit,
   inComponent,
+  inTables,
   limitHttp,
   type LimitHttpOptions,
 } from "convex-rate-limits/http";
@@ -60,7 +68,7 @@ it("all that can be said loads", () => {
 
 describe("an option that cannot work", () => {
   it.each<[string, object, string]>([
-    ["unknown", { limit: good }, 'Rate limit "limitHttp": "limit" is not an option of limitHttp; those are limits, '],
+    ["unknown", { limit: good }, 'Rate limit "limitHttp": "limit" is no field of limitHttp, which has limits, '],
     ["limits: absent", { limits: undefined }, "limits must be a limit or a list of limits, got undefined."],
     ["limits: none", { limits: [] }, "limits must have at least one limit."],
     ["consume: absent", { consume: undefined }, "consume must be a function, such as inComponent"],
@@ -70,15 +78,18 @@ describe("an option that cannot work", () => {
     ["formats: no list", { formats: "x" }, "formats must be a list of formats"],
     ["jitter: beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1, got 50."],
     ["jitter: text", { jitter: "0.5" }, "jitter must be a number from 0 to 1"],
-    ["skip: text", { skip: "OPTIONS" }, "skip must be a list of methods, or a function"],
+    ["skip: text", { skip: "OPTIONS" }, 'skip must be a list of methods in capitals, such as "OPTIONS", or a function'],
+    ["skip: a method that no request has", { skip: ["options"] }, "skip must be a list of methods in capitals"],
     ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers, or a function"],
-    ["denial: unknown field", { denial: { message: "Later" } }, '"message" is not a field of denial; those are body'],
-    ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number from 400 to 599"],
+    ["denial: unknown field", { denial: { message: "Later" } }, '"message" is no field of denial, which has body'],
+    ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number at least 400"],
+    ["denial: bad header", { denial: { headers: { "a b": "1" } } }, "headers must be an object of header fields"],
     ["onDenied", { onDenied: true }, "onDenied must be a function"],
-    ["refund", { refund: "denied" }, 'refund must be "successful", "failed" or a function'],
+    ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
     ["refund without giveBack", { refund: "failed" }, "refund needs a consume that can give back"],
     ["remaining", { remaining: false }, 'remaining must be "read" or "omit", got false.'],
     ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
+    ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
     ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
     ["report: absent where the gate opens", { onError: "open" }, 'report must be a function where onError is "open"'],
   ])("%s", (_, wrong, message) => {
@@ -89,7 +100,7 @@ describe("an option that cannot work", () => {
 describe("a limit that cannot work", () => {
   it.each<[string, object, string]>([
     ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
-    ["unknown field", { costs: 3 }, 'Rate limit "user": "costs" is not a field of a limit; those are name, key, '],
+    ["unknown field", { costs: 3 }, 'Rate limit "user": "costs" is no field of a limit of limitHttp, which has name'],
     ["no name", { name: "" }, "name must be a non-empty string"],
     ["no key", { key: undefined }, "key must be firstOf(…) or everyone, got undefined."],
     ["a key that is text", { key: "ada" }, 'key must be firstOf(…) or everyone, got "ada".'],
@@ -102,6 +113,11 @@ describe("a limit that cannot work", () => {
     expect(load({ limits: { ...good, ...wrong } })).toThrow(message);
   });
 
+  it("no handler", () => {
+    const options: LimitHttpOptions = { limits: good, consume: noConsume };
+    expect(() => limitHttp(options, undefined as never)).toThrow("the handler must be a function, got undefined.");
+  });
+
   it("one name twice", () => {
     expect(load({ limits: [good, { ...good, key: everyone }] })).toThrow('Rate limit "user": is listed twice');
   });
@@ -110,5 +126,61 @@ describe("a limit that cannot work", () => {
     for (const limits of [[null], ["user"]]) {
       expect(load({ limits })).toThrow("limits must be a limit or a list of limits, got");
     }
+  });
+});
+
+describe("what cannot be a part of an option", () => {
+  /** As JavaScript may call it. */
+  const ofAny = firstOf as (...parts: readonly unknown[]) => unknown;
+  it.each<[string, () => unknown, string]>([
+    ["a choice without an end", () => ofAny(byHeader("X-User")), "must end in deny, denyWith(…) or sharedBu"],
+    ["a choice of nothing", () => ofAny(), "must end in deny, denyWith(…) or sharedBucket(…), got u"],
+    ["a choice without a source", () => ofAny(deny, deny), "needs sources before its end, such as byAddr"],
+    ["a status that is no refusal", () => denyWith(204 as never), "status must be 400, 401 or 403, got 204."],
+    ["a refusal's header", () => denyWith(401, { "a b": "1" }), "headers must be an object of header fields"],
+    ["a header's name, of a key", () => byHeader("X User"), 'header must be the name of a header field, got "X User".'],
+    [
+      "a header's name, of an API key",
+      () => byApiKey({ header: "" }),
+      'header must be the name of a header field, got "".',
+    ],
+    ["a header's name, of an address", () => byAddress({ header: "a:" }), "header must be the name of a header field"],
+    [
+      "a header's name, of a cost",
+      () => fromHeader("a b", { default: 1 }),
+      "header must be the name of a header field",
+    ],
+    [
+      "a slip in known",
+      () => byApiKey({ isKnown: () => false } as never),
+      '"isKnown" is no field of byApiKey, which has',
+    ],
+    ["a slip in known, again", () => byBearer({ Known: () => false } as never), '"Known" is no field of byBearer'],
+    ["known that is no function", () => byBearer({ known: true as never }), "known must be a function of ctx and hash"],
+    [
+      "a slip in an address",
+      () => byAddress({ trustedProxies: 1, prefix: 64 } as never),
+      '"prefix" is no field of byAdd',
+    ],
+    ["an address by nothing", () => byAddress(undefined as never), "byAddress must be an object, got undefined."],
+    ["a source without a function", () => byValue("own", "ada" as never), "read must be a function of ctx and request"],
+    [
+      "a slip in the bounds",
+      () => fromQuery("n", { default: 1, maximum: 9 } as never),
+      '"maximum" is no field of the b',
+    ],
+    ["bounds without a default", () => fromQuery("n", {} as never), "default must be a finite number of at least 0"],
+    [
+      "a component that is not there",
+      () => inComponent(undefined as never),
+      "the component must be components.rateLimits",
+    ],
+    [
+      "a mutation that is not there",
+      () => inTables({} as never),
+      "take must be a mutation, such as internal.gateway.take",
+    ],
+  ])("%s", (_, make, message) => {
+    expect(make).toThrow(message);
   });
 });

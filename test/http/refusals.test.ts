@@ -123,6 +123,51 @@ it.each([
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
 });
 
+it.each<[string, unknown]>([
+  ["nothing", undefined],
+  ["null", null],
+  ["no statuses", {}],
+  ["too few statuses", { statuses: [] }],
+  ["too many statuses", { statuses: [{ ok: true }, { ok: true }] }],
+  ["a status that is none", { statuses: [undefined] }],
+  ["a status without an answer", { statuses: [{ remaining: 5 }] }],
+  ["a status of another form", { statuses: [{ ok: "yes" }] }],
+  ["a denial without its moment", { statuses: [{ ok: false, retryAt: NaN }] }],
+])("a consume of the app's own that answers %s lets nobody through", async (_, answer) => {
+  const response = await answerTo(five, { onError: "closed", consume: () => Promise.resolve(answer as never) });
+  expect([response.status, handler.mock.calls.length]).toEqual([503, 0]);
+  expect(String(report.mock.lastCall?.[0])).toContain(
+    "consume must give { statuses }, one for each of 1 requests, got",
+  );
+});
+
+it.each<[string, () => unknown, string]>([
+  ["nothing", () => undefined, "identify's config must be a config, or a function of the name, got undefined."],
+  ["no key", () => ({ config: five.config }), "identify's key must be a non-empty string, or an end such as deny"],
+  ["an id that is a number", () => ({ key: 7, config: five.config }), "identify's key must be a non-empty string"],
+])("identify that finds %s is told so", async (_, identify, message) => {
+  const limit = { name: "five", identify } as unknown as HttpLimit;
+  expect((await answerTo(limit)).status).toBe(500);
+  expect(String(report.mock.lastCall?.[0])).toContain(message);
+});
+
+it("a source of the app's own gives text, or nothing", async () => {
+  const from = (value: unknown) =>
+    answerTo({
+      ...five,
+      key: firstOf(
+        byValue("own", () => value as string),
+        deny,
+      ),
+    });
+  for (const nobody of [undefined, null, ""]) expect((await from(nobody)).status).toBe(403);
+  expect(report).not.toHaveBeenCalled();
+  for (const wrong of [7, {}, true]) {
+    expect((await from(wrong)).status).toBe(500);
+    expect(String(report.mock.lastCall?.[0])).toContain('The key source "own.own" must give text, got');
+  }
+});
+
 describe("what the handler or cors throws", () => {
   it("is the handler's error: said once, and no outage", async () => {
     const bug = vi.fn(() => Promise.reject(new Error("bug")));
@@ -141,13 +186,20 @@ describe("what the handler or cors throws", () => {
     expect([cors.mock.calls.length, report.mock.calls.length, handler.mock.calls.length]).toEqual([1, 0, 0]);
   });
 
+  it("a denial that returns no response is told so", async () => {
+    const consume = () => Promise.resolve({ statuses: [{ ok: false as const, retryAt: Date.now() + SECOND }] });
+    await expect(answerTo(five, { consume: consume, denial: () => undefined as never })).rejects.toThrow(
+      "The denial of limitHttp must return a Response, got undefined.",
+    );
+  });
+
   it("a handler that returns no response is told so", async () => {
     const consume = () =>
       Promise.resolve({ statuses: [{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }] });
     for (const [answer, got] of [
       [undefined, "undefined"],
       [null, "null"],
-      ["text", "string"],
+      ["text", '"text"'],
     ]) {
       const action = limitHttp({ limits: five, consume }, () => Promise.resolve(answer as unknown as Response));
       await expect(action(noCtx, new Request("https://api.example/"))).rejects.toThrow(

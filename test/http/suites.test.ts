@@ -232,7 +232,12 @@ const behaviours: Record<string, () => Promise<void>> = {
     const key = firstOf(byAddress({ trustedProxies: 1 }), deny);
     expect((await serve({ limits: limitOf(5, { key }) })()).status).toBe(403);
     // @ts-expect-error: there has to be an end that decides.
-    expect(() => firstOf(byAddress({ trustedProxies: 1 }))).not.toThrow();
+    expect(() => firstOf(byAddress({ trustedProxies: 1 }))).toThrow("must end in deny, denyWith(…) or sharedBucket(…)");
+  },
+  "A policy's name from a function of the request": async () => {
+    const byRequest = () => serve({ limits: limitOf(1, { name: (() => "api") as never }) });
+    expect(byRequest).toThrow("name must be a non-empty string");
+    await Promise.resolve();
   },
   "An empty key is a key": async () => {
     const send = serve({ limits: limitOf(5, { key: byQuery }) });

@@ -179,7 +179,7 @@ function step(waitMs: number, ...calls: Intent[]): Step {
 
 /** Found by the fuzzer, and cut down by it. */
 function cases(): { title: string; scenario: Scenario }[] {
-  const one = { other: bucket(), shards: [undefined], random: 0 } as const;
+  const one = { other: bucket(), shards: [undefined], random: { seed: 0 } } as const;
   return [
     {
       title: "a sweep leaves a row that became full in the last minute, by a clock that is behind it",

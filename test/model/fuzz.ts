@@ -18,7 +18,7 @@ class Undone extends Error {}
 
 /** Returns the number of operations played. */
 export async function play(stage: Stage, { plans, other, shards, random, steps }: Scenario): Promise<number> {
-  vi.spyOn(Math, "random").mockImplementation(randomFrom(random));
+  vi.spyOn(Math, "random").mockImplementation(draws(random));
   const finished = new Set<string>();
   const jobs: Job[] = [];
   const isWhole = shards.every((number) => number === undefined || number === 1);
@@ -92,6 +92,11 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     if (now + quietMs < LAST_MOMENT) await fillsUp(stage, limits, limit, now + quietMs);
   }
   return played;
+}
+
+function draws({ seed, areUneven = false }: Scenario["random"]): () => number {
+  const next = randomFrom(seed);
+  return areUneven ? () => (next() < 0.75 ? next() / 64 : next()) : next;
 }
 
 /** Runs a mutation, which may throw at its end: then nothing of it remains. */

@@ -14,7 +14,19 @@
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
 import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
-import { adjust, ask, cancel, isFull, isJoined, leftAt, levelOf, partOf, type State, textOf } from "./exact/bucket.js";
+import {
+  adjust,
+  ask,
+  cancel,
+  isFull,
+  isJoined,
+  leftAt,
+  levelOf,
+  partOf,
+  type State,
+  takenBehind,
+  textOf,
+} from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
 import { exactly, isLess, plus, rational, toNumber, ZERO } from "./rational.js";
@@ -134,10 +146,10 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
   const { runAt, job } = reply;
   const { dueAt = runAt } = job;
   const { answer, after } = ask(setting.limitOf(call), state, now, asked, dueAt);
-  const promised = answer.retryAt ?? now;
+  const promised = isUndecided(answer, setting) ? now : (answer.retryAt ?? now);
   const isRight = isExactly(state, setting) ? dueAt === promised : dueAt >= promised;
   const isSpread = job.runAt === runAt && runAt >= dueAt && (runAt === dueAt || runAt < dueAt + spread);
-  if (!answer.ok || !isRight || !isSpread) return [];
+  if (!(answer.ok || isUndecided(answer, setting)) || !isRight || !isSpread) return [];
   return [withTaken(exact, call, after, setting)];
 }
 
@@ -151,14 +163,14 @@ function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply,
   return call.count > 0 ? [withTaken(exact, call, after, setting)] : afterGift(exact, call, after, setting);
 }
 
-/** A gift that finds nothing to take back may be a write or none. */
-function afterGift(exact: Exact, place: Place, after: State, setting: Setting): Exact[] {
+/** A gift that finds nothing to take back may be a write or none. @param count - below 0. */
+function afterGift(exact: Exact, place: Place & { count: number }, after: State, setting: Setting): Exact[] {
   const { now } = setting;
   const limit = setting.limitOf(place);
   const state = bucketOf(exact, place);
   const [before, then] = [leftAt(limit, state, now), leftAt(limit, after, now)];
   const isNothing = !isLess(before, then) && !isLess(then, before);
-  const written = withTaken(exact, { ...place, count: 0 }, after, { ...setting, now: Math.max(now, state?.ts ?? now) });
+  const written = withTaken(exact, place, after, { ...setting, now: Math.max(now, state?.ts ?? now) });
   return isNothing ? [written, exact] : [written];
 }
 
@@ -172,7 +184,8 @@ function afterCancel(exact: Exact, job: Job, reply: Reply, setting: Setting): Ex
   const { dueAt = handle.runAt } = handle;
   const moment = isExactly(state, setting) ? dueAt : Math.max(dueAt, exact.moved.get(idOf(job)) ?? dueAt);
   const after = cancel(setting.limitOf(job), state, now, count, moment);
-  return afterGift({ ...exact, canceled: new Set(exact.canceled).add(handle.id) }, job, after, setting);
+  const gift = { name: job.name, key: job.key, count: -count };
+  return afterGift({ ...exact, canceled: new Set(exact.canceled).add(handle.id) }, gift, after, setting);
 }
 
 /** Requests to one bucket add up. */
@@ -190,7 +203,7 @@ function afterAll(exact: Exact, requests: readonly Request[], all: RateLimitAllS
     }
     return { place, state, answer, isShadow };
   });
-  const isGranted = expected.every(({ answer, isShadow }) => isShadow || answer.ok);
+  const isGranted = expected.every(({ answer, isShadow }) => isShadow || answer.ok || isUndecided(answer, setting));
   if (all.ok) return isGranted && areRight(all, expected, setting) ? [granted] : [];
   const untouched = expected.map(({ place, state, answer, isShadow }) => {
     const { remaining, resetAt } = ask(limitOf(place), state, now, { count: 0, reserve: false }).answer;
@@ -297,15 +310,20 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
     );
   }
   if (!status.ok) return isRightDenial(status.retryAt ?? now, answer, state, setting);
-  if (!answer.ok || (status.retryAt ?? now) < (answer.retryAt ?? now)) return false;
+  const isGranted = answer.ok && (status.retryAt ?? now) >= (answer.retryAt ?? now);
+  if (!isGranted && !isUndecided(answer, setting)) return false;
   return status.remaining === undefined || status.remaining <= answer.remaining;
 }
 
 function isRightDenial(retryAt: number, answer: Answer, state: State, setting: Setting): boolean {
   if (isExactly(state, setting)) return !answer.ok && isSameMoment(retryAt, answer.retryAt);
-  return (
-    retryAt > setting.now && (answer.ok || answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt))
-  );
+  const isLater = answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt);
+  return retryAt > setting.now && (answer.ok || isLater || isUndecided(answer, setting));
+}
+
+/** Of a clock so far behind, the rows that were not written since may be as they were then: each may serve, or deny, for itself. */
+function isUndecided({ isOfOneRow = false }: Answer, { isWhole }: Setting): boolean {
+  return isOfOneRow && !isWhole;
 }
 
 /** A reservation that would always have to wait for longer than it may is denied until the end of time. */
@@ -334,9 +352,10 @@ function withBucket(exact: Exact, place: Place, state: State): Exact {
 }
 
 /**
- * A bucket after a call that took so many tokens of it. On several rows a clock behind the last write may take from a row that was
- * written before: what that row lost by being full until the last write it gains instead, as if the calls had come in the order of
- * their clocks. So the bucket keeps as much of what it took as was lost meanwhile, each lost token once.
+ * A bucket after a call that took so many tokens of it, or gave them back when negative. On several rows a clock behind the last
+ * write may take from a row that was written before: what that row lost by being full until the last write, and what a refund found
+ * no room for, it gains instead, as if the calls had come in the order of their clocks. So the bucket keeps as much of what it took
+ * as was lost meanwhile, each lost token once. A sliding window's tokens leave by that clock.
  */
 function withTaken(exact: Exact, call: Place & { count: number }, state: State, setting: Setting): Exact {
   const { limitOf, now, isWhole } = setting;
@@ -346,12 +365,16 @@ function withTaken(exact: Exact, call: Place & { count: number }, state: State, 
   const isBehind = before !== undefined && now < before.ts;
   const moved = isBehind ? new Map(exact.moved).set(id, before.ts) : exact.moved;
   const written = { ...withBucket(exact, call, state), moved };
-  if (!state || !before || isWhole || limit.kind === "sliding window" || state === bucketOf(exact, call))
-    return written;
+  if (!state || !before || isWhole || state === bucketOf(exact, call)) return written;
+  if (limit.kind === "sliding window") {
+    if (!isBehind || call.count <= 0) return written;
+    return { ...withBucket(exact, call, takenBehind(limit, bucketOf(exact, call), state, now, call.count)), moved };
+  }
   const spills = exact.spilled.get(id) ?? [];
   if (!isBehind) {
-    if (before.ts === now) return written;
-    const next = [...spills, { ...before, until: now, used: ZERO }].slice(-MOST_SPILLS);
+    const given = rational(Math.max(0, -call.count));
+    if (before.ts === now && call.count >= 0) return written;
+    const next = [...spills, { ...before, until: now, given, used: ZERO }].slice(-MOST_SPILLS);
     return { ...written, spilled: new Map(exact.spilled).set(id, next) };
   }
   const { regained, left } = regain(limit, spills, now, rational(call.count));

@@ -98,7 +98,6 @@ function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand
 
 /** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */
 function grantsAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
-  if (!demand.reserve) return heldByAll(shards, moment) >= (demand.atLeast ?? demand).units;
   return moment >= END_OF_TIME || decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
 }
 

@@ -1,5 +1,5 @@
 /** An exact bucket of any kind, and what its state means to another kind. */
-import { floorOf, isLess, minus, type Rational, rational } from "../rational.js";
+import { floorOf, isLess, minus, type Rational, rational, ZERO } from "../rational.js";
 import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
 import * as refilling from "./refilling.js";
 import * as slidingWindow from "./slidingWindow.js";
@@ -38,6 +38,15 @@ export function adjust(limit: ExactLimit, state: State, now: number, count: numb
   return limit.kind === "sliding window"
     ? slidingWindow.adjust(limit, logOf(limit, state), now, count)
     : refilling.adjust(limit, levelOf(state), now, count);
+}
+
+/** The state that a clock behind the last write leaves of several rows: of a sliding window, what was taken is as old as the clock says. */
+export function takenBehind(limit: ExactLimit, before: State, after: State, clock: number, count: number): State {
+  if (limit.kind !== "sliding window" || !after || !("entries" in after) || after === before) return after;
+  const atLastWrite = (log: State) =>
+    log && "entries" in log ? (log.entries.find(({ at }) => at === log.ts)?.count ?? ZERO) : ZERO;
+  const added = minus(atLastWrite(after), atLastWrite(logOf(limit, before)));
+  return isLess(added, rational(count)) ? after : slidingWindow.takenByClock(limit, after, clock, count);
 }
 
 /** The state after a reservation was given up that had been promised a moment. */

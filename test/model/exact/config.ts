@@ -62,6 +62,8 @@ export interface Answer {
   readonly retryAt?: number | undefined;
   readonly remaining: number;
   readonly resetAt: number;
+  /** Of a sliding window and a clock that is a whole period behind the last write: only one row says this, several need not. */
+  readonly isOfOneRow?: boolean;
 }
 
 /** An answer, and the state that it leaves. */

@@ -44,15 +44,37 @@ export function ask(
 ): Outcome<Log> {
   const now = Math.max(clock, log?.ts ?? clock);
   const asked = { count, reserve };
+  const isOfOneRow = clock <= now - limit.period ? { isOfOneRow: true } : {};
   const moment = startFor(limit, log, clock, asked);
   if (moment === undefined) {
     const retryAt = firstStart(limit, log, clock, asked);
-    return { answer: { ok: false, retryAt, ...outlook(limit, log, now) }, after: log };
+    return { answer: { ok: false, retryAt, ...outlook(limit, log, now), ...isOfOneRow }, after: log };
   }
   const at = Math.max(moment, granted ?? moment);
   const after = count === 0 ? log : withEntry(limit, log, now, { at, count: rational(count) });
   const wait = !fits(limit, log, now, count) ? { retryAt: moment } : {};
-  return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
+  return { answer: { ok: true, ...wait, ...outlook(limit, after, now), ...isOfOneRow }, after };
+}
+
+/**
+ * A log to which a clock behind its last write has added a count, where that was taken by the clock and not at the last write: of
+ * several rows, one may not have been written since. The row may know a later moment, and then it gives no more than this says.
+ */
+export function takenByClock(
+  { rate, period }: SlidingWindow,
+  log: NonNullable<Log>,
+  clock: number,
+  count: number,
+): Log {
+  const { ts } = log;
+  const others = log.entries.map((entry) =>
+    entry.at === ts ? { at: ts, count: minus(entry.count, rational(count)) } : entry,
+  );
+  const same = others.find(({ at }) => at === clock)?.count ?? ZERO;
+  const own = clock > ts - period ? [{ at: clock, count: plus(same, rational(count)) }] : [];
+  const kept = others.filter((entry) => entry.at !== clock && isLess(ZERO, entry.count));
+  const entries = [...kept, ...own].sort((a, b) => a.at - b.at);
+  return { ...log, entries, value: minus(rational(rate), sum(entries)) };
 }
 
 /** When a call starts that is made at `clock`; undefined when it is denied. */

@@ -8,6 +8,8 @@ export interface Spill {
   readonly value: Rational;
   readonly ts: number;
   readonly until: number;
+  /** What the write at `until` gave back, as far as there was room. */
+  readonly given: Rational;
   /** What was taken of it since. */
   readonly used: Rational;
 }
@@ -22,7 +24,7 @@ export function regain(
   let regained = ZERO;
   const left = spills.map((spill) => {
     if (spill.until <= now) return spill;
-    const total = lostUntil(limit, spill, spill.until);
+    const total = lostUntil(limit, spill, spill.until, spill.given);
     const later = minus(total, lostUntil(limit, spill, Math.max(spill.ts, now)));
     const available = greatest(ZERO, least(later, minus(total, spill.used)));
     const taken = least(available, minus(wanted, regained));
@@ -32,10 +34,10 @@ export function regain(
   return { regained, left };
 }
 
-function lostUntil(limit: RefillingLimit, { value, ts }: Spill, moment: number): Rational {
+function lostUntil(limit: RefillingLimit, { value, ts }: Spill, moment: number, given = ZERO): Rational {
   const capacity = rational(limit.capacity);
   const start = isLess(capacity, value) ? capacity : value;
-  return greatest(ZERO, minus(plus(start, refilling.gained(limit, ts, moment)), capacity));
+  return greatest(ZERO, minus(plus(plus(start, refilling.gained(limit, ts, moment)), given), capacity));
 }
 
 /** Tells apart what was taken again; two histories of which nothing was taken are as good as one. */

@@ -1,0 +1,207 @@
+/** Limits that are overridden at a key: the wrapper keeps to what holds there, and tells clients of it. */
+import {
+  httpActionGeneric,
+  httpRouter,
+  internalMutationGeneric,
+  internalQueryGeneric,
+  makeFunctionReference,
+} from "convex/server";
+import { v } from "convex/values";
+import { convexTest } from "convex-test";
+import { DAY, MINUTE, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
+import {
+  byHeader,
+  type Consume,
+  deny,
+  firstOf,
+  type HttpDenial,
+  type HttpLimit,
+  inComponent,
+  inTables,
+  type LimitedBy,
+  limitHttp,
+  type LimitHttpOptions,
+  rateLimitHeaders,
+  tooManyRequests,
+  vLimitRequest,
+} from "convex-rate-limits/http";
+import { register } from "convex-rate-limits/test";
+import { describe, expect, it, vi } from "vitest";
+import { component, defineIn, type MutationCtx, type PlaceName, placeNames, schema } from "../support/places.js";
+import { type Handler, pass, START, useClock } from "./backend.js";
+
+useClock();
+
+const api = {
+  kind: "token bucket",
+  rate: 60,
+  period: MINUTE,
+  capacity: 10,
+  keyed: true,
+  overrides: true,
+} as const;
+type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig };
+const slow: How = { config: { kind: "token bucket", rate: 6, period: MINUTE } };
+const fast: How = { config: { kind: "token bucket", rate: 600, period: MINUTE } };
+
+const args = { requests: v.array(vLimitRequest) };
+
+/** An app whose limits are defined by name, as docs/overrides.md says; what is in the component is asked there directly. */
+function open(place: PlaceName, rest: Partial<LimitHttpOptions> = {}) {
+  const limits = defineIn(place, { api });
+  const functions = {
+    take: internalMutationGeneric({
+      args,
+      returns: vRateLimitAllStatus,
+      handler: async (ctx: MutationCtx, { requests }) => await limits.rateLimitAll(ctx, requests),
+    }),
+    giveBack: internalMutationGeneric({
+      args,
+      handler: async (ctx: MutationCtx, { requests }) => {
+        const statuses = [];
+        for (const each of requests) statuses.push(await limits.adjustRateLimit(ctx, { ...each, count: -each.count }));
+        return { statuses };
+      },
+    }),
+    snapshots: internalQueryGeneric({
+      args,
+      handler: async (ctx, { requests }) =>
+        await Promise.all(
+          requests.map(({ name, key, config }) => limits.getRateLimit(ctx as never, { name, key, config })),
+        ),
+    }),
+  };
+  const consume =
+    place === "component"
+      ? inComponent(component)
+      : inTables({
+          take: makeFunctionReference("gateway:take"),
+          giveBack: makeFunctionReference("gateway:giveBack"),
+          snapshots: makeFunctionReference("gateway:snapshots"),
+        });
+  const key = firstOf(byHeader("X-User"), deny);
+  const options = { limits: { name: "api", key, config: api }, consume, ...rest } as LimitHttpOptions;
+  const handler = vi.fn<Handler>((_ctx, request) =>
+    Promise.resolve(new Response("served", { status: new URL(request.url).pathname === "/fail" ? 500 : 200 })),
+  );
+  const router = httpRouter();
+  router.route({ pathPrefix: "/", method: "GET", handler: httpActionGeneric(limitHttp(options, handler)) });
+  const modules = {
+    "./_generated/api.ts": async () => await Promise.resolve({}),
+    "./http.ts": async () => await Promise.resolve({ default: router }),
+    "./gateway.ts": async () => await Promise.resolve(functions),
+  };
+  const t = convexTest({ schema, modules });
+  register(t);
+  return {
+    handler,
+    send: async (user: string, path = "/") => await t.fetch(path, { headers: { "X-User": user } }),
+    override: async (user: string, how: How) => {
+      await t.mutation(async (ctx) => {
+        await limits.overrideRateLimit(ctx, { name: "api", key: `header.x-user:${user}`, ...how });
+      });
+    },
+  };
+}
+
+const fieldsOf = ({ headers }: Response) => [headers.get("RateLimit-Policy"), headers.get("RateLimit")];
+
+describe.each(placeNames)("with the limits in the %s", (place) => {
+  it("a blocked caller is denied until the block ends, and nobody else", async () => {
+    const { send, override } = open(place);
+    await override("ada", { block: true, until: START + DAY });
+    const denied = await send("ada");
+    expect([denied.status, denied.headers.get("Retry-After")]).toEqual([429, "86400"]);
+    expect((await send("grace")).status).toBe(200);
+    pass(DAY);
+    expect((await send("ada")).status).toBe(200);
+  });
+
+  it("a block without an end is 403 and names no wait: no client could keep to it", async () => {
+    const onDenied = vi.fn<(denial: HttpDenial) => void>();
+    const denial = vi.fn(() => new Response("Later", { status: 429 }));
+    const { send, override, handler } = open(place, { onDenied, denial, formats: ["draft-11", "x"], jitter: 1 });
+    await override("ada", { block: true });
+    const { status, headers, ...response } = await send("ada").then(async (got) => ({
+      status: got.status,
+      headers: got.headers,
+      body: (await got.json()) as unknown,
+    }));
+    expect([status, headers.get("Retry-After"), headers.get("RateLimit")]).toEqual([403, null, null]);
+    expect([headers.get("X-RateLimit-Limit"), headers.get("X-RateLimit-Reset")]).toEqual(["10", null]);
+    expect(response.body).toMatchObject({
+      title: "Not permitted",
+      detail: "No wait helps: the quota is closed to this caller.",
+      "violated-policies": ["api"],
+    });
+    expect([denial.mock.calls.length, handler.mock.calls.length]).toEqual([0, 0]);
+    expect(onDenied.mock.lastCall?.[0]).toMatchObject({ retryAfter: Infinity, limits: [{ name: "api" }] });
+  });
+
+  it("an unlimited caller is served, and told nothing that it would have to keep to", async () => {
+    const { send, override } = open(place);
+    await override("ada", { unlimited: true });
+    for (let i = 0; i < 25; i++) {
+      const response = await send("ada");
+      expect([response.status, ...fieldsOf(response)]).toEqual([200, null, null]);
+    }
+  });
+
+  it("another config is the one that clients are told of, and the handler", async () => {
+    const { send, override, handler } = open(place, { refund: "failed" });
+    await override("ada", fast);
+    await override("grace", slow);
+    expect(fieldsOf(await send("ada"))).toEqual(['"api";q=600;w=60', '"api";r=599;t=59']);
+    expect(handler.mock.lastCall?.[2][0]?.config.rate).toBe(600);
+    expect(fieldsOf(await send("ada", "/fail"))).toEqual(['"api";q=600;w=60', '"api";r=599;t=59']);
+    expect(fieldsOf(await send("bob"))).toEqual(['"api";q=10;w=10', '"api";r=9;t=9']);
+    // Who keeps to it is not denied: under the limit's own config, t would be too short.
+    expect(fieldsOf(await send("grace"))).toEqual(['"api";q=6;w=60', '"api";r=5;t=50']);
+    for (let i = 0; i < 4; i++) await send("grace");
+    expect(fieldsOf(await send("grace"))).toEqual(['"api";q=6;w=60', '"api";r=0;t=10']);
+    pass(10_000);
+    expect((await send("grace")).status).toBe(200);
+    const denied = await send("grace");
+    expect([denied.status, denied.headers.get("Retry-After")]).toEqual([429, "10"]);
+  });
+
+  it("one limit that is closed for good outweighs another that only waits", async () => {
+    const key = firstOf(byHeader("X-User"), deny);
+    const hourly: HttpLimit = { name: "hourly", key, config: { kind: "token bucket", rate: 1, period: 60 * MINUTE } };
+    const { send, override } = open(place, { limits: [hourly, { name: "api", key, config: api }] });
+    expect((await send("ada")).status).toBe(200);
+    await override("ada", { block: true });
+    const closed = await send("ada");
+    expect([closed.status, closed.headers.get("Retry-After")]).toEqual([403, null]);
+  });
+
+  it("what is omitted is not asked: the block holds all the same", async () => {
+    const { send, override } = open(place, { remaining: "omit" });
+    await override("ada", { block: true });
+    expect((await send("ada")).status).toBe(403);
+    expect(fieldsOf(await send("grace"))).toEqual(['"api";q=10;w=10', '"api";r=9;t=9']);
+  });
+});
+
+it("what remains is what the decision said, not what the query sees later", async () => {
+  const direct = inComponent(component);
+  const busy: Consume = async (ctx, requests) => {
+    const answer = await direct(ctx, requests);
+    await direct(ctx, requests);
+    return answer;
+  };
+  const { send, override } = open("component", { consume: Object.assign(busy, direct) });
+  await override("ada", slow);
+  expect(fieldsOf(await send("ada"))[1]).toBe('"api";r=5;t=50');
+});
+
+it("tooManyRequests says so, too, and one that is closed for good outweighs a wait", async () => {
+  const config = { kind: "token bucket", rate: 1, period: MINUTE } as const;
+  const blocked: LimitedBy = { name: "blocked", config, status: { ok: false, retryAt: 8.64e15, remaining: 0 } };
+  const waiting: LimitedBy = { name: "waiting", config, status: { ok: false, retryAt: START + MINUTE } };
+  const options = { now: START };
+  const response = tooManyRequests([waiting, blocked], options);
+  expect([response.status, response.headers.get("Retry-After")]).toEqual([403, null]);
+  expect(await response.json()).toMatchObject({ "violated-policies": ["blocked"] });
+  expect(rateLimitHeaders(waiting, options)["Retry-After"]).toBe("60");
+});
