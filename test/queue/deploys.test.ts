@@ -66,7 +66,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["first", "second", "third"]);
   });
 
-  it("jobs with a turn run when their users take turns no more; those without one do when they begin to", async () => {
+  it("jobs with a turn run when their users take turns no more", async () => {
+    const { t, enqueue, deploy, until, order } = open({ fair: true }, slow);
+    for (const label of ["a1", "a2", "a3"]) await enqueue(label, { fairBy: "a" });
+    await pass(t, 1000);
+    deploy({}, slow);
+    await enqueue("plain");
+    await until(20 * MINUTE);
+    expect(order()).toEqual(["a1", "a2", "a3", "plain"]);
+  });
+
+  it("and those without a turn when users begin to take turns, again", async () => {
     const { t, enqueue, deploy, until, order } = open({ fair: true }, slow);
     for (const label of ["a1", "a2", "a3"]) await enqueue(label, { fairBy: "a" });
     await pass(t, 1000);
@@ -99,6 +109,21 @@ describe.each(placeNames)("in the %s", (place) => {
     await until(5 * MINUTE);
     deploy({ maxQueued: 3, exact: true }, slow);
     for (const label of ["4", "5", "6"]) expect(await enqueue(label)).toMatchObject({ ok: true });
+    expect(await enqueue("7")).toMatchObject({ ok: false });
+  });
+
+  it("and counts those that have come and gone meanwhile", async () => {
+    const { t, enqueue, jobOf, cancel, deploy } = open({ maxQueued: 3, exact: true }, slow);
+    await enqueue("first");
+    await pass(t, 1000);
+    const jobs = [];
+    for (const label of ["2", "3", "4"]) jobs.push(await jobOf(label));
+    deploy({ maxQueued: 3 }, slow);
+    await enqueue("5");
+    await pass(t, 1000);
+    for (const job of jobs.slice(1)) expect(await cancel(job)).toBe(true);
+    deploy({ maxQueued: 3, exact: true }, slow);
+    expect(await enqueue("6")).toMatchObject({ ok: true });
     expect(await enqueue("7")).toMatchObject({ ok: false });
   });
 

@@ -230,6 +230,34 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["0", "1", "2", "3", "4"]);
   });
 
+  it("a queue is not full any more when its jobs have left it", async () => {
+    const { enqueue, cancel, t, resetRateLimit } = open({
+      llm: { ...config, period: MINUTE, queue: { maxQueued: 10 } },
+    });
+    const jobs = [];
+    for (let i = 0; i < 12; i++) jobs.push(jobOf(await enqueue(`${i}`, { count: 10 })));
+    await pass(t, 1000);
+    expect(await enqueue("full")).toMatchObject({ ok: false });
+    for (const last of jobs.slice(-1)) await cancel(last);
+    // The worker has given the next job its moment: nine wait.
+    await pass(t, MINUTE - 1000);
+    expect(await enqueue("tenth", { count: 10 })).toMatchObject({ ok: true });
+    await pass(t, 1000);
+    expect(await enqueue("full again")).toMatchObject({ ok: false });
+    await t.mutation(async (ctx) => await resetRateLimit(ctx, { name: "llm" }));
+    await pass(t, 100);
+    expect(await enqueue("after the reset")).toMatchObject({ ok: true });
+  });
+
+  it("a burst of more jobs than a run counts one by one is counted", async () => {
+    const { enqueue, t, enqueueRateLimited } = open({ llm: { ...config, period: MINUTE, queue: { maxQueued: 550 } } });
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 600; i++) await enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "one" });
+    });
+    await pass(t, 1000);
+    expect(await enqueue("late")).toMatchObject({ ok: false });
+  });
+
   it("the next caller starts a worker whose chain of runs was broken", async () => {
     const { enqueue, until, order } = open();
     await enqueue("lost", { count: 1 });
