@@ -26,7 +26,15 @@ import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, Place } from "./places.js";
 import { queueFunctionsIn } from "./queueFunctions.js";
 import type { RateLimits, RateLimitsOptions } from "./rateLimits.js";
-import { cancelPending, checkJob, checkScheduler, reserveFor, SCHEDULE_FIELDS, scheduleReserved } from "./schedule.js";
+import {
+  cancelPending,
+  checkFunction,
+  checkJob,
+  checkScheduler,
+  reserveFor,
+  SCHEDULE_FIELDS,
+  scheduleReserved,
+} from "./schedule.js";
 
 export function functionsIn<Contexts extends InTables | InComponent>(
   place: Place<Contexts>,
@@ -131,6 +139,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       const { name, config, count = 1, spread = 0 } = args;
       const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(name, spread) });
       checkScheduler(ctx, "scheduleRateLimited");
+      checkFunction(name, fn, fnArgs);
       const decided = await place.consume(ctx, asked.request);
       await tell(ctx, [asked], { ok: true, statuses: [decided] });
       const status = concluded(asked, decided, errorKeys);

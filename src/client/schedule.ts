@@ -1,7 +1,8 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
 import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
+import { convexToJson, type Value } from "convex/values";
 import { numberField } from "../engine/fields.js";
-import { fieldError, show } from "../engine/misuse.js";
+import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { type JobReader, readJobState } from "../storage/jobs.js";
 import type { RateLimitedJob, RateLimitStatus } from "../validators.js";
 import { DAY } from "./durations.js";
@@ -39,6 +40,18 @@ const spreadField = numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" 
 export function reserveFor(name: string, spread: number): { within: number } {
   if (!spreadField.holds(spread)) throw fieldError(name, "spread", spreadField.permitted, spread);
   return { within: SCHEDULER_MS - spread };
+}
+
+/** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
+export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
+  const isReference = typeof fn === "string" ? fn !== "" : typeof fn === "object" && fn !== null;
+  if (!isReference) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
+  if (typeof args !== "object" || args === null) throw fieldError(name, "the function's arguments", "an object", args);
+  try {
+    convexToJson(args as Value);
+  } catch (error) {
+    throw misuseError(name, `the function's arguments cannot be stored: ${(error as Error).message}`);
+  }
 }
 
 /** @throws when the ctx has no scheduler: that of a query, say. */

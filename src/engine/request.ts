@@ -91,8 +91,8 @@ function parsePart(
 
 function parseReserve(name: string, reserve: unknown): number {
   if (typeof reserve === "boolean") return Infinity;
-  const within = (reserve as { within?: unknown } | null)?.within;
-  if (typeof within === "number" && within >= 0) return Math.floor(within);
+  const { within, ...others } = (reserve ?? {}) as { within?: unknown };
+  if (typeof within === "number" && within >= 0 && Object.keys(others).length === 0) return Math.floor(within);
   throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
 }
 

@@ -26,7 +26,8 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     config,
     value: fold(limit, WHOLE, shards, ts).state.value / unitsPerToken,
     ts,
-    tokens,
+    // A capacity of less than a unit is none.
+    tokens: capacity > 0 ? tokens : 0,
     unitsPerToken,
     capacity,
     maxReserved,

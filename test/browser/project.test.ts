@@ -213,6 +213,15 @@ describe("projectRateLimit", () => {
     });
   });
 
+  it("says that a capacity of less than a unit gives nothing at once", () => {
+    const limit = parseLimit("tiny", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-20 });
+    const shards = [fullShard(limit)];
+    const ask = { count: 1e-20, reserve: true };
+    const decided = decideOnAll(limit, shards, NOW, parseDemand(limit, ask)).status;
+    expect(decided).toMatchObject({ ok: true, retryAt: NOW + 1 });
+    expect(projectRateLimit(snapshotOf(limit, shards), { now: NOW, ...ask })).toEqual(decided);
+  });
+
   it("says that a sliding window is full when the last promised unit is back", () => {
     const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     const { kind } = limit;

@@ -281,7 +281,7 @@ const badDemands: BadCall[] = [
     args: { name: "open", count },
     problem: `Rate limit "open": ${must("count", COUNT, shown)}`,
   })),
-  ...[null, 1, "yes", {}, { within: -1 }, { within: "1" }].map((reserve) => ({
+  ...[null, 1, "yes", {}, { within: -1 }, { within: "1" }, { within: 5, count: 2 }].map((reserve) => ({
     args: { name: "open", reserve },
     problem: `Rate limit "open": ${must("reserve", RESERVE, JSON.stringify(reserve))}`,
   })),
@@ -506,6 +506,30 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   it.each(badSpreads)("a bad spread: $problem", async ({ args, problem }) => {
     await refuses(["scheduleRateLimited"], args, problem);
   });
+
+  it.each([undefined, null, 5, "", () => null])("a job that is no function's reference: %s", async (fn) => {
+    const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn);
+    await refusesJob(call, 'Rate limit "open": the function must be a reference, such as internal.jobs.run, got');
+  });
+
+  it.each([
+    [{ at: new Date(NOW) }, "cannot be stored: "],
+    [{ each: [undefined] }, "cannot be stored: "],
+    [5, "must be an object, got 5."],
+    [null, "must be an object, got null."],
+  ])("arguments that no job can have: %j", async (args, problem) => {
+    const fn = makeFunctionReference<"mutation">("jobs:run");
+    const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn, args);
+    await refusesJob(call, `Rate limit "open": the function's arguments ${problem}`);
+  });
+
+  /** The caller goes on: nothing was taken for a job that is not there. */
+  async function refusesJob(call: (ctx: MutationCtx) => Promise<unknown>, problem: string) {
+    const t = openBackend();
+    const caught = await t.mutation((ctx) => call(ctx).then(() => "nothing", String));
+    expect(caught).toContain(problem);
+    expect(await rowsIn(place, t)).toEqual([]);
+  }
 
   it.each([...badNames, ...badLists])("a bad list: $problem", async ({ args, problem }) => {
     await refuses(["listRateLimits"], args, problem);

@@ -62,7 +62,7 @@ export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number
   const runs: Run[] = [];
   const first = windowAt(from);
   // Lists that begin on different days look at the same windows, which the zone remembers.
-  let next = first - (first % stride);
+  let next = stride * Math.floor(first / stride);
   while (next <= last) {
     const start = startOf(next);
     const period = startOf(next + 1) - start;

@@ -81,6 +81,18 @@ describe("a fixed window", () => {
     }
   });
 
+  it("tells clients of the window that a moment lies in, also where it began before 1970", () => {
+    // Days begin a minute before midnight, the number of the first is -1.
+    const day = parseLimit("send", {
+      kind: "fixed window",
+      rate: 5,
+      period: "day",
+      timeZone: "Asia/Kathmandu",
+      anchor: 1439,
+    });
+    expect(day.kind.arrivals(day).runsFrom?.(1)[0]?.start).toBeLessThan(1);
+  });
+
   it("begins with a day, week or month of the calendar", () => {
     const base = { kind: "fixed window" as const, rate: 5 };
     const resetOf = (more: Partial<FixedWindowConfig>, now: string) => {
