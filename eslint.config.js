@@ -26,6 +26,8 @@ export default defineConfig([
       "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "inline-type-imports" }],
     },
   },
+  // A handler on a page is async, as one writes it.
+  { files: ["test/http/app/convex/**"], rules: { "@typescript-eslint/require-await": "off" } },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
   { files: ["example/**/*.ts"], ...rateLimits.configs.recommended },
   { files: ["src/react/index.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },

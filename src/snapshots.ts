@@ -4,7 +4,7 @@ import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
 
 const run = {
   start: v.number(),
-  period: v.optional(v.number()),
+  period: v.number(),
   count: v.optional(v.number()),
   units: v.number(),
 };
@@ -22,7 +22,8 @@ const snapshotFields = {
   reservable: v.number(),
   lastStart: v.number(),
   lastsMs: v.number(),
-  resetUnits: v.optional(v.number()),
+  windowsFrom: v.optional(v.number()),
+  fullAt: v.number(),
   runs: v.optional(vRuns),
   parts: v.array(
     v.object({
@@ -60,11 +61,13 @@ export const vRateLimitSnapshot = v.object({
  * - `mode`: present for a limit in shadow, which lets everybody through.
  * - `tokens`: what a full bucket holds. All that follows is in whole units, `unitsPerToken` to a token.
  * - `capacity`; `maxReserved`, what may be owed; `reservable`, the most that one reservation may ask for.
- * - A run is how units arrive: `units` every `period` ms (default 1) after `start`, `count` times in all (default: for ever).
+ * - A run is how units arrive: `units` every `period` ms after `start`, `count` times in all (default: for ever).
  * - `runs`: how units arrive in the bucket. Absent of a sliding window: there a unit comes back `lastsMs` after it was taken.
  *   `lastsMs` of other kinds is the end of time.
  * - `lastStart`: of a sliding window, the moment of the latest entry, before which no reservation starts; else 0.
- * - `resetUnits`: of a fixed window, which is reset as soon as so many units arrive; other kinds are when they are full.
+ * - `fullAt`: when the bucket is full, if nobody takes anything; at most `ts` for one that is full.
+ * - `windowsFrom`: of a fixed window, which is reset when the next begins: since when its windows are known (-1: all are). Other kinds are reset
+ *   when they are full.
  * - `parts`: the rows of the bucket, each with the runs that fill it. Of a sliding window, a run starts when its units were taken.
  * - `few`: a fast limit may deny on what two of several rows say. Of up to `upTo` units it then says when a span of rows holds them
  *   that is empty now, and filled by `runs`: the first that is large enough. A run without `start` starts now.

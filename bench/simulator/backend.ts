@@ -92,7 +92,7 @@ export type Witness<Result> = (value: Result, seen: Seen) => Promise<void>;
 
 export class Backend {
   readonly agenda = new Agenda();
-  readonly store = new Store();
+  readonly store: Store;
   /** What scheduled functions cost. */
   readonly background: Cost & { runs: number } = { ...noCost(), runs: 0 };
   readonly #deployment: Deployment;
@@ -109,6 +109,7 @@ export class Backend {
   ) {
     const { seed, platform = "S256" } = options;
     const figures = typeof platform === "string" ? CLASSES[platform] : platform;
+    this.store = new Store(() => (this.options.epochMs ?? EPOCH_MS) + this.agenda.nowMs);
     this.#deployment = new Deployment(app);
     this.#deployment.createTables(this.store);
     this.#delays = createRandom(`${seed}/delays`);

@@ -26,6 +26,10 @@ export class Store {
   #lastCommit = 0;
   #published = 0;
   #lastId = 0;
+  #lastCommitTs = 0n;
+
+  /** @param clockMs - of the database, in ms since the epoch: commit timestamps are of this clock, and rise. */
+  constructor(readonly clockMs: () => number = () => 0) {}
 
   defineTable(name: string, indexFields: IndexFields): void {
     if (this.#tables.has(name)) throw new Error(`There already is a table ${name}.`);
@@ -76,9 +80,11 @@ export class Store {
   stage(writes: Writes): { ts: number; bytes: number } {
     const ts = ++this.#lastCommit;
     const oldest = this.#oldestSnapshot();
+    const clockNs = BigInt(Math.floor(1000 * this.clockMs())) * 1000n;
+    this.#lastCommitTs = clockNs > this.#lastCommitTs ? clockNs : this.#lastCommitTs + 1n;
     let bytes = 0;
     for (const [id, { table, document }] of writes) {
-      bytes += this.table(table).write(id, document && withCommitTs(document, ts), ts, oldest);
+      bytes += this.table(table).write(id, document && withCommitTs(document, this.#lastCommitTs), ts, oldest);
     }
     return { ts, bytes };
   }
@@ -93,7 +99,7 @@ export class Store {
    * other way.
    */
   fork(snapshot = this.#published): Store {
-    const fork = new Store();
+    const fork = new Store(this.clockMs);
     fork.#lastId = this.#lastId;
     for (const [name, table] of this.#tables) {
       fork.defineTable(name, table.indexFields);
@@ -116,10 +122,10 @@ export class Store {
 }
 
 /** `ctx.db.vars.commitTs` becomes a number only now. */
-function withCommitTs(document: Document, ts: number): Document {
+function withCommitTs(document: Document, commitTs: bigint): Document {
   const fields: [string, Value][] = Object.entries(document);
   if (!fields.some(([, value]) => (value as unknown) instanceof CommitTsPlaceholder)) return document;
   return Object.fromEntries(
-    fields.map(([name, value]) => [name, (value as unknown) instanceof CommitTsPlaceholder ? BigInt(ts) : value]),
+    fields.map(([name, value]) => [name, (value as unknown) instanceof CommitTsPlaceholder ? commitTs : value]),
   ) as Document;
 }

@@ -624,12 +624,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           few?: Array<{
             runs: Array<{
               count?: number;
-              period?: number;
+              period: number;
               start?: number;
               units: number;
             }>;
             upTo: number;
           }>;
+          fullAt: number;
           lastStart: number;
           lastsMs: number;
           maxReserved: number;
@@ -672,12 +673,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               few?: Array<{
                 runs: Array<{
                   count?: number;
-                  period?: number;
+                  period: number;
                   start?: number;
                   units: number;
                 }>;
                 upTo: number;
               }>;
+              fullAt: number;
               lastStart: number;
               lastsMs: number;
               maxReserved: number;
@@ -686,7 +688,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity: number;
                 runs: Array<{
                   count?: number;
-                  period?: number;
+                  period: number;
                   start: number;
                   units: number;
                 }>;
@@ -695,10 +697,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 value: number;
               }>;
               reservable: number;
-              resetUnits?: number;
               runs?: Array<{
                 count?: number;
-                period?: number;
+                period: number;
                 start: number;
                 units: number;
               }>;
@@ -706,6 +707,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               ts: number;
               unitsPerToken: number;
               value: number;
+              windowsFrom?: number;
             };
             unlimited?: true;
             until: number;
@@ -714,7 +716,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             capacity: number;
             runs: Array<{
               count?: number;
-              period?: number;
+              period: number;
               start: number;
               units: number;
             }>;
@@ -723,10 +725,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             value: number;
           }>;
           reservable: number;
-          resetUnits?: number;
           runs?: Array<{
             count?: number;
-            period?: number;
+            period: number;
             start: number;
             units: number;
           }>;
@@ -734,6 +735,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           ts: number;
           unitsPerToken: number;
           value: number;
+          windowsFrom?: number;
         },
         Name
       >;

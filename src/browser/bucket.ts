@@ -11,13 +11,15 @@ export interface Demand {
 }
 
 type Bucket = Omit<RateLimitSnapshot, "mode" | "override">;
-type Run = Bucket["parts"][number]["runs"][number];
+type Shard = Bucket["parts"][number];
 type SpanRun = NonNullable<Bucket["few"]>[number]["runs"][number];
 
 /** A bucket, and what is asked of it. */
 interface Request extends Bucket {
   reserve: boolean | undefined;
-  /** Infinity for more than the bucket can ever give. */
+  /** The most units that it may ask for. */
+  bound: number;
+  /** Infinity for more than that. */
   units: number;
 }
 
@@ -32,32 +34,44 @@ export function requestTo(bucket: Bucket, count: number, reserve: boolean | unde
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
   const units = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
   const bound = reserve ? reservable : capacity;
-  return { ...bucket, reserve, units: isFree || units <= bound ? units : Infinity };
+  return { ...bucket, reserve, bound, units: isFree || units <= bound ? units : Infinity };
 }
 
-/** All parts as one from a moment on. Where a clock ahead has written one of them, the time of the others moves with it. */
-export function wholeAt(
-  { parts, runs, ts: lastWrite }: Bucket,
-  at: number,
-): { value: number; ts: number; runs: Run[] } {
+/** All parts as one. */
+interface Whole {
+  /** What they hold at `ts`: the moment that was asked for, or the last write by a clock that is ahead. */
+  value: number;
+  ts: number;
+  /** What they hold at a later moment if nobody comes, and nothing is lost for being full. */
+  held: (moment: number) => number;
+}
+
+export function wholeAt({ parts, runs, ts: lastWrite }: Bucket, at: number): Whole {
   const ts = Math.max(at, lastWrite);
+  const value = sum(parts, (part) => heldBy(part, at));
   return {
-    value: sum(parts, (part) => Math.min(part.capacity, part.value + arrived(part.runs, part.ts, at))),
+    value,
     ts,
-    runs:
-      runs ??
-      parts.flatMap((part) => part.runs.map((run) => ({ ...run, start: run.start + ts - Math.max(at, part.ts) }))),
+    held: (moment) =>
+      runs
+        ? value + arrived(runs, ts, moment)
+        : // Where a clock ahead has written one of the parts, the time of the others moves with it.
+          sum(parts, (part) => heldBy(part, moment - ts + Math.max(at, part.ts))),
   };
 }
 
 /** When work that asks at `at` may start; Infinity for a denial. */
 export function startOf(request: Request, at: number): number {
-  const { units, reserve, maxReserved, lastStart } = request;
-  const { value, ts, runs } = wholeAt(request, at);
+  const { units, reserve, capacity, maxReserved, lastStart, lastsMs } = request;
+  const { value, ts, held } = wholeAt(request, at);
   if (units <= value) return at;
-  const owed = request.runs ? -value : sum(runs, (run) => (run.start > ts ? run.units : 0));
+  // What a sliding window has promised is still missing when all that was taken until now is back.
+  const owed = request.runs ? -value : capacity - held(ts + lastsMs);
   if (!reserve || (units && owed + units > maxReserved)) return Infinity;
-  return Math.max(whenArrived(runs, ts, units - value), units && lastStart);
+  return Math.max(
+    firstMoment(ts, (moment) => held(moment) >= units),
+    units && lastStart,
+  );
 }
 
 /** The first moment from `from` on at which the same demand succeeds, whichever rows it finds. */
@@ -65,34 +79,35 @@ export function servedFrom(request: Request, from: number): number {
   const { units, parts, few, reserve } = request;
   const span = !reserve && few?.find(({ upTo }) => units <= upTo);
   if (!span) return firstMoment(from, (at) => startOf(request, at) < Infinity);
-  const latest = Math.max(
-    ...parts.map((part) => whenArrived(part.runs, part.ts, Math.min(units, part.capacity) - part.value)),
-  );
-  return latest > from ? Math.max(latest, whenArrived(span.runs, from, units)) : from;
+  const isFound = (at: number) => parts.every((part) => heldBy(part, at) >= Math.min(units, part.capacity));
+  return isFound(from) ? from : firstMoment(from, (at) => isFound(at) && arrived(span.runs, from, at) >= units);
 }
 
 /** When the bucket is full again, if `taken` units are taken for `start`; for fixed windows, the start of the next, if known. */
 export function resetOf(request: Request, at: number, taken: number, start: number): { resetAt?: number } {
-  const { capacity, lastsMs, resetUnits } = request;
-  const { value, ts, runs } = wholeAt(request, at);
-  const back = { start: Math.max(ts, start), period: lastsMs, count: 1, units: taken };
-  const resetAt = whenArrived([...runs, back], ts, resetUnits ?? capacity + taken - value);
+  const { capacity, lastsMs, windowsFrom } = request;
+  const { value, ts, held } = wholeAt(request, at);
+  const resetAt = firstMoment(ts, (moment) =>
+    windowsFrom
+      ? held(moment) > value
+      : held(moment) - (moment < Math.max(ts, start) + lastsMs ? taken : 0) >= capacity,
+  );
   // A list of windows does not say what comes before or after it.
-  return resetUnits && ts < (resetAt < END_OF_TIME ? (runs[0]?.start ?? 0) : resetAt) ? {} : { resetAt };
+  return windowsFrom && ts < (resetAt < END_OF_TIME ? windowsFrom : resetAt) ? {} : { resetAt };
+}
+
+function heldBy({ value, ts, capacity, runs }: Shard, at: number): number {
+  return Math.min(capacity, value + arrived(runs, ts, at));
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
 function arrived(runs: readonly SpanRun[], from: number, to: number): number {
   return Math.floor(
-    sum(runs, ({ start = from, count = Infinity, period = 1, units }) => {
+    sum(runs, ({ start = from, count = Infinity, period, units }) => {
       const steps = (at: number) => Math.max(0, Math.min(count, Math.floor((at - start) / period)));
       return units * (steps(to) - steps(from));
     }),
   );
-}
-
-function whenArrived(runs: readonly SpanRun[], from: number, units: number): number {
-  return firstMoment(from, (at) => arrived(runs, from, at) >= units);
 }
 
 /** The first millisecond from `from` on at which a condition that stays true is true; the end of time if none is. */

@@ -1,5 +1,7 @@
 /** A limit, live, in a client of any framework: a store on `ConvexClient`. */
 import type { ConvexClient } from "convex/browser";
+import type { ProjectedStatus } from "./project.js";
+import { serverClockOf } from "./serverClock.js";
 import { type RateLimitQuery, type RateLimitWatch, type Source, type WatchOptions, watchSource } from "./watch.js";
 
 export type { ServerTimeMutation } from "./serverClock.js";
@@ -10,6 +12,8 @@ export type { RateLimitQuery, RateLimitWatch } from "./watch.js";
 export interface WatchRateLimitOptions extends WatchOptions {
   /** The key that the client asks for, where the server's key function uses it. */
   key?: string | undefined;
+  /** Called with what the query has thrown, and when `count` could never be served. Default: it is logged. */
+  onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
@@ -36,9 +40,48 @@ export interface WatchRateLimitOptions extends WatchOptions {
 export function watchRateLimit(
   client: ConvexClient,
   query: RateLimitQuery,
-  { key, onError = console.error, ...options }: WatchRateLimitOptions = {},
+  { key, onError = console.error, getServerTime, ...options }: WatchRateLimitOptions = {},
 ): RateLimitWatch {
-  return watchSource(liveResult(client, query, { key }), client, { ...options, onError });
+  const limit = watchSource(liveResult(client, query, { key }), client, {
+    ...options,
+    // A client for server rendering may not be asked anything.
+    getServerTime: client.disabled ? undefined : getServerTime,
+  });
+  const listeners = new Set<() => void>();
+  let status: ProjectedStatus | undefined;
+  let failure: string | undefined;
+  let stop: () => void;
+
+  const update = () => {
+    let next: ProjectedStatus | undefined;
+    let failed: string | undefined;
+    try {
+      next = limit.status();
+    } catch (error) {
+      failed = String(error);
+      if (failed !== failure) onError(error);
+    }
+    failure = failed;
+    if (next === status) return;
+    status = next;
+    for (const listener of [...listeners]) listener();
+  };
+
+  return {
+    ...limit,
+    now: serverClockOf(client).now,
+    subscribe: (run) => {
+      const listener = () => {
+        run(status);
+      };
+      if (listeners.size === 0) stop = limit.subscribe(update);
+      listeners.add(listener);
+      listener();
+      return () => {
+        if (listeners.delete(listener) && listeners.size === 0) stop();
+      };
+    },
+  };
 }
 
 function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: string | undefined }): Source {

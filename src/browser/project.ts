@@ -28,42 +28,49 @@ export function projectRateLimit(
   snapshot: RateLimitSnapshot,
   options: { now: number } & Demand,
 ): RateLimitStatus & { remaining: number } {
-  const status: RateLimitStatus & { remaining: number; value?: number } = project(snapshot, options);
+  // The types forbid anything else, JavaScript does not.
+  if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
+    throw new Error("projectRateLimit needs a snapshot.");
+  }
+  const { now } = options;
+  if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
+    throw new Error(`Rate limit "${snapshot.name}": now must be milliseconds since the epoch, got ${String(now)}.`);
+  }
+  const status: RateLimitStatus & { remaining: number; value?: number } = project(snapshot, {
+    ...options,
+    now: Math.floor(now),
+  });
   delete status.value;
   return status;
 }
 
-/** The same, with `value`. @throws as `projectRateLimit` does. */
-export function project(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
-  if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
-    throw new Error("projectRateLimit needs a snapshot.");
-  }
-  const { now: moment, count = 1, reserve } = options;
-  const { until = END_OF_TIME, reason, unlimited, snapshot: bucket = snapshot } = overrideAt(snapshot, moment);
-  const request = requestTo(bucket, count, reserve, unlimited);
+/** The same, with `value`, at a whole moment. @throws when `count` could never be served. */
+export function project(
+  snapshot: RateLimitSnapshot,
+  { now, count = 1, reserve }: { now: number } & Demand,
+): ProjectedStatus {
+  const { until = END_OF_TIME, reason, unlimited, snapshot: bucket = snapshot } = overrideAt(snapshot, now);
+  // A block denies any number.
+  const request = requestTo(bucket, reason ? Infinity : count, reserve, unlimited);
   // The same of the limit's own config, which holds again by then.
   const later = requestTo(snapshot, count, reserve);
   const isServable = Math.min(request.units, later.units) < Infinity;
-  // The types forbid anything but numbers, JavaScript does not.
-  const areNumbers = [count, moment].every(Number.isFinite);
-  if (!(areNumbers && count >= 0 && isServable && Math.abs(moment) <= END_OF_TIME)) {
+  if (!(Number.isFinite(count) && count >= 0 && isServable)) {
     throw new Error(
-      `Rate limit "${snapshot.name}": count must be from 0 to ${(reserve ? snapshot.reservable : snapshot.capacity) / snapshot.unitsPerToken}, got ${count} at ${String(moment)}.`,
+      `Rate limit "${snapshot.name}": count must be from 0 to ${later.bound / later.unitsPerToken}, got ${count}.`,
     );
   }
-  const now = Math.floor(moment);
   const { value } = wholeAt(request, now);
-  const start = unlimited ? now : reason ? Infinity : startOf(request, now);
+  const start = unlimited ? now : startOf(request, now);
   const ok = start < Infinity;
   const taken = ok ? request.units : 0;
-  // While all are denied, nothing but the end of that counts.
-  const at = reason ? until : now;
-  let retryAt = ok ? start : servedFrom(request, at);
+  let retryAt = ok ? start : servedFrom(request, now);
   if (!ok && retryAt >= until) retryAt = servedFrom(later, until);
   const shown = {
     value: value / bucket.unitsPerToken,
     remaining: reason ? 0 : Math.max(0, Math.floor((value - taken) / bucket.unitsPerToken)),
-    ...resetOf(request, at, taken, retryAt),
+    // While all are denied, nothing but the end of that counts.
+    ...resetOf(request, reason ? until : now, taken, retryAt),
   };
   // In shadow everybody is let through, at once, whatever overrides the limit.
   if (snapshot.mode || start <= now) return { ok: true, ...shown };

@@ -16,8 +16,6 @@ export interface WatchOptions extends Demand {
    * of a shared limit do not ask for them in the same millisecond.
    */
   jitter?: number | undefined;
-  /** Called with what the query has thrown, and when `count` could never be served. Default: it is logged. */
-  onError?: ((error: unknown) => void) | undefined;
 }
 
 export interface RateLimitWatch {
@@ -34,119 +32,98 @@ export interface RateLimitWatch {
   now: () => number;
 }
 
+/** A watch with one listener, which is told of more than changes. After an error `status` throws it. */
+interface SourceWatch extends Pick<RateLimitWatch, "status" | "check"> {
+  subscribe: (onChange: () => void) => () => void;
+}
+
 /** The live result of a query, as `watchQuery` of a `ConvexReactClient` gives it. */
 export interface Source {
   /** The result, the same object until it changes; undefined while it is loading. Throws what the query throws. */
   localQueryResult(): RateLimitSnapshot | undefined;
-  onUpdate(onChange: () => void): () => void;
+  onUpdate: (onChange: () => void) => () => void;
 }
-
-/** Windows shorter than this start too often to be shown one by one. */
-const SHORT_MS = 1000;
 
 /** What a status must differ in to be another one: the rest moves all the time. */
 const CHANGES = ["ok", "retryAt", "remaining"] as const;
 
-/** The limit behind a query's result. Nothing runs while nobody subscribes. */
+/** The limit behind a query's result, for one listener at a time. Nothing runs while nobody subscribes. */
 export function watchSource(
-  source: Source,
-  client: ClockClient | undefined,
-  { getServerTime, jitter = 0, onError, ...asked }: WatchOptions,
-): RateLimitWatch {
+  source: Source | undefined,
+  client: ClockClient,
+  { getServerTime, jitter = 0, ...asked }: WatchOptions,
+): SourceWatch {
   if (!(jitter >= 0 && jitter <= 1)) throw new Error(`jitter must be from 0 to 1, got ${jitter}.`);
+  /** Windows shorter than this start too often to be shown one by one. */
+  const SHORT_MS = 1000;
   const clock = serverClockOf(client);
   const { now } = clock;
-  const listeners = new Set<() => void>();
-  /** The snapshot that `status` is of. */
+  /** The snapshot that `status` is of; undefined after an error. */
   let seen: RateLimitSnapshot | undefined;
   let status: ProjectedStatus | undefined;
-  /** The status while nothing is asked for. */
-  let untouched: ProjectedStatus | undefined;
-  /** What the listeners were told last. */
-  let told: ProjectedStatus | undefined;
   /** A denial's `retryAt`, and the later moment that is shown in its place. */
   let dueAt = 0;
   let shownDueAt = 0;
-  let stops: (() => void)[] = [];
-  let stopWaiting: (() => void) | undefined;
 
-  const current = () => (getServerTime && !clock.isKnown() ? undefined : source.localQueryResult());
+  const current = () => (getServerTime && !clock.isKnown() ? undefined : source?.localQueryResult());
 
-  const check = (demand?: Demand) => {
-    const snapshot = current();
-    return snapshot && project(snapshot, { ...asked, ...demand, now: now() });
-  };
-
-  /** Brings `status` up to date, if it has changed. */
+  /** Brings `status` up to date, if it has changed, and says when it will be another one by itself. */
   const refresh = () => {
-    seen = current();
-    untouched = check({ count: 0 });
-    let next = check();
-    if (next && untouched) {
-      const moment = now();
+    const snapshot = current();
+    let next: ProjectedStatus | undefined;
+    let moments = [END_OF_TIME];
+    const moment = now();
+    if (snapshot) {
+      const ask = (demand: Demand) => project(snapshot, { ...demand, now: moment });
+      next = ask(asked);
       // Where tokens came back before the moment that was told, there is no wait any more.
       const due = next.ok ? (moment < dueAt ? 0 : dueAt) : next.retryAt;
       if (due !== dueAt) {
         dueAt = due;
-        shownDueAt = Math.floor(due + (due - moment) * jitter * Math.random());
+        shownDueAt = Math.min(END_OF_TIME, Math.floor(due + (due - moment) * jitter * Math.random()));
       }
-      if (moment < shownDueAt) next = { ...next, ok: false, retryAt: shownDueAt, remaining: untouched.remaining };
+      if (moment < shownDueAt) next = { ...ask({ count: 0 }), ok: false, retryAt: shownDueAt };
+      const { until = END_OF_TIME, snapshot: bucket = snapshot } = overrideAt(snapshot, moment);
+      const { fullAt, config } = bucket;
+      // A full bucket stays as it is.
+      moments =
+        next.ok && moment >= fullAt
+          ? [until]
+          : [
+              until,
+              fullAt,
+              next.retryAt ?? 0,
+              Math.max(next.resetAt ?? 0, Number(config.period) < SHORT_MS ? moment + SHORT_MS : 0),
+            ];
     }
+    seen = snapshot;
     if (CHANGES.some((field) => next?.[field] !== status?.[field])) status = next;
-  };
-
-  const update = () => {
-    stopWaiting?.();
-    try {
-      refresh();
-      wait();
-      if (status === told) return;
-    } catch (error) {
-      status = seen = undefined;
-      onError?.(error);
-    }
-    told = status;
-    for (const listener of [...listeners]) listener();
-  };
-
-  /** Until the status will be another one by itself: a wait ends, a window starts, the bucket is full. */
-  const wait = () => {
-    if (!seen || !untouched) return;
-    const moment = now();
-    const { until = END_OF_TIME, snapshot: bucket = seen } = overrideAt(seen, moment);
-    const moments = [until];
-    // A full bucket stays as it is.
-    if (!(status?.ok && untouched.value >= bucket.tokens)) {
-      const { resetAt = 0 } = untouched;
-      const isShort = Number(bucket.config.period) < SHORT_MS;
-      moments.push(status?.retryAt ?? 0, isShort ? Math.max(resetAt, moment + SHORT_MS) : resetAt);
-    }
-    const nextAt = Math.min(...moments.filter((each) => each > moment));
-    if (nextAt < END_OF_TIME) stopWaiting = clock.wakeAt(nextAt, update);
+    return Math.min(...moments.filter((each) => each > moment));
   };
 
   return {
-    now,
     status: () => {
       if (current() !== seen) refresh();
       return status;
     },
-    check,
-    subscribe: (run) => {
-      const listener = () => {
-        run(status);
-      };
-      if (listeners.size === 0) {
-        stops = [source.onUpdate(update), clock.subscribe(update, getServerTime)];
-        update();
-      }
-      listeners.add(listener);
-      listener();
-      return () => {
-        if (!listeners.delete(listener) || listeners.size > 0) return;
-        stopWaiting?.();
-        for (const stop of stops) stop();
-      };
+    check: (demand) => {
+      const snapshot = current();
+      return snapshot && project(snapshot, { ...asked, ...demand, now: now() });
     },
+    subscribe: (onChange) =>
+      clock.run(
+        () => {
+          let changesAt = END_OF_TIME;
+          try {
+            changesAt = refresh();
+          } catch {
+            seen = undefined;
+          }
+          onChange();
+          return changesAt;
+        },
+        getServerTime,
+        source?.onUpdate,
+      ),
   };
 }

@@ -34,11 +34,21 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     reservable: kind.most(limit, true),
     lastsMs: lastsMs ?? END_OF_TIME,
     lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)),
-    ...(runsFrom && { resetUnits: 1 }),
+    ...(runsFrom && { windowsFrom: knownFrom(runs) }),
     ...(runs && { runs: bringing(refillOf(limit), runs) }),
+    fullAt: Math.max(...shards.map(whenFull)),
     parts: shards.map((shard) => partOf(shard, runs)),
     ...(shards.length > 1 && { few: spansOf(limit, runs) }),
   };
+}
+
+function whenFull({ limit, state }: Shard): number {
+  return limit.kind.whenHolding(limit, state, limit.capacity);
+}
+
+/** Since when windows are known: all of those that have one length, others since the first that is listed. No moment is 0. */
+function knownFrom([first]: readonly Run[] = []): number {
+  return first?.count === undefined ? -1 : first.start;
 }
 
 /** Units arrive at the end of each ms. */
@@ -75,7 +85,7 @@ function partOf(shard: Shard, runs: readonly Run[] | undefined): RateLimitSnapsh
     capacity,
     runs: runs
       ? bringing(refill, untilFull(runs, ts, (capacity - value) / refill))
-      : entriesOf(shard).map(({ at, units }) => ({ start: at, ...(lastsMs && { period: lastsMs }), count: 1, units })),
+      : entriesOf(shard).map(({ at, units }) => ({ start: at, period: lastsMs ?? 1, count: 1, units })),
   };
 }
 
@@ -113,7 +123,7 @@ function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
     const upTo = level === 0 ? fast : Math.min(fast, share.capacity / 2);
     spans.push({
       upTo,
-      runs: runs ? bringing(refillOf(share), runs) : [{ units: share.capacity, ...(lastsMs && { period: lastsMs }) }],
+      runs: runs ? bringing(refillOf(share), runs) : [{ period: lastsMs ?? 1, units: share.capacity }],
     });
   }
   return spans;

@@ -1,4 +1,6 @@
 /** The text of an IP address → the part of it that stands for one caller. Anything doubtful is no address. */
+import type { Field } from "../engine/fields.js";
+import { fieldError } from "../engine/misuse.js";
 
 /** The longest text that is read: a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port. */
 const MAX_LENGTH = 100;
@@ -10,7 +12,12 @@ export type Ipv6Prefix = number | false;
  * The prefix that most providers assign to one subscriber. Limiting by /64 would give each of them 256 buckets; limiting by
  * /48 would put 256 subscribers into one.
  */
-export const DEFAULT_IPV6_PREFIX = 56;
+const DEFAULT_IPV6_PREFIX = 56;
+
+export const ipv6PrefixField: Field = {
+  permitted: "a whole number from 32 to 64, or false",
+  holds: (value) => value === false || (Number.isInteger(value) && (value as number) >= 32 && (value as number) <= 64),
+};
 
 /** 6to4 (RFC 3056) gives the owner of an IPv4 address a network of this many bits. */
 const SIX_TO_FOUR_PREFIX = 48;
@@ -18,10 +25,23 @@ const SIX_TO_FOUR_PREFIX = 48;
 /**
  * An IPv4 address as it is; an IPv6 address as the network that contains it. An IPv4 address that is mapped into IPv6, written as
  * IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are dropped. Undefined for
- * anything else.
+ * anything else. `byAddress` counts by it; it is for mutations, too.
+ *
+ * @param prefix - how many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them.
+ * @throws when the prefix is out of range.
+ * @example
+ * ```ts
+ * import { callerAddress } from "convex-rate-limits/http";
+ *
+ * export const caller = callerAddress("2001:db8:1:2::3"); // "2001:db8:1:0::/56"
+ * ```
  */
-export function callerAddress(text: string, prefix: Ipv6Prefix = DEFAULT_IPV6_PREFIX): string | undefined {
-  const trimmed = text.trim();
+export function callerAddress(
+  text: string | null | undefined,
+  prefix: Ipv6Prefix = DEFAULT_IPV6_PREFIX,
+): string | undefined {
+  if (!ipv6PrefixField.holds(prefix)) throw fieldError("address", "the IPv6 prefix", ipv6PrefixField.permitted, prefix);
+  const trimmed = text?.trim() ?? "";
   if (trimmed.length > MAX_LENGTH) return undefined;
   const bracketed = /^\[([^[\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1];
   if (bracketed !== undefined) return ipv6Caller(bracketed, prefix);

@@ -1,5 +1,5 @@
 /** convex-rate-limits/http: limits that HTTP clients can see and obey. */
-export type { Ipv6Prefix } from "./address.js";
+export { callerAddress, type Ipv6Prefix } from "./address.js";
 export { tooManyRequests } from "./answers.js";
 export { type Consume, inComponent, inTables, type LimitRequest, vLimitRequest } from "./consume.js";
 export { type CostBounds, fixed, fromHeader, fromQuery, type HttpCost } from "./costs.js";

@@ -5,7 +5,7 @@
 import { checkFields, type Fields } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
-import { callerAddress, DEFAULT_IPV6_PREFIX, type Ipv6Prefix } from "./address.js";
+import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
 import { BadRequestError } from "./badRequest.js";
 import type { HttpCtx } from "./ctx.js";
 import { checkHeaderName } from "./fields.js";
@@ -100,16 +100,16 @@ export type AddressOptions = (
  */
 export function byAddress(options: AddressOptions): KeySource {
   checkFields("address", "byAddress", options, ADDRESS_FIELDS);
-  const { trustedProxies, header, ipv6Prefix = DEFAULT_IPV6_PREFIX } = options;
+  const { trustedProxies, header, ipv6Prefix } = options;
   if (header !== undefined) {
     // The types forbid both, JavaScript does not.
     const other: unknown = trustedProxies;
     if (other !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
     checkHeaderName("address", header);
-    return source("address", (_ctx, request) => callerAddress(request.headers.get(header) ?? "", ipv6Prefix));
+    return source("address", (_ctx, request) => callerAddress(request.headers.get(header), ipv6Prefix));
   }
   if (trustedProxies === "platform") {
-    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip ?? "", ipv6Prefix));
+    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip, ipv6Prefix));
   }
   // The types forbid neither, JavaScript does not.
   const given: unknown = trustedProxies;
@@ -118,7 +118,7 @@ export function byAddress(options: AddressOptions): KeySource {
   }
   return source("address", (_ctx, request) => {
     const hops = (request.headers.get("X-Forwarded-For") ?? "").split(",");
-    return callerAddress(hops.at(-trustedProxies) ?? "", ipv6Prefix);
+    return callerAddress(hops.at(-trustedProxies), ipv6Prefix);
   });
 }
 
@@ -128,11 +128,7 @@ const ADDRESS_FIELDS = {
     holds: (value: unknown) => value === "platform" || (Number.isInteger(value) && (value as number) >= 1),
   },
   header: text,
-  ipv6Prefix: {
-    permitted: "a whole number from 32 to 64, or false",
-    holds: (value: unknown) =>
-      value === false || (Number.isInteger(value) && (value as number) >= 32 && (value as number) <= 64),
-  },
+  ipv6Prefix: ipv6PrefixField,
 } satisfies Fields;
 
 /** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. */

@@ -81,6 +81,6 @@ async function letThrough({ asked, ...bucket }: Request, now: number, { ask, loa
 
 /** When the limit's own config lets the request go, once the override has ended. */
 async function whenServedAfter({ until }: Override, request: Request, load: Asking["load"]): Promise<number> {
-  if (until === END_OF_TIME) return END_OF_TIME;
+  if (until === END_OF_TIME || !isServable(request)) return END_OF_TIME;
   return servedFrom(request.limit, await load(request), until, request.demand);
 }

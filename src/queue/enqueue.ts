@@ -1,14 +1,27 @@
 /** Joining the queue, and leaving it. */
 import type { GenericId } from "convex/values";
 import { idOf } from "../storage/rows.js";
+import { misuseError } from "../engine/misuse.js";
+import { unitsOf } from "../engine/units.js";
 import type { QueuedArgs } from "./job.js";
+import { FURTHEST_MS, waitWhenFull } from "./pay.js";
+import { countWaiting } from "./arrivals.js";
 import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
-import { ensureRunning, wake, type Worker } from "./start.js";
+import { ensureRunning, isLost, wake, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 import type { CancelQueuedResult, EnqueueResult } from "./wire.js";
 
 /** When the queue is full, a caller may ask again after this time, unless the worker knows better. */
 export const FULL_MS = 1000;
+
+/** @throws when a job would start years after its bucket was full: none could be scheduled for then. */
+function checkWait({ limit }: Queue, { count }: QueuedArgs, now: number): void {
+  if (waitWhenFull(limit, unitsOf(limit, count), now) <= FURTHEST_MS) return;
+  throw misuseError(
+    limit.name,
+    `count ${count} can never be served: a full bucket has so many only in over five years.`,
+  );
+}
 
 /** Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs. */
 export async function enqueue(
@@ -19,13 +32,19 @@ export async function enqueue(
 ): Promise<EnqueueResult> {
   const now = Date.now();
   const { terms } = queue;
+  checkWait(queue, job, now);
   const row = await readWorker(ctx, queue);
-  const { fullUntil = 0, queued = 0 } = row ?? {};
-  const isFull = terms.exact ? queued >= terms.maxQueued : terms.maxQueued < Infinity && now < fullUntil;
-  if (isFull) return { ok: false, retryAt: Math.max(fullUntil, terms.exact ? now + FULL_MS : 0) };
+  const { fullUntil = 0 } = row ?? {};
+  const queued = terms.exact ? (row?.queued ?? (await countWaiting(ctx, queue, terms.maxQueued)).count) : undefined;
+  const isFull = queued === undefined ? terms.maxQueued < Infinity && now < fullUntil : queued >= terms.maxQueued;
+  if (isFull) {
+    // Nobody else comes in to start it again.
+    if (row && isLost(row, now)) await ensureRunning(ctx, queue, row, functions, now);
+    return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
+  }
   const id = idOf(queue);
-  const inserted = await insertJob(ctx, { ...id, at: now, ...job });
-  await ensureRunning(ctx, queue, row, functions, now, 1);
+  const inserted = await insertJob(ctx, { ...id, ...job });
+  await ensureRunning(ctx, queue, row, functions, now, queued === undefined ? undefined : queued + 1);
   return { ok: true, job: { ...id, id: inserted } };
 }
 
@@ -41,7 +60,7 @@ export async function cancel(
   await deleteJob(ctx, job);
   if (queue.terms.exact) {
     const row = await readWorker(ctx, queue);
-    if (row) await patchWorker(ctx, row, { queued: Math.max(0, (row.queued ?? 0) - 1) });
+    if (row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
   }
   if (job.isAwaited === true) await wake(ctx, queue, functions);
   return { canceled: true };

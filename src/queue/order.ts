@@ -8,8 +8,8 @@
 /** What decides about a job's turn. */
 interface Waiting {
   readonly priority: number;
-  /** When it came, in ms since the epoch. */
-  readonly at: number;
+  /** When it came, in ns of the database's clock: no two that do not come together have the same. */
+  readonly at: bigint;
 }
 
 /**
@@ -33,10 +33,13 @@ export function* inOrder<Job extends Waiting>(classes: readonly (readonly Job[])
   }
 }
 
+const NS_PER_MS = 1_000_000;
+
 /** Whether the head of one class goes before that of another. */
 function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
-  const lead = one.at - one.priority * aging - (other.at - other.priority * aging);
-  return lead < 0 || (lead === 0 && one.priority > other.priority);
+  const level = BigInt(aging * NS_PER_MS);
+  const lead = one.at - other.at - BigInt(one.priority - other.priority) * level;
+  return lead < 0n || (lead === 0n && one.priority > other.priority);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** When a worker looks again: pure, so that no rule hides in what reads and writes. */
 
 /** Between two runs while there is more to do: at most 50 a second. */
-const GAP_MS = 20;
+export const GAP_MS = 20;
 /** While jobs keep coming, or wait for tokens that are near: so much later, since a job waits half of it on average. */
 const NAP_MS = 20;
 /** A worker that has seen no arrival for so long (of 60 jobs a second, one in 400 comes so late) looks less often, */

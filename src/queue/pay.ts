@@ -2,7 +2,7 @@
 import { decideOnAll, owing } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import type { Demand } from "../engine/request.js";
-import type { Shard } from "../engine/sharding/shard.js";
+import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 
 /** A job, and the moment (ms since the epoch) at which its tokens are there. */
@@ -21,7 +21,7 @@ interface Payment<Job> {
 }
 
 /**
- * @param withinMs - a job is paid when its tokens will be there within so many ms.
+ * @param withinMs - a job is paid when its tokens will be there within so many ms, or would be no sooner if the bucket were full.
  */
 export function pay<Job extends { readonly count: number }>(
   limit: Limit,
@@ -33,7 +33,7 @@ export function pay<Job extends { readonly count: number }>(
   const paid: PaidJob<Job>[] = [];
   let left = before;
   for (const job of jobs) {
-    const { demand, beyond } = demandOf(limit, job.count, withinMs);
+    const { demand, beyond } = demandOf(limit, job.count, now, withinMs);
     const { status, before: taken, after } = decideOnAll(limit, left, now, demand);
     if (!status.ok) {
       // Whether it waits for a moment that is near enough, or for room under `maxReserved`.
@@ -47,12 +47,25 @@ export function pay<Job extends { readonly count: number }>(
   return { paid, left };
 }
 
+/** The scheduler refuses a start further away than five years of 366 days. */
+export const FURTHEST_MS = 5 * 366 * 86_400_000;
+
 /**
  * What is asked for a job. One that has become larger than the bucket can ever serve, because the limit was lowered after it was
  * enqueued, starts when the bucket has all it can give, and owes the rest.
  */
-function demandOf(limit: Limit, count: number, withinMs: number): { demand: Demand; beyond: number } {
+function demandOf(limit: Limit, count: number, now: number, withinMs: number): { demand: Demand; beyond: number } {
   const all = unitsOf(limit, count);
-  const units = Math.min(all, limit.kind.most(limit, true));
-  return { demand: { units, reserve: true, withinMs }, beyond: all - units };
+  const most = Math.min(all, limit.kind.most(limit, true));
+  const waitMs = waitWhenFull(limit, most, now);
+  const units = waitMs > FURTHEST_MS ? limit.capacity : most;
+  const reservation = { units, reserve: true, withinMs: Math.max(withinMs, units === most ? waitMs : 0) };
+  return { demand: reservation, beyond: all - units };
+}
+
+/** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */
+export function waitWhenFull(limit: Limit, units: number, now: number): number {
+  if (units <= limit.capacity) return 0;
+  const { status } = decideOnAll(limit, [fullShard(limit)], now, { units, reserve: true, withinMs: Infinity });
+  return (status.retryAt ?? now) - now;
 }

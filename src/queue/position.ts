@@ -1,10 +1,9 @@
 /** Where a job stands in its queue, and when its tokens will be there if nothing else happens. */
 import type { GenericId } from "convex/values";
 import { loadAll } from "../storage/shards.js";
-import { classesOf } from "./look.js";
-import { inOrder } from "./order.js";
+import { merged, readWaiting } from "./look.js";
 import { pay } from "./pay.js";
-import { type JobRow, type QueueReader, readArrivals, readJob, readRounds } from "./rows.js";
+import { type JobRow, type QueueReader, readJob } from "./rows.js";
 import type { Queue } from "./terms.js";
 import type { RateLimitQueuePosition } from "./wire.js";
 
@@ -15,8 +14,10 @@ const MOST_AHEAD = 200;
 export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<RateLimitQueuePosition | null> {
   const job = await readJob(ctx, id as GenericId<"rateLimitQueue">);
   if (job?.name !== queue.limit.name || job.key !== queue.key) return null;
-  const [classes, shards] = await Promise.all([readClasses(ctx, queue), loadAll(ctx, queue)]);
-  const jobs = [...inOrder(classes, queue.terms.aging)].slice(0, MOST_AHEAD + 1);
+  const { terms } = queue;
+  const [waiting, shards] = await Promise.all([readWaiting(ctx, queue, MOST_AHEAD + 1), loadAll(ctx, queue)]);
+  const { first } = merged(listsOf(waiting, terms.fair), terms.aging, waiting.share);
+  const jobs = first.slice(0, MOST_AHEAD + 1);
   const found = jobs.findIndex(({ _id }) => _id === job._id);
   const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
   // As if debts had no bound: a job that has to wait for room is paid no later than without a bound.
@@ -32,17 +33,7 @@ export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<R
   return { ahead: before.length, isExact: found >= 0, runAt: paid.at(-1)?.runAt ?? now };
 }
 
-/** The jobs of each class in their order; those that have not been sorted in after the others. */
-async function readClasses(ctx: QueueReader, queue: Queue): Promise<JobRow[][]> {
-  const most = MOST_AHEAD + 1;
-  const range = { from: -1, to: Infinity };
-  return await Promise.all(
-    classesOf(queue).map(async (of) => {
-      const [sorted, arrivals] = await Promise.all([
-        queue.terms.fair ? readRounds(ctx, of, most) : [],
-        readArrivals(ctx, of, range, most),
-      ]);
-      return [...sorted, ...arrivals];
-    }),
-  );
+/** With turns, jobs that have not been sorted in come after the others of their class. */
+function listsOf({ share, arrivals, rounds }: Awaited<ReturnType<typeof readWaiting>>, isFair: boolean): JobRow[][] {
+  return isFair ? arrivals.map((jobs, i) => [...(rounds[i] ?? []), ...jobs].slice(0, share)) : [...arrivals, ...rounds];
 }

@@ -13,7 +13,7 @@ import {
 import { type ObjectType, v } from "convex/values";
 import { findArrivals, type WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
-import { workerFunctionsIn } from "./start.js";
+import { type LookUp, workerFunctionsIn } from "./start.js";
 import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, runArgs, settleArgs, vArrivals } from "./wire.js";
 import { work } from "./worker.js";
 
@@ -30,7 +30,7 @@ export interface RegisteredQueue {
 }
 
 /** @param module - the one that exports them. */
-export function registeredQueue(module: string, lookUp: Parameters<typeof work>[3] = () => undefined): RegisteredQueue {
+export function registeredQueue(module: string, lookUp: LookUp = () => undefined): RegisteredQueue {
   const functions = workerFunctionsIn(module);
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
   const own = (ctx: unknown) => ctx as WorkerCtx;
@@ -48,7 +48,7 @@ export function registeredQueue(module: string, lookUp: Parameters<typeof work>[
     runQueuedMutation: internalMutationGeneric({
       args: queuedRunArgs,
       returns: v.null(),
-      handler: (ctx, run) => runMutation({ ...own(ctx), runMutation: ctx.runMutation }, run, functions),
+      handler: (ctx, run) => runMutation({ ...own(ctx), runMutation: ctx.runMutation }, run, functions, lookUp),
     }),
     runQueuedAction: internalActionGeneric({
       args: queuedRunArgs,
@@ -58,7 +58,7 @@ export function registeredQueue(module: string, lookUp: Parameters<typeof work>[
     settleQueued: internalMutationGeneric({
       args: settleArgs,
       returns: v.null(),
-      handler: (ctx, settlement) => settle(own(ctx), settlement, functions),
+      handler: (ctx, settlement) => settle(own(ctx), settlement, functions, lookUp),
     }),
   };
 }

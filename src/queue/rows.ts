@@ -1,4 +1,4 @@
-/** Rows of the two tables of queues: the only file that touches them. */
+/** Rows of the two tables of queues: only this file and arrivals.ts touch them. */
 import type {
   DocumentByName,
   IndexRange,
@@ -9,26 +9,33 @@ import type {
   Scheduler,
   WithoutSystemFields,
 } from "convex/server";
+import type { CommitTsPlaceholder } from "convex/values";
 import type { RateLimitsDataModel } from "../storage/tables.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
 type JobTable = NamedTableInfo<RateLimitsDataModel, "rateLimitQueue">;
 type WorkerTable = NamedTableInfo<RateLimitsDataModel, "rateLimitWorkers">;
-export type JobRow = DocumentByName<RateLimitsDataModel, "rateLimitQueue">;
+type StoredJob = DocumentByName<RateLimitsDataModel, "rateLimitQueue">;
+/** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
+export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
 export type WorkerRow = DocumentByName<RateLimitsDataModel, "rateLimitWorkers">;
 
 /** What is asked of a `ctx.db`, and no more. */
 export interface QueueReader {
   db: Reader["db"] & {
-    get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<JobRow | null>;
+    get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<StoredJob | null>;
     query(table: "rateLimitQueue"): {
       withIndex(
         index: "by_order",
-        range: (q: IndexRangeBuilder<JobRow, NamedIndex<JobTable, "by_order">>) => IndexRange,
+        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, "by_order">>) => IndexRange,
+      ): Query<JobTable>;
+      withIndex(
+        index: "by_arrival",
+        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, "by_arrival">>) => IndexRange,
       ): Query<JobTable>;
       withIndex(
         index: "by_user",
-        range: (q: IndexRangeBuilder<JobRow, NamedIndex<JobTable, "by_user">>) => IndexRange,
+        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, "by_user">>) => IndexRange,
       ): Query<JobTable>;
     };
     query(table: "rateLimitWorkers"): {
@@ -43,9 +50,10 @@ export interface QueueReader {
 export interface QueueWriter {
   db: Writer["db"] &
     QueueReader["db"] & {
-      insert(table: "rateLimitQueue", row: WithoutSystemFields<JobRow>): Promise<JobRow["_id"]>;
+      vars: { commitTs: CommitTsPlaceholder };
+      insert(table: "rateLimitQueue", row: WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
       insert(table: "rateLimitWorkers", row: WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
-      patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<JobRow>>): Promise<void>;
+      patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<StoredJob>>): Promise<void>;
       patch(
         table: "rateLimitWorkers",
         id: WorkerRow["_id"],
@@ -54,6 +62,13 @@ export interface QueueWriter {
       delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
     };
   scheduler: Scheduler;
+}
+
+/** As the database compares a commit that is yet to come. */
+const YET_TO_COME = 2n ** 63n - 1n;
+
+export function toJob(stored: StoredJob): JobRow {
+  return { ...stored, at: typeof stored.at === "bigint" ? stored.at : YET_TO_COME };
 }
 
 /** The jobs of one bucket that have one priority. */
@@ -69,31 +84,43 @@ export async function readWorker({ db }: QueueReader, { name, key }: BucketId): 
 }
 
 export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<JobRow | null> {
-  return await db.get("rateLimitQueue", id);
+  const job = await db.get("rateLimitQueue", id);
+  return job && toJob(job);
 }
 
-/** Jobs that are in no round, in order of arrival: those that came after `from`, up to and including `to`. */
+/** Jobs that are in no round, in order of arrival. */
 export async function readArrivals(
   { db }: QueueReader,
   { name, key, priority }: Class,
-  { from, to }: { from: number; to: number },
   most: number,
 ): Promise<JobRow[]> {
-  return await db
+  const arrivals = await db
     .query("rateLimitQueue")
-    .withIndex("by_order", (q) => {
-      const arrivals = q.eq("name", name).eq("key", key).eq("priority", priority).eq("round", undefined);
-      return arrivals.gt("at", from).lte("at", to);
-    })
+    .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).eq("priority", priority).eq("round", undefined))
     .take(most);
+  return arrivals.map(toJob);
+}
+
+/** A job of a higher priority than this. */
+export async function readAbove(
+  { db }: QueueReader,
+  { name, key }: BucketId,
+  priority: number,
+): Promise<JobRow | null> {
+  const job = await db
+    .query("rateLimitQueue")
+    .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).gt("priority", priority))
+    .first();
+  return job && toJob(job);
 }
 
 /** Jobs that have been sorted in, those of the lowest rounds first. Only workers write in this range. */
 export async function readRounds({ db }: QueueReader, { name, key, priority }: Class, most: number): Promise<JobRow[]> {
-  return await db
+  const sorted = await db
     .query("rateLimitQueue")
     .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).eq("priority", priority).gt("round", undefined))
     .take(most);
+  return sorted.map(toJob);
 }
 
 /** A user's last round that waits. */
@@ -112,14 +139,17 @@ export async function readLastRound(
   return last?.round;
 }
 
-export async function insertJob({ db }: QueueWriter, job: WithoutSystemFields<JobRow>): Promise<JobRow["_id"]> {
-  return await db.insert("rateLimitQueue", job);
+export async function insertJob(
+  { db }: QueueWriter,
+  job: Omit<WithoutSystemFields<StoredJob>, "at">,
+): Promise<JobRow["_id"]> {
+  return await db.insert("rateLimitQueue", { ...job, at: db.vars.commitTs });
 }
 
 export async function patchJob(
   { db }: QueueWriter,
   { _id }: Pick<JobRow, "_id">,
-  fields: Partial<Pick<JobRow, "round" | "isAwaited">>,
+  fields: Partial<Pick<StoredJob, "round" | "isAwaited">>,
 ): Promise<void> {
   await db.patch("rateLimitQueue", _id, fields);
 }

@@ -4,8 +4,8 @@ import type { ObjectType } from "convex/values";
 import { adjustmentOf, parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import type { QueueWriter } from "./rows.js";
-import { wake, type Worker } from "./start.js";
+import { type QueueWriter, readWorker } from "./rows.js";
+import { type LookUp, storedQueue, wake, type Worker } from "./start.js";
 import type { queuedRunArgs, settleArgs } from "./wire.js";
 
 type QueuedRun = ObjectType<typeof queuedRunArgs>;
@@ -26,9 +26,10 @@ export async function runMutation(
   ctx: QueueWriter & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
   { fn, args, ...bucket }: QueuedRun,
   functions: Worker,
+  lookUp: LookUp,
 ): Promise<null> {
   const used = usedBy(await ctx.runMutation(fn as FunctionHandle<"mutation">, args));
-  return used === undefined ? null : await settle(ctx, { ...bucket, used }, functions);
+  return used === undefined ? null : await settle(ctx, { ...bucket, used }, functions, lookUp);
 }
 
 /** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
@@ -42,12 +43,19 @@ export async function runAction(
   return null;
 }
 
-/** Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. */
+/**
+ * Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. By the limit as it is now: the job
+ * may have begun before a deploy.
+ */
 export async function settle(
   ctx: QueueWriter,
   { count, used, ...bucket }: ObjectType<typeof settleArgs>,
   functions: Worker,
+  lookUp: LookUp,
 ): Promise<null> {
-  if (used !== count) await adjust(ctx, adjustmentOf(parseBucket(bucket), { count: used - count }));
+  if (used === count) return null;
+  const row = await readWorker(ctx, bucket);
+  const current = lookUp(bucket) ?? (row ? storedQueue(row) : parseBucket(bucket));
+  await adjust(ctx, adjustmentOf(current, { count: used - count }));
   return used < count ? await wake(ctx, bucket, functions) : null;
 }

@@ -8,12 +8,6 @@ import { patchWorker, insertWorker, type QueueWriter, readWorker, type WorkerRow
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
 
 /**
- * A job is left alone for so long after its arrival. Transactions take about 20 ms, so by then all that came before it can be seen, and
- * the range into which callers insert lies behind what the worker reads.
- */
-export const SETTLED_MS = 50;
-
-/**
  * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
  * or by an error, the next caller starts it again.
  */
@@ -24,8 +18,8 @@ export interface WorkArgs {
   name: string;
   key?: string;
   generation: number;
-  /** The arrivals up to this moment have been seen. */
-  seenTo?: number;
+  /** The arrivals up to this commit have been seen. */
+  seenTo?: bigint;
   /** When the worker last saw an arrival. */
   busyAt?: number;
   /** How many jobs to look at. */
@@ -34,8 +28,6 @@ export interface WorkArgs {
   queued?: number;
   /** When all that wait were last counted. */
   countedAt?: number;
-  /** How many have come and gone since. */
-  uncounted?: number;
 }
 
 /** The functions of a worker: the run itself, what it finds, and those around jobs which say what they have used. */
@@ -46,6 +38,9 @@ export interface Worker {
   readonly runAction: FunctionReference<"action">;
   readonly settle: FunctionReference<"mutation">;
 }
+
+/** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
+export type LookUp = (bucket: BucketId) => Queue | undefined;
 
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
@@ -58,38 +53,45 @@ export function workerFunctionsIn(module: string): Worker {
   };
 }
 
-/** Makes sure that the worker runs, under the queue's own config; and `queued` jobs more (with `exact`) are counted. */
+/**
+ * Makes sure that the worker runs, under the queue's own config.
+ * @param queued - with `exact`, the jobs that wait now.
+ */
 export async function ensureRunning(
   ctx: QueueWriter,
   queue: Queue,
   row: WorkerRow | null,
   { work }: Worker,
   now: number,
-  queued = 0,
+  queued?: number,
 ): Promise<void> {
   const { config } = queue.limit;
   const { terms } = queue;
-  const isRunning = row?.state === "running" && now < row.runsUntil;
+  const isRunning = row?.state === "running" && !isLost(row, now);
   const isSame = row !== null && isSameConfig(row, queue);
-  const counted = terms.exact ? { queued: (row?.queued ?? 0) + queued } : {};
-  if (isRunning && isSame && !terms.exact) return;
+  const counted = queued === undefined ? {} : { queued };
+  if (isRunning && isSame && queued === undefined) return;
   const generation = isRunning ? row.generation : (row?.generation ?? 0) + 1;
   const defined = { config, queue: toQueueConfig(terms) };
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
   const id = idOf(queue);
   if (row) await patchWorker(ctx, row, { ...(!isSame && defined), ...(!isRunning && started), ...counted });
   else await insertWorker(ctx, { ...id, ...defined, ...started, ...counted });
-  // A millisecond more than it leaves alone: the job that starts it is then old enough.
-  if (!isRunning) await ctx.scheduler.runAt(now + SETTLED_MS + 1, work, { ...id, generation } satisfies WorkArgs);
+  if (!isRunning) await ctx.scheduler.runAt(now, work, { ...id, generation } satisfies WorkArgs);
 }
 
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
 export async function wake(ctx: QueueWriter, bucket: BucketId, functions: Worker): Promise<null> {
   const row = await readWorker(ctx, bucket);
   const now = Date.now();
-  const isLost = row?.state === "running" && now >= row.runsUntil;
-  if (row && (isLost || row.state === "waiting")) await ensureRunning(ctx, storedQueue(row), row, functions, now);
+  if (row && (isLost(row, now) || row.state === "waiting"))
+    await ensureRunning(ctx, storedQueue(row), row, functions, now);
   return null;
+}
+
+/** Whether the chain of runs was broken: the next one should have come long ago. */
+export function isLost({ state, runsUntil }: WorkerRow, now: number): boolean {
+  return state !== "idle" && now >= runsUntil;
 }
 
 /** The queue as the last caller has defined it. */

@@ -27,9 +27,11 @@ const DAY_MS = 86_400_000;
 /** The most jobs that one transaction can count: it may read 32,000 documents, and has other things to read. */
 const MAX_QUEUED = 10_000;
 
+export const MAX_PRIORITIES = 10;
+
 const FIELDS: Fields = {
   maxQueued: numberField({ atLeast: 1, atMost: MAX_QUEUED, isWhole: true }),
-  priorities: numberField({ atLeast: 1, atMost: 10, isWhole: true }),
+  priorities: numberField({ atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true }),
   aging: numberField({ atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true }),
   fair: booleanField,
   exact: booleanField,

@@ -42,29 +42,38 @@ export type RateLimitQueuePosition = Infer<typeof vRateLimitQueuePosition>;
 export const runArgs = {
   ...bucketArgs,
   generation: v.number(),
-  seenTo: v.optional(v.number()),
+  seenTo: v.optional(v.int64()),
   busyAt: v.optional(v.number()),
   most: v.optional(v.number()),
   queued: v.optional(v.number()),
   countedAt: v.optional(v.number()),
-  uncounted: v.optional(v.number()),
 };
 
-/** Which jobs a run of the worker asks for: of each priority the first, at most so many, and how many have come since the last run. */
+/**
+ * What a run of the worker asks for: of each priority the first jobs, at most so many; how many have come since, at most so many, or
+ * with 0 only whether any has; and how many wait, at most so many.
+ */
 export const findArrivalsArgs = {
   ...bucketArgs,
   priorities: v.number(),
-  to: v.number(),
+  fair: v.boolean(),
   most: v.number(),
-  since: v.number(),
+  since: v.optional(v.int64()),
   mostCounted: v.number(),
+  mostWaiting: v.optional(v.number()),
 };
 export type FindArrivalsArgs = ObjectType<typeof findArrivalsArgs>;
+const vWaitingJobs = v.array(
+  v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }),
+);
 export const vArrivals = v.object({
-  count: v.number(),
-  classes: v.array(
-    v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.number(), priority: v.number(), count: v.number() })),
-  ),
+  /** How many of each class were read: a list of so many may go on. */
+  share: v.number(),
+  arrivals: v.array(vWaitingJobs),
+  rounds: v.array(vWaitingJobs),
+  arrived: v.number(),
+  seenTo: v.optional(v.int64()),
+  waiting: v.optional(v.object({ count: v.number(), isCut: v.boolean() })),
 });
 export type ArrivalBatch = Infer<typeof vArrivals>;
 

@@ -2,16 +2,14 @@
  * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
  * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
-import type { BucketId } from "../storage/rows.js";
 import { loadAll, type StoredShard } from "../storage/shards.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
 import { backlogOf } from "./backlog.js";
-import { inOrder } from "./order.js";
-import { type Pace, paceOf } from "./pace.js";
+import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
 import { patchJob, patchWorker, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
-import { LEASE_MS, type WorkArgs, SETTLED_MS, storedQueue, type Worker } from "./start.js";
+import { LEASE_MS, type LookUp, storedQueue, type WorkArgs, type Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /**
@@ -25,33 +23,28 @@ const AHEAD_MS = 1050;
  */
 const LEAST_JOBS = 16;
 const MOST_JOBS = 256;
+/** A job may wait for years, and the scheduler refuses a run that is more than five years away. */
+const MOST_SLEEP_MS = 365 * 86_400_000;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
-/** @param lookUp - finds the bucket's queue as it is defined now; undefined where only the worker's row knows it. */
-export async function work(
-  ctx: WorkerCtx,
-  run: WorkArgs,
-  functions: Worker,
-  lookUp: (bucket: BucketId) => Queue | undefined,
-): Promise<null> {
+export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: LookUp): Promise<null> {
   const now = Date.now();
   const row = await readWorker(ctx, run);
   // Another start has taken over: two chains of runs never go on side by side.
   if (row?.generation !== run.generation) return null;
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
-  const settledAt = now - SETTLED_MS;
-  const { arrivals, heads } = await look(ctx, queue, { from: run.seenTo ?? 0, to: settledAt }, most, functions);
-  const { taken, awaited } = await payFor(ctx, queue, { now, heads, most }, functions);
-  const busyAt = arrivals.count > 0 ? now : (run.busyAt ?? now);
-  const hasMore = !awaited && (arrivals.hasMore || taken === most);
+  const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
+  const { taken, awaited } = await payFor(ctx, queue, now, found.first, functions);
+  const busyAt = found.arrived > 0 ? now : (run.busyAt ?? now);
+  const hasMore = !awaited && found.hasMore;
   const pace = paceOf({ now, hasMore, awaited, busyAt });
-  const found = { queue, row, run, now, settledAt, pace, isDrained: !awaited && !hasMore };
-  const backlog = await backlogOf(ctx, found, { arrived: arrivals.count, taken }, functions);
+  const isDrained = !awaited && !hasMore;
+  const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, isDrained }, functions);
   const next: WorkArgs = {
     ...run,
-    seenTo: Math.max(run.seenTo ?? 0, settledAt),
+    ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
     busyAt,
     most: awaited ? Math.min(MOST_JOBS, Math.max(LEAST_JOBS, 2 * taken)) : MOST_JOBS,
     ...backlog.run,
@@ -70,10 +63,10 @@ interface Awaited {
 async function payFor(
   ctx: WorkerCtx,
   queue: Queue,
-  { now, heads, most }: { now: number; heads: readonly (readonly WaitingJob[])[]; most: number },
+  now: number,
+  first: readonly WaitingJob[],
   functions: Worker,
 ): Promise<{ taken: number; awaited?: Awaited }> {
-  const first = [...inOrder(heads, queue.terms.aging)].slice(0, most);
   if (first.length === 0) return { taken: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
@@ -105,22 +98,25 @@ interface Step {
 async function goOn(
   ctx: WorkerCtx,
   { queue, row, next, now, pace: found, awaited }: Step,
-  more: Pick<Partial<WorkerRow>, "fullUntil" | "queued">,
+  more: Partial<Pick<WorkerRow, "fullUntil" | "queued">>,
   { work }: Worker,
 ): Promise<void> {
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const isDamaged = awaited !== undefined && !awaited.job;
   const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
-  const pace: Pace = mayRest ? found : { kind: "run", at: now + SETTLED_MS };
+  const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
-  const mustRenew = state === "running" && row.runsUntil - now < LEASE_MS / 2;
+  const nextAt = pace.kind === "stop" ? now : Math.min(Math.max(now + 1, pace.at), now + MOST_SLEEP_MS);
+  const mustRenew = pace.kind === "wait" || (pace.kind === "run" && row.runsUntil - now < LEASE_MS / 2);
   const fields = {
     ...more,
     ...(state !== row.state && { state }),
-    ...(mustRenew && { runsUntil: now + LEASE_MS }),
+    ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
+    // Nothing waits: whatever was lost count of, here it is known.
+    ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "stop") return;
   if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-  await ctx.scheduler.runAt(Math.max(now + 1, pace.at), work, next);
+  await ctx.scheduler.runAt(nextAt, work, next);
 }

@@ -1,11 +1,11 @@
 /** React hooks: a limit, live, without asking the server whenever time passes. */
 import { type ConvexReactClient, useConvex } from "convex/react";
 import { getFunctionName } from "convex/server";
-import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
 import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "../browser/index.js";
-import { serverClockOf } from "../browser/serverClock.js";
-import { type RateLimitQuery, type Source, watchSource } from "../browser/watch.js";
+import { type RateLimitQuery, watchSource } from "../browser/watch.js";
 
+export { useCountdown, useServerNow } from "./countdown.js";
 export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "../browser/index.js";
 
 /** The options of `watchRateLimit`. Errors are thrown while rendering instead. */
@@ -39,69 +39,22 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
   const serverTime = getServerTime && getFunctionName(getServerTime);
 
   const source = useMemo(
-    () => (isSkipped ? NOTHING : client.watchQuery(query, { key })),
+    () => (isSkipped ? undefined : client.watchQuery(query, { key })),
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [client, name, key, isSkipped],
   );
   // Keeps the result while another demand takes the place of this one.
-  useEffect(() => source.onUpdate(nothing), [source]);
+  useEffect(() => source?.onUpdate(nothing), [source]);
 
   const limit = useMemo(
     () => watchSource(source, client, watched),
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [source, client, count, reserve, jitter, serverTime],
+    [source, count, reserve, jitter, serverTime],
   );
   const { check } = limit;
   const status = useSyncExternalStore(limit.subscribe, limit.status, nothing);
   return useMemo(() => ({ status, check }), [status, check]);
 }
-
-/**
- * A function that tells the server's time, in milliseconds since the epoch; the same function in every render. For displays
- * that move between two renders of `useRateLimit`, such as a gauge: they decide for themselves how often to look.
- *
- * The clock is the one that `useRateLimit` measures with `getServerTime`; until then, and without, it is the browser's.
- */
-export function useServerNow(): () => number {
-  return serverClockOf(useConvex()).now;
-}
-
-/**
- * Whole seconds until a moment of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once a
- * second. Undefined without a moment, and on the server.
- *
- * The clock is the one that `useRateLimit` measures with `getServerTime`, wherever on the page that is.
- */
-export function useCountdown(moment: number | undefined): number | undefined {
-  const clock = serverClockOf(useConvex());
-  const seconds = useCallback(
-    () => (moment === undefined ? undefined : Math.max(0, Math.ceil((moment - clock.now()) / 1000))),
-    [clock, moment],
-  );
-  const subscribe = useCallback(
-    (onChange: () => void) => {
-      let stopWaiting: (() => void) | undefined;
-      const update = () => {
-        stopWaiting?.();
-        const left = seconds();
-        onChange();
-        if (moment === undefined || !left) return;
-        stopWaiting = clock.wakeAt(moment - (left - 1) * 1000, update);
-      };
-      const stopListening = clock.subscribe(update);
-      update();
-      return () => {
-        stopListening();
-        stopWaiting?.();
-      };
-    },
-    [clock, moment, seconds],
-  );
-  return useSyncExternalStore(subscribe, seconds, nothing);
-}
-
-/** What a hook that is skipped shows. */
-const NOTHING: Source = { localQueryResult: nothing, onUpdate: () => nothing };
 
 function nothing(): undefined {
   return undefined;

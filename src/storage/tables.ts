@@ -45,8 +45,8 @@ export const rateLimitTables = {
     name: v.string(),
     key: v.optional(v.string()),
     priority: v.number(),
-    /** When it came: milliseconds since the epoch. */
-    at: v.number(),
+    /** When it came, which is when its caller's mutation committed: nanoseconds of the database's own clock. */
+    at: v.commitTs(),
     /** Where users share the bucket in turns: whose job it is, and in which round its turn comes, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),
     round: v.optional(v.number()),
@@ -60,6 +60,7 @@ export const rateLimitTables = {
     isAwaited: v.optional(v.boolean()),
   })
     .index("by_order", ["name", "key", "priority", "round", "at"])
+    .index("by_arrival", ["name", "key", "at"])
     .index("by_user", ["name", "key", "priority", "fairBy", "round"]),
 
   /** One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute. */

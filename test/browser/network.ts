@@ -1,6 +1,7 @@
 /** A client whose server answers after delays that the test chooses, in time that the test lets pass. */
 import { vi } from "vitest";
 import { getServerTime } from "../react/fakeClient.js";
+import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
 
 /** Milliseconds of a question's way to the server, and of the answer's way back. */
@@ -12,6 +13,20 @@ export interface Delays {
 /** No network is slower in these tests. */
 const LONGEST_MS = 10_000;
 
+/** Waits by a clock as a store does. */
+export function wakeAt(clock: ServerClock, moment: number, wake: () => void): void {
+  clock.run(() => {
+    if (clock.now() < moment) return moment;
+    wake();
+    return END_OF_TIME;
+  });
+}
+
+/** In these tests `performance.now` is whole. */
+function aheadOf(clock: ServerClock): number {
+  return clock.now() - performance.now();
+}
+
 export class Network {
   private readonly listeners = new Set<() => void>();
   private connectionCount = 1;
@@ -19,6 +34,8 @@ export class Network {
   private next = 0;
   /** Questions that were asked. */
   asked = 0;
+  /** So many questions are answered, the others with an error. */
+  failsFrom = Infinity;
 
   /** @param serverTime - the server's clock. */
   constructor(
@@ -29,10 +46,11 @@ export class Network {
   readonly client: ClockClient = {
     mutation: async () => {
       const { there, back } = this.delays[this.next++ % this.delays.length] ?? { there: 0, back: 0 };
-      this.asked++;
+      const fails = this.asked++ >= this.failsFrom;
       await new Promise((resolve) => setTimeout(resolve, there));
       const time = Math.floor(this.serverTime());
       await new Promise((resolve) => setTimeout(resolve, back));
+      if (fails) throw new Error("no time");
       return time;
     },
     connectionState: () => ({
@@ -49,10 +67,15 @@ export class Network {
     return this.listeners.size;
   }
 
-  /** The clock, once it was measured. */
+  /** The clock, once it was measured; `onCorrection` is called when it has jumped. */
   async measured(onCorrection: () => void = () => undefined): Promise<ServerClock> {
     const clock = serverClockOf(this.client);
-    clock.subscribe(onCorrection, getServerTime);
+    let ahead = aheadOf(clock);
+    clock.run(() => {
+      if (aheadOf(clock) !== ahead) onCorrection();
+      ahead = aheadOf(clock);
+      return END_OF_TIME;
+    }, getServerTime);
     await vi.advanceTimersByTimeAsync(LONGEST_MS);
     return clock;
   }

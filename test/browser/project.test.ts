@@ -186,6 +186,15 @@ describe("projectRateLimit", () => {
     expect(Math.min(found, later)).toBeGreaterThan(30);
   });
 
+  it("says, by a clock from before the last write, that a fast limit on several rows is served when a block ends", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 1, period: 1, capacity: 20, shards: 4 });
+    const shards = split(limit, { ...fullShard(limit), state: { value: limit.capacity - 1, ts: NOW } }, NOW);
+    const until = NOW - 1000;
+    expect(servedFrom(limit, shards, until, parseDemand(limit, { count: 1 }))).toBe(until);
+    const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };
+    expect(projectRateLimit(snapshot, { now: NOW - 2000 })).toMatchObject({ ok: false, retryAt: until });
+  });
+
   // Found by the fuzzer with another seed: for a fixed window it did not say when.
   it("says that nothing is reset while a block has no end", () => {
     const limit = parseLimit("login", { kind: "fixed window", rate: 3, period: 1000 });

@@ -4,7 +4,6 @@ import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { watchSource } from "../../src/browser/watch.js";
 import { FakeClient, getRateLimit, getServerTime } from "../react/fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
@@ -57,12 +56,63 @@ describe("a watch", () => {
   });
 
   it("ends its subscription once, however often it is told to", () => {
-    const stop = vi.fn();
-    const limit = watchSource({ localQueryResult: () => snapshotBy(empty), onUpdate: () => stop }, undefined, {});
-    const unsubscribe = limit.subscribe(() => undefined);
-    unsubscribe();
-    unsubscribe();
-    expect(stop).toHaveBeenCalledOnce();
+    const client = new FakeClient();
+    const onUpdate = client.onUpdate.bind(client);
+    const stopped = vi.fn();
+    vi.spyOn(client, "onUpdate").mockImplementation((...args) => {
+      const stop = onUpdate(...args);
+      return Object.assign(() => (stopped(), stop()), { getCurrentValue: () => stop.getCurrentValue() });
+    });
+    const { stop } = watch(client);
+    stop();
+    stop();
+    expect(stopped).toHaveBeenCalledOnce();
+  });
+
+  it("can be ended by what it tells", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
+    const told: unknown[] = [];
+    const stop = limit.subscribe((status) => {
+      told.push(status);
+      if (status?.ok) stop();
+    });
+    vi.advanceTimersByTime(MINUTE);
+    expect(told).toHaveLength(2);
+    expect(client.watchers).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("tells of nothing that trickles in, however long a wait takes", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, value: 9, config: { ...config, rate: 1, capacity: 60 } });
+    const { told } = watch(client, { count: 60 });
+    vi.advanceTimersByTime(50 * SECOND);
+    client.reconnect();
+    expect(told).toMatchObject([{ ok: false, retryAt: NOW + 51 * SECOND, remaining: 9 }]);
+    vi.advanceTimersByTime(SECOND);
+    expect(told.slice(1)).toMatchObject([{ ok: true, remaining: 0 }]);
+  });
+
+  it("waits for nothing of a window that is full, whatever it can hold", () => {
+    const client = new FakeClient();
+    // In units a third is a little less than the number.
+    client.show({ ...empty, config: { kind: "fixed window", rate: 10 / 3, period: SECOND, start: NOW } });
+    const { told } = watch(client);
+    vi.advanceTimersByTime(MINUTE);
+    expect(told).toMatchObject([{ ok: false }, { ok: true, remaining: 2 }]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("tells to the millisecond that a bucket of a short period is full", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, value: 3, config: { kind: "token bucket", rate: 10, period: 100 } });
+    const { told } = watch(client);
+    vi.advanceTimersByTime(69);
+    expect(told).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 9 });
   });
 
   it("can be subscribed to again", () => {
@@ -159,6 +209,24 @@ describe("a watch", () => {
     expect(told.at(-1)).toMatchObject({ ok: false });
   });
 
+  it("reports an error once, though the clock is corrected meanwhile, and again after it was gone", async () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const onError = vi.fn();
+    watch(client, { onError, getServerTime });
+    client.answer(NOW);
+    await vi.advanceTimersByTimeAsync(1);
+    client.fail(new Error("not signed in"));
+    for (let sample = 1; sample < 3; sample++) {
+      client.answer(NOW);
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(onError).toHaveBeenCalledOnce();
+    client.recover();
+    client.fail(new Error("not signed in"));
+    expect(onError).toHaveBeenCalledTimes(2);
+  });
+
   it("logs an error that nobody handles, and a count that could never be served is one", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const client = new FakeClient();
@@ -206,6 +274,13 @@ describe("jitter", () => {
     expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 23.5 * SECOND });
     client.show({ ...tenSeconds, value: 10 });
     expect(told.at(-1)).toMatchObject({ ok: true, remaining: 9 });
+  });
+
+  it("of a wait without an end names no moment after it", () => {
+    const client = new FakeClient();
+    client.show({ ...snapshotBy({ ...empty, value: 10 }), override: { until: 8.64e15, reason: "blocked" } });
+    expect(watch(client, { jitter: 1 }).told).toMatchObject([{ ok: false, retryAt: 8.64e15 }]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("never shows a moment before the server's, nor one beyond its share", () => {

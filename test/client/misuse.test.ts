@@ -856,7 +856,7 @@ describe("projectRateLimit refuses", () => {
   });
 
   it.each([...noNumbers, [1e300, "1e+300"] as const])("%s as the present", (now) => {
-    expect(() => project({}, { now })).toThrow('Rate limit "send": count must be from 0 to');
+    expect(() => project({}, { now })).toThrow('Rate limit "send": now must be milliseconds since the epoch, got');
   });
 
   it.each([-1, NaN, Infinity, 6, "5", null])("a count of %s", (count) => {

@@ -18,7 +18,7 @@ const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, k
 /** The starts of windows that a snapshot lists: the first, and each at which units arrive. */
 const startsIn = ({ runs = [] }: RateLimitSnapshot) => [
   ...runs.slice(0, 1).map(({ start }) => start),
-  ...runs.flatMap(({ start, period = 1, count = NaN }) =>
+  ...runs.flatMap(({ start, period, count = NaN }) =>
     Array.from({ length: count }, (_, i) => start + (i + 1) * period),
   ),
 ];
@@ -46,6 +46,7 @@ describe("a snapshot", () => {
       ts: 0,
       config: { ...config, capacity: 10 },
       ...terms,
+      fullAt: 0,
       // Nothing arrives in a row that is full.
       parts: [{ value: tokens(10), ts: 0, capacity: tokens(10), runs: [] }],
     });
@@ -69,6 +70,8 @@ describe("a snapshot", () => {
       ts: NOW + 200,
       config: { ...config, capacity: 10 },
       ...terms,
+      // The left half lacks 3 tokens, the right one 4 of its 5, and 5 a second come to each.
+      fullAt: NOW + 1000,
       parts: [
         { shard: toShard(left.interval), ...half(tokens(2), NOW) },
         { shard: toShard(right.interval), ...half(tokens(1), NOW + 200) },
@@ -157,8 +160,7 @@ describe("a snapshot", () => {
     // Of each row those that were still to come.
     for (const { ts, runs } of snapshot.parts) {
       expect(runs.length).toBeGreaterThan(0);
-      const isToCome = ({ start, period = NaN, count = NaN }: (typeof runs)[number]) =>
-        count >= 1 && start + period > ts;
+      const isToCome = ({ start, period, count = NaN }: (typeof runs)[number]) => count >= 1 && start + period > ts;
       expect(runs.filter((run) => !isToCome(run))).toEqual([]);
     }
   });
@@ -187,6 +189,7 @@ describe("a snapshot", () => {
       reservable: sliding.capacity,
       lastsMs: 1000,
       lastStart: NOW,
+      fullAt: NOW + 1000,
       parts: [
         {
           value: 7 * sliding.unitsPerToken,

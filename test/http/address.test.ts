@@ -44,6 +44,15 @@ it.each<[Ipv6Prefix, string]>([
   expect(callerAddress("::ffff:1.2.3.4", prefix)).toBe("1.2.3.4");
 });
 
+it("no text is no address, and another prefix is misuse", () => {
+  expect([callerAddress(null), callerAddress(undefined)]).toEqual([undefined, undefined]);
+  for (const prefix of [31, 65, 128, 56.5, NaN]) {
+    expect(() => callerAddress("1.2.3.4", prefix)).toThrow(
+      "the IPv6 prefix must be a whole number from 32 to 64, or false",
+    );
+  }
+});
+
 it("a 6to4 network counts as one owner whatever the prefix, unless that is off", () => {
   const of = (prefix: Ipv6Prefix) => callerAddress("2002:c000:221:5::1", prefix);
   expect([of(64), of(48), of(40)]).toEqual(["2002:c000:221:0::/48", "2002:c000:221:0::/48", "2002:c000:200:0::/40"]);

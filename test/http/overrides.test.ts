@@ -11,9 +11,11 @@ import { convexTest } from "convex-test";
 import { DAY, MINUTE, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
 import {
   byHeader,
+  type Consume,
   deny,
   firstOf,
   type HttpDenial,
+  type HttpLimit,
   inComponent,
   inTables,
   type LimitedBy,
@@ -163,12 +165,34 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
     expect([denied.status, denied.headers.get("Retry-After")]).toEqual([429, "10"]);
   });
 
+  it("one limit that is closed for good outweighs another that only waits", async () => {
+    const key = firstOf(byHeader("X-User"), deny);
+    const hourly: HttpLimit = { name: "hourly", key, config: { kind: "token bucket", rate: 1, period: 60 * MINUTE } };
+    const { send, override } = open(place, { limits: [hourly, { name: "api", key, config: api }] });
+    expect((await send("ada")).status).toBe(200);
+    await override("ada", { block: true });
+    const closed = await send("ada");
+    expect([closed.status, closed.headers.get("Retry-After")]).toEqual([403, null]);
+  });
+
   it("what is omitted is not asked: the block holds all the same", async () => {
     const { send, override } = open(place, { remaining: "omit" });
     await override("ada", { block: true });
     expect((await send("ada")).status).toBe(403);
     expect(fieldsOf(await send("grace"))).toEqual(['"api";q=10;w=10', '"api";r=9;t=9']);
   });
+});
+
+it("what remains is what the decision said, not what the query sees later", async () => {
+  const direct = inComponent(component);
+  const busy: Consume = async (ctx, requests) => {
+    const answer = await direct(ctx, requests);
+    await direct(ctx, requests);
+    return answer;
+  };
+  const { send, override } = open("component", { consume: Object.assign(busy, direct) });
+  await override("ada", slow);
+  expect(fieldsOf(await send("ada"))[1]).toBe('"api";r=5;t=50');
 });
 
 it("tooManyRequests says so, too, and one that is closed for good outweighs a wait", async () => {

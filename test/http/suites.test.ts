@@ -234,6 +234,11 @@ const behaviours: Record<string, () => Promise<void>> = {
     // @ts-expect-error: there has to be an end that decides.
     expect(() => firstOf(byAddress({ trustedProxies: 1 }))).toThrow("must end in deny, denyWith(…) or sharedBucket(…)");
   },
+  "A policy's name from a function of the request": async () => {
+    const byRequest = () => serve({ limits: limitOf(1, { name: (() => "api") as never }) });
+    expect(byRequest).toThrow("name must be a non-empty string");
+    await Promise.resolve();
+  },
   "An empty key is a key": async () => {
     const send = serve({ limits: limitOf(5, { key: byQuery }) });
     expect(await statuses(send, "/?key=", "/?key=a")).toEqual([403, 200]);

@@ -40,6 +40,7 @@ describe.each(placeNames)("in the %s", (place) => {
     wide: { ...large, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
     fast: { ...large, rate: 200, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
     rapid: { ...large, rate: 64, period: 10, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
+    slide: { kind: "sliding window", rate: 1, period: 1000, maxReserved: 0, overrides: true },
     plain: bucket,
     tried: { ...bucket, mode: "shadow", overrides: true },
   });
@@ -101,6 +102,16 @@ describe.each(placeNames)("in the %s", (place) => {
       const reserved = { ...alice, count: 30, reserve: { within: 500 } };
       const answer = run((ctx) => limits.rateLimit(ctx, reserved));
       expect(await answer).toMatchObject({ ok: false, retryAt: END_OF_TIME });
+    });
+
+    // A client's projection said so, and the call said that the end of the override would do.
+    it("denies for ever a reservation that a sliding window can never hold", async () => {
+      const slide = { name: "slide", count: 6, reserve: true };
+      await override({ config: { ...bucket, rate: 0.001, maxReserved: 2 }, until: NOW + 1000 }, { name: "slide" });
+      await run((ctx) => limits.adjustRateLimit(ctx, { name: "slide", count: 4 }));
+      expect(await run((ctx) => limits.checkRateLimit(ctx, slide))).toMatchObject({ ok: false, retryAt: END_OF_TIME });
+      vi.setSystemTime(NOW + 1000);
+      await expect(run((ctx) => limits.checkRateLimit(ctx, slide))).rejects.toThrow("can never be served");
     });
 
     it("denies what it cannot hold until it ends, and for ever what nothing could serve", async () => {

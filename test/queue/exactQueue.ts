@@ -1,11 +1,12 @@
 /**
  * The exact queue: what a queue must do, written from its rules alone; it shares no code with src/.
  *
- * - A job counts from 50 ms after its arrival on, in runs of the worker that begin after its caller's commit.
+ * - A job comes when its caller commits, and counts in runs of the worker that begin after that.
  * - Of two jobs of one priority the earlier goes first; with turns, the one in the earlier round, then the earlier. A user's job gets its
  *   round when it counts for the first time: the one after the user's own last, and after the lowest that waits.
- * - Of the first jobs of two priorities the older goes first, where each level counts as `aging` ms.
- * - A job is taken when one exact bucket would start it within 1,050 ms, and gets the moment at which that would start it.
+ * - Of the first jobs of two priorities the older goes first, where each level counts as `aging` ms. Moments are those of the commits.
+ * - A job is taken when one exact bucket would start it within 1,050 ms, or no sooner if it were full, and gets the moment at which that
+ *   would start it.
  */
 import { ask, type State } from "../model/exact/bucket.js";
 import type { ExactLimit } from "../model/exact/config.js";
@@ -19,23 +20,25 @@ export interface Rules {
 
 export interface ExactJob {
   readonly id: string;
-  readonly at: number;
+  /** When its caller committed, in ns of the database's clock. */
+  readonly at: bigint;
   /** Which commit inserted it. */
   readonly commit: number;
   readonly priority: number;
   readonly count: number;
   readonly user: string | undefined;
   round?: number;
-  /** With turns: since when its round is the lowest that waits, or the next. */
-  turnAt?: number;
+  /** With turns: since when (in ns) its round is the lowest that waits, or the next. */
+  turnAt?: bigint;
 }
 
-export const SETTLED_MS = 50;
 const AHEAD_MS = 1050;
 
 /** What one run of the worker goes by. */
 export interface RunTime {
   readonly clock: number;
+  /** When it committed, in ns of the database's clock. */
+  readonly committedAt: bigint;
   /** The last commit that it sees. */
   readonly snapshot: number;
 }
@@ -61,8 +64,8 @@ export class ExactQueue {
       const ofClass = [...this.waiting.values()].filter((job) => job.priority === priority);
       const lowest = Math.min(...ofClass.flatMap(({ round }) => round ?? []));
       const serving = lowest === Infinity ? 0 : lowest;
-      const fresh = ofClass.filter((job) => job.round === undefined && isSettled(job, run));
-      fresh.sort((a, b) => a.at - b.at || (given.get(a.id) ?? 0) - (given.get(b.id) ?? 0));
+      const fresh = ofClass.filter((job) => job.round === undefined && counts(job, run));
+      fresh.sort((a, b) => a.commit - b.commit || (given.get(a.id) ?? 0) - (given.get(b.id) ?? 0));
       for (const job of fresh) {
         const own = ofClass.filter(({ user, round }) => user === job.user && round !== undefined);
         job.round = 1 + Math.max(serving, ...own.map(({ round = 0 }) => round));
@@ -75,12 +78,12 @@ export class ExactQueue {
     const heads: ExactJob[][] = [];
     for (let priority = 0; priority < this.rules.priorities; priority++) {
       const counting = [...this.waiting.values()].filter(
-        (job) => job.priority === priority && (this.rules.fair ? job.round !== undefined : isSettled(job, run)),
+        (job) => job.priority === priority && (this.rules.fair ? job.round !== undefined : counts(job, run)),
       );
       heads.push(counting.filter((job) => !counting.some((other) => precedes(other, job))));
     }
     const all = heads.flat();
-    const age = ({ at, priority }: ExactJob) => at - priority * this.rules.aging;
+    const age = ({ at, priority }: ExactJob) => at - BigInt(priority) * nsOf(this.rules.aging);
     return all.filter(
       (job) =>
         !all.some((other) => age(other) < age(job) || (age(other) === age(job) && other.priority > job.priority)),
@@ -92,39 +95,44 @@ export class ExactQueue {
    * @param granted - the moment that it was given, which may be later where the bucket is split.
    */
   pay({ count }: ExactJob, now: number, granted?: number): number | undefined {
-    const { answer, after } = ask(
-      this.rules.limit,
-      this.bucket,
-      now,
-      { count, reserve: { within: AHEAD_MS } },
-      granted,
-    );
+    const { limit } = this.rules;
+    const { answer, after } = ask(limit, this.bucket, now, { count, reserve: this.#reserve(count, now) }, granted);
     if (!answer.ok) return undefined;
     this.bucket = after;
     return answer.retryAt ?? now;
   }
 
   canPay({ count }: ExactJob, now: number): boolean {
-    return ask(this.rules.limit, this.bucket, now, { count, reserve: { within: AHEAD_MS } }).answer.ok;
+    return ask(this.rules.limit, this.bucket, now, { count, reserve: this.#reserve(count, now) }).answer.ok;
+  }
+
+  #reserve(count: number, now: number): { within: number } {
+    const { answer } = ask(this.rules.limit, undefined, now, { count, reserve: true });
+    return { within: Math.max(AHEAD_MS, (answer.retryAt ?? now) - now) };
   }
 
   /** Notes for whom the turn has come: call it whenever rounds may have changed. */
-  noteTurns(now: number): void {
+  noteTurns({ committedAt }: RunTime): void {
     for (let priority = 0; priority < this.rules.priorities; priority++) {
       const sorted = [...this.waiting.values()].filter((job) => job.priority === priority && job.round !== undefined);
       const lowest = Math.min(...sorted.map(({ round = 0 }) => round));
       for (const job of sorted) {
-        if ((job.round ?? 0) <= lowest + 1) job.turnAt ??= Math.max(now, job.at);
+        if ((job.round ?? 0) <= lowest + 1) job.turnAt ??= committedAt > job.at ? committedAt : job.at;
       }
     }
   }
 }
 
-function isSettled({ at, commit }: ExactJob, { clock, snapshot }: RunTime): boolean {
-  return at <= clock - SETTLED_MS && commit <= snapshot;
+/** Whole microseconds, as ns. */
+export function nsOf(ms: number): bigint {
+  return BigInt(Math.floor(1000 * ms)) * 1000n;
+}
+
+function counts({ commit }: ExactJob, { snapshot }: RunTime): boolean {
+  return commit <= snapshot;
 }
 
 function precedes(one: ExactJob, other: ExactJob): boolean {
   const rounds = (one.round ?? 0) - (other.round ?? 0);
-  return rounds < 0 || (rounds === 0 && one.at < other.at);
+  return rounds < 0 || (rounds === 0 && one.commit < other.commit);
 }

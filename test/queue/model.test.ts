@@ -26,10 +26,11 @@ function settingOf(world: number, seed: string): Setting {
     { kind: "fixed window", rate, period, capacity: rate, start: 0, ...reserving },
     { kind: "sliding window", rate, period, ...reserving },
   ];
+  const limit = limits[world % 3] ?? limits[0];
   const spanMs = isSparse ? 0 : among(4000, 8000, 90_000);
   return {
     place: world % 2 === 0 ? "tables" : "component",
-    limit: limits[world % 3] ?? limits[0],
+    limit,
     priorities: among(1, 2, 4, 10),
     aging: among(0, 200, 1000, 60_000),
     fair: world % 8 >= 4,
@@ -41,10 +42,16 @@ function settingOf(world: number, seed: string): Setting {
     crashes: among(0, 0.2, 0.5),
     ...(spanMs > 60_000 && { pause: { fromMs: 0.32 * spanMs, toMs: 0.32 * spanMs + 60_000 } }),
     users: among(2, 6),
-    mostCount: isSparse ? 4 : 10,
+    mostCount: isSparse ? 3 : mostCountOf(limit, among(10, 30)),
     spanMs,
     isSparse,
   };
+}
+
+/** Jobs of more than a full bucket wait for future tokens, where those may be owed. */
+function mostCountOf(limit: ExactLimit, count: number): number {
+  if (limit.kind === "sliding window") return 10;
+  return Math.min(count, limit.capacity + (limit.maxReserved ?? Infinity));
 }
 
 /** Rows that split while plain calls come fast, and fold for every debt: rates that the queue can keep up with now and then. */
@@ -65,9 +72,10 @@ function splitSettingOf(world: number, seed: string): Setting {
     shards: among<Setting["shards"]>(16, "auto", { atLeast: 4 }, { atLeast: 8 }),
     operations: 400,
     cancels: 0.1,
-    plain: among(0.6, 0.8),
+    plain: among(0.75, 0.85),
     settles: 0.3,
-    skewMs: among(0, 40),
+    // With windows, one row may be charged by a clock that is behind for what has ended already in another: one exact bucket has one time.
+    skewMs: world % 3 === 0 ? among(0, 40) : 0,
     spanMs: 3000,
     isSparse: false,
     pause: undefined,
@@ -110,6 +118,6 @@ describe("on several rows the queue gives nothing that one exact bucket could no
     for (const what of ["ran", "canceled", "settled"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);
     }
-    expect(total("split")).toBeGreaterThan(WORLDS / 2);
+    expect(total("split")).toBeGreaterThan(WORLDS / 4);
   });
 });

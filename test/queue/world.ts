@@ -1,12 +1,13 @@
 /** A world for queues: many callers at once on the simulated backend, and the exact queue that is told of every commit in its order. */
-import { isDeepStrictEqual } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import { Backend, type JobRun } from "../../bench/simulator/backend.js";
 import type { Reserve } from "../model/exact/config.js";
 import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
+import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
 import { adjust, ask, isFull } from "../model/exact/bucket.js";
-import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
+import { type ExactJob, ExactQueue, nsOf, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
@@ -34,7 +35,7 @@ export interface Setting extends Rules {
 class Wrong extends Error {}
 
 function demand(holds: boolean, what: string, seen: unknown = ""): void {
-  if (!holds) throw new Wrong(`${what} ${JSON.stringify(seen)}`);
+  if (!holds) throw new Wrong(`${what} ${inspect(seen)}`);
 }
 
 export interface Told {
@@ -80,6 +81,7 @@ class World {
   };
   #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
   #ended = 0;
+  #newest = 0n;
   readonly #isWhole: boolean;
 
   constructor(
@@ -148,13 +150,17 @@ class World {
     };
     this.#call(
       (ctx) => this.app.enqueueRateLimited(ctx, args, jobFunction, { label: i, ...(used !== undefined && { used }) }),
-      (status, clock) => {
+      (status) => {
         if (!status.ok) throw new Wrong("a queue without a bound has denied");
         this.#counts.jobs++;
         this.#handles.push(status.job);
         this.#ids.set(String(i), status.job.id);
         const commit = this.#backend.store.published;
-        this.#exact.enqueue({ id: status.job.id, at: clock, commit, priority, count, user });
+        const { id } = status.job;
+        const at = this.#backend.store.table(tableOf(id)).get(id, commit)?.["at"];
+        demand(typeof at === "bigint" && at > this.#newest, "commits have rising timestamps", { id });
+        this.#newest = at as bigint;
+        this.#exact.enqueue({ id, at: this.#newest, commit, priority, count, user });
       },
     );
   }
@@ -182,7 +188,10 @@ class World {
   /** Everybody else who uses the limit: takes, reserves, refunds, charges, resets. */
   #plain(): void {
     const { mostCount } = this.setting;
-    const count = wholeNumber(this.#random, 1, mostCount);
+    const { limit } = this.setting;
+    // More than a full bucket only a queue, or a reservation, may ask for.
+    const held = limit.kind === "sliding window" ? mostCount : Math.min(mostCount, limit.capacity);
+    const count = wholeNumber(this.#random, 1, held);
     const drawn = this.#random();
     if (drawn < 0.5) this.#take(count, drawn < 0.15 ? { within: 500 } : false);
     else if (drawn < 0.95) this.#adjust(drawn < 0.8 ? -count : count);
@@ -284,14 +293,15 @@ class World {
     });
     demand(plans || taken.length === 0, "a run of an earlier start took jobs", taken);
     if (!plans) return;
-    const run = { clock, snapshot };
+    const run = { clock, snapshot, committedAt: nsOf(EPOCH_MS + nowMs) };
     if (this.setting.fair) this.#sortIn(run, writes, taken);
     for (const [i, id] of taken.entries()) this.#pay(id, scheduled[i], run);
     this.#checkChain(args as { generation: number }, scheduledTime, scheduledRuns(writes, this.app));
-    const most = (args as { most?: number }).most ?? LEAST_JOBS;
+    const { most = LEAST_JOBS } = args as { most?: number };
+    const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
-    if (taken.length >= most || !this.#isWhole) return;
+    if (taken.length >= share || !this.#isWhole) return;
     // Of jobs that came at once any may be the one that waits.
     const next = exact.first(run);
     const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
@@ -309,7 +319,7 @@ class World {
     if (runAt === undefined) throw new Wrong("the exact bucket could not pay");
     this.#checkMoment(scheduled.scheduledTime, runAt, job);
     exact.waiting.delete(id);
-    if (this.setting.fair) exact.noteTurns(clock);
+    if (this.setting.fair) exact.noteTurns(run);
     demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
     this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
   }
@@ -336,8 +346,8 @@ class World {
       // A run does not see who commits while it runs.
       if (job.commit > snapshot) continue;
       if (job.priority >= taken.priority || (fair && job.turnAt === undefined)) continue;
-      const since = fair ? Math.max(job.at, job.turnAt ?? 0) : job.at;
-      const latest = since + (taken.priority - job.priority) * aging;
+      const since = job.turnAt !== undefined && job.turnAt > job.at ? job.turnAt : job.at;
+      const latest = since + BigInt(taken.priority - job.priority) * nsOf(aging);
       if (taken.at > since) this.#counts.overtaken++;
       demand(taken.at <= latest, "a job was overtaken by one that came too late", { job, taken, latest });
     }
@@ -351,9 +361,9 @@ class World {
       const round = document?.["round"];
       if (table.endsWith("/rateLimitQueue") && typeof round === "number") given.set(id, round);
     }
-    this.#exact.noteTurns(run.clock);
+    this.#exact.noteTurns(run);
     this.#exact.sortIn(run, new Map([...given, ...first]));
-    this.#exact.noteTurns(run.clock);
+    this.#exact.noteTurns(run);
     for (const [id, round] of given) {
       const job = this.#exact.waiting.get(id);
       demand(job?.round === round, "a job must get the next round of its user", { job, round });
@@ -370,8 +380,9 @@ function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[]
   });
 }
 
-/** As src/queue/worker.ts: what a run looks at when the one before says nothing. */
+/** As src/queue/worker.ts and look.ts: what a run looks at of each priority when the one before says nothing, and of all. */
 const LEAST_JOBS = 16;
+const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 /** A job by itself, or in the worker's wrapper. */

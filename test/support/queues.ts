@@ -19,8 +19,13 @@ export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
 export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 
 export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
-  const functions: AnyRateLimits =
-    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
+  const define = (defined: RateLimitDefinitions): AnyRateLimits =>
+    place === "tables"
+      ? defineRateLimits(defined, { queueModule: "limits" })
+      : defineRateLimits(defined, { component });
+  let functions = define(limits);
+  /** The app with other limits, from now on. */
+  const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
   const starts: Start[] = [];
   const note = ({ label, used }: JobArgs) => {
     starts.push({ label, at: Date.now() });
@@ -41,7 +46,7 @@ export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
     "./jobs.ts": () => Promise.resolve(jobs),
     ...(place === "tables" && { "./limits.ts": () => Promise.resolve(functions.exposeQueueWorker()) }),
   });
-  return { t, starts, ...functions };
+  return { t, starts, deploy, ...functions };
 }
 
 /** Moves the clock from one scheduled function to the next, and runs each at its time, up to a moment. */

@@ -107,16 +107,16 @@ describe.each(servers)("%s", (_, open) => {
   });
 });
 
-it("a Next.js server action returns the wait, and the middleware answers in place of the page", async () => {
+it("a Next.js server action returns the wait, and the proxy answers in place of the page", async () => {
   const { subscribe } = await import("./src/app/actions.js");
-  const { middleware } = await import("./src/middleware.js");
+  const { proxy } = await import("./src/proxy.js");
   const request = () => new Request("https://app.example/api/hello", { headers: { "X-Api-Key": "ada" } });
   for (let i = 0; i < 5; i++) {
     expect(await subscribe("ada")).toEqual({ ok: true });
-    expect(await middleware(request())).toBeUndefined();
+    expect(await proxy(request())).toBeUndefined();
   }
   expect(await subscribe("ada")).toEqual({ ok: false, retryAt: Date.now() + 1000 });
-  expect((await middleware(request()))?.status).toBe(429);
+  expect((await proxy(request()))?.status).toBe(429);
 });
 
 it("nobody without the secret uses up another's tokens", async () => {

@@ -1,4 +1,5 @@
 // convex/anonymous.ts
+import { callerAddress } from "convex-rate-limits/http";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api";
 import type { Id } from "./_generated/dataModel";
@@ -48,5 +49,5 @@ export const comment = mutation({
 /** Work without an address, such as scheduled work, shares one bucket: deliberately, and visibly. */
 async function addressOf(ctx: MutationCtx): Promise<string> {
   const { ip } = await ctx.meta.getRequestMetadata();
-  return ip ?? "no address";
+  return callerAddress(ip) ?? "no address";
 }

@@ -1,0 +1,52 @@
+/** The jobs of a bucket in the order in which they have come, whatever their priorities. */
+import { getConvexSize } from "convex/values";
+import type { BucketId } from "../storage/rows.js";
+import { type JobRow, type QueueReader, toJob } from "./rows.js";
+
+/** All commits come after this. */
+const BEFORE_ALL = -1n;
+
+/** Of the 16 MiB that a transaction may read, for the arguments of jobs that are only counted: what is beside them may be as much. */
+const MOST_BYTES = 4 * 2 ** 20;
+
+/** Jobs of all priorities that have come after a moment, in order of arrival. */
+export async function readSince(
+  { db }: QueueReader,
+  { name, key }: BucketId,
+  since: bigint = BEFORE_ALL,
+  most: number,
+): Promise<JobRow[]> {
+  const jobs = await db
+    .query("rateLimitQueue")
+    .withIndex("by_arrival", (q) => q.eq("name", name).eq("key", key).gt("at", since))
+    .take(most);
+  return jobs.map(toJob);
+}
+
+/** The job that has come last. */
+export async function readNewest({ db }: QueueReader, { name, key }: BucketId): Promise<JobRow | null> {
+  const job = await db
+    .query("rateLimitQueue")
+    .withIndex("by_arrival", (q) => q.eq("name", name).eq("key", key))
+    .order("desc")
+    .first();
+  return job && toJob(job);
+}
+
+/** Counts the jobs that wait, up to so many; `isCut` when there is more of them than one transaction should read. */
+export async function countWaiting(
+  { db }: QueueReader,
+  { name, key }: BucketId,
+  most: number,
+): Promise<{ count: number; isCut: boolean }> {
+  let count = 0;
+  let bytes = 0;
+  const jobs = db.query("rateLimitQueue").withIndex("by_arrival", (q) => q.eq("name", name).eq("key", key));
+  for await (const job of jobs) {
+    count++;
+    bytes += getConvexSize(job.args);
+    if (count >= most) break;
+    if (bytes >= MOST_BYTES) return { count, isCut: true };
+  }
+  return { count, isCut: false };
+}

@@ -1,0 +1,5 @@
+// convex/schema.ts
+import { defineSchema } from "convex/server";
+import { rateLimitTables } from "convex-rate-limits";
+
+export default defineSchema({ ...rateLimitTables });
