@@ -57,8 +57,7 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
     throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
   }
-  // A debt of a larger limit may be more than this one can count.
-  const state = { value: Math.max(-MAX_UNITS, Math.min(capacity, floorUnits(value, unitsPerToken))), ts };
+  const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
   if (recent === undefined) return state;
   return { ...state, recent: entriesFrom(limit, recent, key) };
 }

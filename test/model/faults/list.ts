@@ -169,8 +169,8 @@ export const faults: readonly Fault[] = [
   {
     name: "capacity is not clipped when a row is read",
     file: "engine/units.ts",
-    from: "Math.max(-MAX_UNITS, Math.min(capacity, floorUnits(value, unitsPerToken)))",
-    to: "floorUnits(value, unitsPerToken) + 0 * capacity",
+    from: "const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };",
+    to: "const state = { value: floorUnits(value, unitsPerToken) + 0 * capacity, ts };",
     test: "test/engine/units.test.ts",
   },
   {
