@@ -57,7 +57,6 @@ function createServerClock(client: ClockClient): ServerClock {
   const now = () => Math.floor(performance.now() + (offsetMs ?? NaN)) || Date.now();
 
   const correct = (to: number) => {
-    if (to === offsetMs) return;
     offsetMs = to;
     for (const run of runs) run();
   };
@@ -89,7 +88,7 @@ function createServerClock(client: ClockClient): ServerClock {
       }
     } catch (error) {
       console.error(error);
-      correct(offsetMs ?? NaN);
+      if (offsetMs === undefined) correct(NaN);
     }
   };
 
@@ -98,6 +97,7 @@ function createServerClock(client: ClockClient): ServerClock {
     now,
     run: (update, getServerTime, onUpdate) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
+      let stopMeasuring: (() => void) | undefined;
       const run = () => {
         clearTimeout(timer);
         wait(update());
@@ -109,17 +109,18 @@ function createServerClock(client: ClockClient): ServerClock {
         if (moment === END_OF_TIME || !runs.has(run)) return;
         timer = leftMs > COMPARE_MS ? setTimeout(wait, COMPARE_MS, moment) : setTimeout(run, leftMs);
       };
-      const stops = [onUpdate?.(run)];
+      const stopUpdates = onUpdate?.(run);
       if (getServerTime) {
         askServer = () => client.mutation(getServerTime, {});
-        stops.push(client.subscribeToConnectionState(measure));
+        stopMeasuring = client.subscribeToConnectionState(measure);
       }
       runs.add(run);
       run();
       return () => {
         clearTimeout(timer);
         runs.delete(run);
-        for (const stop of stops) stop?.();
+        stopUpdates?.();
+        stopMeasuring?.();
       };
     },
   };

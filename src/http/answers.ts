@@ -110,15 +110,33 @@ export function withFields(response: Response, fields: Fields): Response {
   const { status, statusText, body } = response;
   // Response.error() and the like: no such response can be made, or needs to be.
   if (status < 200) return response;
-  // The headers of a response that was fetched cannot be changed, so these are new ones.
+  // A response with a body is used once, so it can be changed; a copy of it would lose its Content-Length on Convex.
+  if (body !== null && isChangeable(response.headers)) {
+    add(response.headers, fields);
+    return response;
+  }
   const headers = new Headers(response.headers);
+  add(headers, fields);
+  return new Response(body, { status, statusText, headers });
+}
+
+/** The headers of a response that was fetched cannot be changed. */
+function isChangeable(headers: Headers): boolean {
+  try {
+    headers.delete("RateLimit-Probe");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function add(headers: Headers, fields: Fields): void {
   for (const [name, value] of Object.entries(fields)) {
     if (LISTS.includes(name.toLowerCase())) complete(headers, name, value.split(/[\s,]+/));
     else if (!headers.has(name)) headers.set(name, value);
   }
   const ofLimits = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
   complete(headers, EXPOSE, ofLimits);
-  return new Response(body, { status, statusText, headers });
 }
 
 /** A header that is a list, with what it lacks of these items. */

@@ -22,8 +22,8 @@ export const vLimitRequest = v.object({
 /**
  * What the wrapper asks of one limit.
  *
- * - `overrides`: the limit is defined with it. `inComponent` then asks for the override at the key; in your tables it is your
- *   functions' definitions that say so, and they are not given it.
+ * - `overrides`: the limit is defined with it. `inComponent` then asks for the override at the key. Functions of `inTables` are not
+ *   given it: their definitions say so. A `consume` of your own takes it out before `rateLimitAll`, which refuses the field.
  */
 export interface LimitRequest extends Omit<Infer<typeof vLimitRequest>, "config"> {
   config: RateLimitConfig;

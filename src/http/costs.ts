@@ -3,8 +3,11 @@ import { checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { checkHeaderName } from "./fields.js";
 
-/** How many tokens a request takes; `capacity` is the most that the limit can ever serve. */
-export type HttpCost = (request: Request, capacity: number) => number;
+/**
+ * How many tokens a request takes; `capacity` is the most that the limit can ever serve. It may read the body of `request.clone()`: the
+ * handler reads that of the request itself.
+ */
+export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
 /**
  * `default` is for requests that name no cost, or something that is no number; every cost is held to `min` (default 1, or less

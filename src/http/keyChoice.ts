@@ -29,8 +29,11 @@ export const deny: KeyEnd = denyWith(403);
 
 /** Callers without a key share one bucket of this name. */
 export function sharedBucket(name: string): KeyEnd {
-  if (name === "" || name.length > 128)
-    throw misuseError("shared", "a shared bucket needs a name of 1 to 128 characters.");
+  // The types forbid anything but text, JavaScript does not.
+  const given: unknown = name;
+  if (typeof given !== "string" || name === "" || name.length > 128 || /\p{Surrogate}/u.test(name)) {
+    throw fieldError("sharedBucket", "the name", "well-formed text of 1 to 128 characters", given);
+  }
   return { kind: "shared", key: `shared:${name}` };
 }
 

@@ -98,6 +98,7 @@ const LIMIT: FieldsOf<HttpLimit> = {
   unit: oneOf(...QUOTA_UNITS),
   partitionKey: aFunction,
 };
+const ANY_CONFIG = { kind: "token bucket", rate: 1, period: 1 } as const;
 const KEYED_LIMIT = { ...LIMIT, key: required(LIMIT.key), config: required(LIMIT.config) };
 
 const DENIAL = {
@@ -139,7 +140,8 @@ function checkLimits(limits: readonly HttpLimit[]): void {
     }
     if (names.has(name)) throw misuseError(name, "is listed twice; clients could not tell the policies apart.");
     names.add(name);
-    if (config !== undefined && typeof config !== "function") parseLimit(name, configIn(config));
+    // Of a config that a request chooses, only the name is known here.
+    parseLimit(name, typeof config === "object" ? configIn(config) : ANY_CONFIG);
   }
 }
 

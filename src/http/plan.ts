@@ -49,7 +49,7 @@ async function planFor(
   // What is wrong with a config is found here: behind this line only the limiter itself can fail.
   const parsed = parseLimit(name, config);
   const capacity = config.capacity ?? config.rate;
-  const count = cost(request, capacity);
+  const count = await cost(request, capacity);
   if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");
   }

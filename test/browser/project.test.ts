@@ -142,6 +142,7 @@ describe("projectRateLimit", () => {
       rate: fc.integer({ min: 20, max: 400 }),
       period: fc.constantFrom(50, 1000),
       shards: fc.constantFrom(4, 16, 1024),
+      maxReserved: fc.constant(0),
     }),
     splits: fc.array(fc.nat(20), { minLength: 1, maxLength: 6 }),
     takes: fc.array(fc.record({ row: fc.nat(6), share: fc.constantFrom(0.9, 0.99, 1), ago: fc.nat(20) }), {
@@ -150,17 +151,18 @@ describe("projectRateLimit", () => {
     }),
     now: fc.integer({ min: -5, max: 20 }).map((ms) => NOW + ms),
     count: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(0.1, 0.5)),
+    reserve: fc.boolean(),
   });
 
   it("says when a call finds what it needs, of a fast limit that is short on several rows", () => {
     let denied = 0;
     fc.assert(
-      fc.property(short, ({ config, splits, takes, now, count }) => {
+      fc.property(short, ({ config, splits, takes, now, count, reserve }) => {
         const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
         fc.pre(count * limit.unitsPerToken <= limit.capacity);
-        const decided = decideOnAll(limit, shards, now, parseDemand(limit, { count })).status;
+        const decided = decideOnAll(limit, shards, now, parseDemand(limit, { count, reserve })).status;
         if (!decided.ok) denied++;
-        expect(projectRateLimit(snapshotOf(limit, shards), { now, count })).toEqual(decided);
+        expect(projectRateLimit(snapshotOf(limit, shards), { now, count, reserve })).toEqual(decided);
       }),
       { numRuns: 1000 },
     );

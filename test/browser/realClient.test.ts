@@ -61,6 +61,7 @@ it("a client for server rendering has no status, and asks nothing", () => {
   );
   stop();
   expect(told).toEqual([undefined]);
+  expect(console.error).not.toHaveBeenCalled();
 });
 
 it("says what the query throws", async () => {

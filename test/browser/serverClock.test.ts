@@ -135,6 +135,17 @@ describe("a measurement", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
+  it("tells nobody who has gone", async () => {
+    const network = new Network([{ there: 10, back: 10 }], serverTime);
+    const clock = serverClockOf(network.client);
+    const update = vi.fn(() => END_OF_TIME);
+    clock.run(update, getServerTime)();
+    expect(update).toHaveBeenCalledOnce();
+    await pass(1000);
+    expect(clock.now()).toBe(serverTime());
+    expect(update).toHaveBeenCalledOnce();
+  });
+
   it("is not made for nobody", async () => {
     const network = new Network([{ there: 1, back: 1 }], serverTime);
     const clock = await network.measured();

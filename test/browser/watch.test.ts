@@ -78,7 +78,7 @@ describe("a watch", () => {
       told.push(status);
       if (status?.ok) stop();
     });
-    vi.advanceTimersByTime(MINUTE);
+    vi.advanceTimersByTime(100);
     expect(told).toHaveLength(2);
     expect(client.watchers).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
@@ -103,6 +103,22 @@ describe("a watch", () => {
     vi.advanceTimersByTime(MINUTE);
     expect(told).toMatchObject([{ ok: false }, { ok: true, remaining: 2 }]);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("misses no moment that passes while it is busy", () => {
+    const client = new FakeClient();
+    client.show(empty);
+    // Each look at the clock takes a millisecond.
+    const base = Date.now.bind(Date);
+    let looks = 0;
+    vi.spyOn(Date, "now").mockImplementation(() => base() + looks++);
+    for (let before = 1; before <= 10; before++) {
+      client.show({ ...empty, ts: Date.now() + before - 100 });
+      const { told, stop } = watch(client);
+      vi.advanceTimersByTime(20);
+      expect(told.at(-1)).toMatchObject({ ok: true });
+      stop();
+    }
   });
 
   it("tells to the millisecond that a bucket of a short period is full", () => {
@@ -155,6 +171,30 @@ describe("a watch", () => {
       override: { until, reason: "blocked" as const },
     });
 
+    it("tells when another config ends, before its bucket is full", () => {
+      const client = new FakeClient();
+      const slow: StoredBucket = { ...empty, value: 5, config: { ...config, rate: 1 } };
+      client.show({
+        ...snapshotBy({ ...empty, value: 5 }),
+        override: { until: NOW + 200, snapshot: snapshotBy(slow) },
+      });
+      const { told } = watch(client);
+      vi.advanceTimersByTime(200);
+      expect(told).toMatchObject([{ remaining: 4 }, { remaining: 6 }]);
+    });
+
+    it("reports a count that only the override could serve when that ends", () => {
+      const client = new FakeClient();
+      const large: StoredBucket = { ...empty, value: 40, config: { ...config, capacity: 40 } };
+      client.show({ ...snapshotBy(empty), override: { until: NOW + 200, snapshot: snapshotBy(large) } });
+      const onError = vi.fn();
+      const { told, status } = watch(client, { count: 30, onError });
+      vi.advanceTimersByTime(200);
+      expect(told).toMatchObject([{ ok: true, remaining: 10 }, undefined]);
+      expect(onError).toHaveBeenCalledOnce();
+      expect(status).toThrow("count must be from 0 to 10, got 30");
+    });
+
     it("tells when a block ends, and of nothing that remains until then", () => {
       const client = new FakeClient();
       client.show(blocked(NOW + 300));
@@ -187,12 +227,24 @@ describe("a watch", () => {
     });
   });
 
-  it("tells of nothing when the server sends the same again", () => {
+  it("tells to the millisecond that a window starts, however soon", () => {
+    const client = new FakeClient();
+    const minute: RateLimitConfig = { kind: "fixed window", rate: 5, period: MINUTE, capacity: 20, start: NOW + 300 };
+    client.show({ ...empty, value: 1, config: minute });
+    const { told } = watch(client);
+    vi.advanceTimersByTime(299);
+    expect(told).toMatchObject([{ ok: true, remaining: 0 }]);
+    vi.advanceTimersByTime(1);
+    expect(told.slice(1)).toMatchObject([{ ok: true, remaining: 5 }]);
+  });
+
+  it("tells of nothing when the server sends the same again, and waits once", () => {
     const client = new FakeClient();
     client.show(empty);
     const { told } = watch(client);
     client.show({ ...empty });
     expect(told).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(1);
   });
 
   it("reports what the query throws, has no status then, and recovers", () => {
@@ -261,6 +313,17 @@ describe("jitter", () => {
     expect(told).toHaveLength(2);
     vi.advanceTimersByTime(1);
     expect(told.at(-1)).toMatchObject({ ok: true, remaining: 1 });
+  });
+
+  it("ends also where the bucket is full meanwhile", () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.4);
+    const client = new FakeClient();
+    client.show({ ...tenSeconds, config: { ...tenSeconds.config, capacity: 1 } as RateLimitConfig });
+    const { told } = watch(client, { jitter: 0.5 });
+    vi.advanceTimersByTime(12 * SECOND - 1);
+    expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 12 * SECOND });
+    vi.advanceTimersByTime(1);
+    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 0 });
   });
 
   it("spreads another wait anew, and ends with a wait that ends early", () => {

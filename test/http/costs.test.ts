@@ -1,6 +1,17 @@
 import fc from "fast-check";
-import { type CostBounds, fixed, fromHeader, fromQuery, type HttpCost } from "convex-rate-limits/http";
-import { describe, expect, it } from "vitest";
+import {
+  type Consume,
+  type CostBounds,
+  everyone,
+  fixed,
+  fromHeader,
+  fromQuery,
+  type HttpCost,
+  type HttpCtx,
+  type HttpLimit,
+  limitHttp,
+} from "convex-rate-limits/http";
+import { describe, expect, it, vi } from "vitest";
 
 const bounds: CostBounds = { default: 5, min: 2, max: 100 };
 
@@ -94,4 +105,21 @@ it("bounds that contradict each other are refused at once", () => {
     expect(() => fromHeader("X-Cost", { default: wrong })).toThrow("0 <= min <= default <= max");
   }
   expect(() => fixed(-1)).toThrow("at least 0");
+});
+
+it("a cost may be read from the body, and the handler reads it, too", async () => {
+  const cost = async (request: Request) => ((await request.clone().json()) as unknown[]).length;
+  const limits: HttpLimit = {
+    name: "items",
+    key: everyone,
+    config: { kind: "fixed window", rate: 5, period: 1000 },
+    cost,
+  };
+  const consume = vi.fn<Consume>(() => Promise.resolve({ statuses: [{ ok: true, remaining: 2, resetAt: 0 }] }));
+  const action = limitHttp({ limits, consume }, async (_ctx, request) => new Response(await request.text()));
+  const post = (items: unknown[]) =>
+    action({} as HttpCtx, new Request("https://api.example/", { method: "POST", body: JSON.stringify(items) }));
+  expect(await (await post(["a", "b", "c"])).text()).toBe('["a","b","c"]');
+  expect(consume.mock.lastCall?.[1]).toMatchObject([{ name: "items", count: 3 }]);
+  expect((await post(new Array(6).fill("a"))).status).toBe(403);
 });

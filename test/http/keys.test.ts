@@ -252,6 +252,7 @@ describe("the first of several keys", () => {
   });
 
   it("shares no bucket without a name", () => {
-    for (const name of ["", "n".repeat(129)]) expect(() => sharedBucket(name)).toThrow("needs a name");
+    for (const name of ["", "n".repeat(129)])
+      expect(() => sharedBucket(name)).toThrow("the name must be well-formed text");
   });
 });

@@ -115,6 +115,38 @@ describe("every answer", () => {
     expect((await send("ada")).status).toBe(204);
   });
 
+  it("is the handler's own where it has a body, since a copy of it would lose its length on Convex", async () => {
+    const action = limitHttp({ limits: perUser, consume: consumeIn("tables") }, handler);
+    const t = openHttpBackend(httpRouter());
+    const send = async () => {
+      const request = new Request("https://api.example/", { headers: { "X-User": "ada" } });
+      return await t.action(async (ctx) => {
+        const { headers } = await action(ctx, request);
+        return [headers.get("X-Own"), headers.get("RateLimit")];
+      });
+    };
+    const made = new Response("made", { headers: { "X-Own": "1" } });
+    handler.mockResolvedValueOnce(made);
+    expect(await send()).toEqual(["1", '"user";r=9;t=1']);
+    expect(made.headers.get("RateLimit")).toBe('"user";r=9;t=1');
+    // One without a body may be returned again and again: it stays as it is.
+    const shared = new Response(null, { status: 204, headers: { "X-Own": "2" } });
+    handler.mockResolvedValue(shared);
+    expect(await send()).toEqual(["2", '"user";r=8;t=1']);
+    expect(await send()).toEqual(["2", '"user";r=7;t=1']);
+    expect([...shared.headers.keys()]).toEqual(["x-own"]);
+  });
+
+  it("may be one that was fetched, whose headers cannot be changed", async () => {
+    const fetched = await fetch("data:text/plain,fetched");
+    expect(() => {
+      fetched.headers.set("X-Own", "1");
+    }).toThrow("immutable");
+    handler.mockResolvedValue(fetched);
+    const response = await serve({ limits: perUser })("ada");
+    expect([response.headers.get("RateLimit"), await response.text()]).toEqual(['"user";r=9;t=1', "fetched"]);
+  });
+
   it("can be read by scripts of other origins, the refusals too", async () => {
     const cors = (request: Request) => ({ "Access-Control-Allow-Origin": new URL(request.url).origin, Vary: "Origin" });
     const send = serve({ limits: { ...perUser, config: twice }, cors, formats: ["draft-6"] });

@@ -17,6 +17,7 @@ import {
   inTables,
   limitHttp,
   type LimitHttpOptions,
+  sharedBucket,
 } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { component } from "../support/places.js";
@@ -102,6 +103,7 @@ describe("a limit that cannot work", () => {
     ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
     ["unknown field", { costs: 3 }, 'Rate limit "user": "costs" is no field of a limit of limitHttp, which has name'],
     ["no name", { name: "" }, "name must be a non-empty string"],
+    ["a name that no limit can have", { name: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
     ["no key", { key: undefined }, "key must be firstOf(…) or everyone, got undefined."],
     ["a key that is text", { key: "ada" }, 'key must be firstOf(…) or everyone, got "ada".'],
     ["no config", { config: undefined }, "config must be a config, or a function that returns one, got undefined."],
@@ -136,6 +138,12 @@ describe("what cannot be a part of an option", () => {
     ["a choice without an end", () => ofAny(byHeader("X-User")), "must end in deny, denyWith(…) or sharedBu"],
     ["a choice of nothing", () => ofAny(), "must end in deny, denyWith(…) or sharedBucket(…), got u"],
     ["a choice without a source", () => ofAny(deny, deny), "needs sources before its end, such as byAddr"],
+    [
+      "a shared bucket that no key can name",
+      () => sharedBucket("\ud800"),
+      "the name must be well-formed text of 1 to 128",
+    ],
+    ["a shared bucket of a number", () => sharedBucket(5 as never), "the name must be well-formed text of 1 to 128"],
     ["a status that is no refusal", () => denyWith(204 as never), "status must be 400, 401 or 403, got 204."],
     ["a refusal's header", () => denyWith(401, { "a b": "1" }), "headers must be an object of header fields"],
     ["a header's name, of a key", () => byHeader("X User"), 'header must be the name of a header field, got "X User".'],

@@ -468,6 +468,17 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(() => projectRateLimit(snapshot, { now: NOW + 1000, count: 9 })).toThrow("count must be from 0 to 4");
     });
 
+    it("of another config looks beyond its end where a denial lasts so long, and not where a reservation does", async () => {
+      await take(4);
+      await override({ config: { ...bucket, rate: 4 }, until: NOW + 1000 });
+      // As much as is there at the very end is not there by the config that holds then.
+      expect(await expectAgreement(4)).toMatchObject({ ok: false, retryAt: NOW + 2000 });
+      const demand = { count: 5, reserve: true };
+      const projected = projectRateLimit(await get(), { now: NOW, ...demand });
+      expect(projected).toEqual(await run((ctx) => limits.checkRateLimit(ctx, { ...alice, ...demand })));
+      expect(projected).toMatchObject({ ok: true, retryAt: NOW + 1250 });
+    });
+
     it("of a block without an end is denied for ever, and has no note", async () => {
       await override({ block: true, note: "private" });
       expect(await expectAgreement(1)).toMatchObject({ ok: false, retryAt: END_OF_TIME, reason: "blocked" });

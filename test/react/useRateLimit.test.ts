@@ -1,8 +1,10 @@
 // @vitest-environment jsdom
-import { act, cleanup, renderHook } from "@testing-library/react";
+import { act, cleanup, render as renderPage, renderHook } from "@testing-library/react";
 import { DAY, MINUTE, projectRateLimit, type RateLimitConfig, SECOND } from "convex-rate-limits";
-import { useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
+import { type RateLimitQuery, useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
+import { makeFunctionReference } from "convex/server";
 import fc from "fast-check";
+import { createElement } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
@@ -22,6 +24,9 @@ const window: StoredBucket = {
   ts: NOW,
   config: { kind: "fixed window", rate: 5, period: MINUTE, capacity: 10, start: NOW - 20 * SECOND },
 };
+
+const sameQuery = (): RateLimitQuery => makeFunctionReference("limits:getRateLimit");
+const otherQuery: RateLimitQuery = makeFunctionReference("limits:getOther");
 
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW });
@@ -234,6 +239,41 @@ describe("status", () => {
       client.show({ ...empty, value: 3 }, "bob");
     });
     expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
+  });
+
+  it("follows the query and the client, and keeps to a query that is only another object", () => {
+    const queries = [getRateLimit, sameQuery(), otherQuery];
+    const client = new FakeClient();
+    const asked = vi.spyOn(client, "watchQuery");
+    let given = client;
+    let query = getRateLimit;
+    const seen: (boolean | undefined)[] = [];
+    const Show = () => {
+      seen.push(useRateLimit(query).status?.ok);
+      return null;
+    };
+    const App = () => given.wrapper({ children: createElement(Show) });
+    const { rerender } = renderPage(createElement(App));
+    for (query of queries) rerender(createElement(App));
+    expect(asked.mock.calls.map(([reference]) => reference)).toEqual([getRateLimit, otherQuery]);
+    given = new FakeClient();
+    given.show(empty);
+    rerender(createElement(App));
+    expect(seen.at(-1)).toBe(false);
+    expect(client.watchers).toBe(0);
+  });
+
+  it("takes up jitter and the server's time when they are added", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    const client = new FakeClient();
+    client.show(oneADay);
+    const hook = render(client, {});
+    hook.rerender({ jitter: 0.5 });
+    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 1.25 * DAY });
+    hook.rerender({ jitter: 0.5, getServerTime });
+    expect(hook.status).toBeUndefined();
+    await say(NOW + DAY, client);
+    expect(hook.status).toMatchObject({ ok: true });
   });
 
   it('asks nothing when told to "skip", and goes on afterwards', () => {
