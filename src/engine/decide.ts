@@ -75,7 +75,7 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
     const { at } = startOf(limit, stored, moment, units);
     const next = Math.min(atOnce, Math.max(owing, at - withinMs));
     const isServed = (later: number) => decideNow(limit, stored, later, demand) !== undefined;
-    if (isServed(next)) return firstMoment(moment + 1, (later) => later >= next || isServed(later));
+    if (isServed(next)) return Math.min(next, firstMoment(moment, isServed));
     moment = next;
   }
   // Even a full bucket would start it later than `within`.
