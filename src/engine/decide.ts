@@ -66,16 +66,14 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
   if (!reserve) return atOnce;
   const reservable = units === 0 ? now : kind.whenReservable(limit, stored, units);
-  // By a clock that is behind the last write, the bucket stands as it did then.
-  const owing = reservable <= stored.ts ? now : reservable;
   let moment = now;
   // The start moves with the moment of asking: by the time of a unit, where a rate is rounded; by a window, where a full bucket lets
   // one go by. So what is found may not be the first.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { at } = startOf(limit, stored, moment, units);
-    const next = Math.min(atOnce, Math.max(owing, at - withinMs));
+    const next = Math.min(atOnce, Math.max(reservable, at - withinMs));
     const isServed = (later: number) => decideNow(limit, stored, later, demand) !== undefined;
-    if (isServed(next)) return firstMoment(moment + 1, (later) => later >= next || isServed(later));
+    if (isServed(next)) return Math.min(next, firstMoment(moment, isServed));
     moment = next;
   }
   // Even a full bucket would start it later than `within`.

@@ -51,6 +51,32 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(answers.filter(({ ok }) => ok).length).toBeLessThanOrEqual(1);
   });
 
+  it("a charge on more than a lowered sliding window can count leaves a bucket that can be read, and is paid in the end", async () => {
+    const world = worldIn(place, undefined);
+    const [large, small] = [1e12, 1].map((rate): RateLimitConfig => ({ kind: "sliding window", rate, period: 1000 }));
+    if (!large || !small) throw new Error("no configs");
+    for (const [ms, config] of [large, large, small].entries()) {
+      world.setClock(T0 + ms);
+      await world.adjust({ config, count: 1e10 });
+    }
+    expect(await world.check({ config: small })).toMatchObject({ ok: false, remaining: 0, retryAt: T0 + 1001 });
+    world.setClock(T0 + 1001);
+    expect(await world.check({ config: small })).toMatchObject({ ok: true });
+  });
+
+  it("Law 12: a charge on a debt that a lowered limit cannot count makes it no smaller", async () => {
+    const world = worldIn(place, undefined);
+    const [large, small] = [1e12, 1].map((rate): RateLimitConfig => ({ kind: "token bucket", rate, period: 1000 }));
+    if (!large || !small) throw new Error("no configs");
+    await world.adjust({ config: large, count: 1e12 });
+    await world.adjust({ config: large, count: 1e12 });
+    const before = await world.check({ config: small });
+    expect(before).toMatchObject({ ok: false, remaining: 0 });
+    await world.adjust({ config: small, count: 1 });
+    const after = await world.check({ config: small });
+    expect(after.retryAt).toBeGreaterThanOrEqual(before.retryAt ?? NaN);
+  });
+
   it("a token bucket of an odd rate a millisecond is a limit as one of twice the rate in two", async () => {
     const world = worldIn(place, undefined);
     const odd = (periods: number): RateLimitConfig => ({

@@ -22,8 +22,8 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
     return whenAccrued(limit, ts, units - Math.min(limit.capacity, value));
   }
   function take(_limit: L, { value, ts }: State, units: number): State {
-    // A debt beyond what can be counted is cut off there.
-    return { value: Math.max(-MAX_UNITS, value - units), ts };
+    // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
+    return { value: Math.min(value, Math.max(-MAX_UNITS, value - units)), ts };
   }
   return {
     whenHolding,

@@ -44,7 +44,7 @@ function take(limit: SlidingWindowLimit, state: State, units: number): State {
   const { ts } = state;
   const entries = entriesOf(limit, state);
   // A debt beyond what can be counted is cut off there.
-  const room = limit.capacity + MAX_UNITS - sum(entries);
+  const room = Math.max(0, limit.capacity + MAX_UNITS - sum(entries));
   return withEntries(limit, insert(entries, { at: ts, units: Math.min(units, room) }), ts);
 }
 
