@@ -77,7 +77,7 @@ function partOf(shard: Shard, runs: readonly Run[] | undefined): RateLimitSnapsh
   const { ts } = state;
   const { value } = kind.advance(limit, state, ts);
   const place = toShard(interval);
-  const { refill, lastsMs } = kind.arrivals(limit);
+  const { refill, lastsMs = END_OF_TIME } = kind.arrivals(limit);
   return {
     ...(place !== undefined && { shard: place }),
     value,
@@ -85,7 +85,7 @@ function partOf(shard: Shard, runs: readonly Run[] | undefined): RateLimitSnapsh
     capacity,
     runs: runs
       ? bringing(refill, untilFull(runs, ts, (capacity - value) / refill))
-      : entriesOf(shard).map(({ at, units }) => ({ start: at, period: lastsMs ?? 1, count: 1, units })),
+      : entriesOf(shard).map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
   };
 }
 
@@ -115,7 +115,7 @@ function untilFull(runs: readonly Run[], ts: number, steps: number): Run[] {
 /** The smallest spans of rows that a demand may be taken from, for demands that the refill serves fast; each twice as large as its demand. */
 function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
   const fast = fastUnits(limit);
-  const { lastsMs } = limit.kind.arrivals(limit);
+  const { lastsMs = END_OF_TIME } = limit.kind.arrivals(limit);
   const spans: Span[] = [];
   for (let level = limit.levels.most; (spans.at(-1)?.upTo ?? 0) < fast; level--) {
     // The first on its level: no other of them has less.
@@ -123,7 +123,7 @@ function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
     const upTo = level === 0 ? fast : Math.min(fast, share.capacity / 2);
     spans.push({
       upTo,
-      runs: runs ? bringing(refillOf(share), runs) : [{ period: lastsMs ?? 1, units: share.capacity }],
+      runs: runs ? bringing(refillOf(share), runs) : [{ period: lastsMs, units: share.capacity }],
     });
   }
   return spans;
