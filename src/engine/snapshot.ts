@@ -34,8 +34,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     reservable: kind.most(limit, true),
     lastsMs: lastsMs ?? END_OF_TIME,
     lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)),
-    ...(runsFrom && { windowsFrom: knownFrom(runs) }),
-    ...(runs && { runs: bringing(refillOf(limit), runs) }),
+    ...(runs && { runs: bringing(refillOf(limit), runs), ...(runsFrom && { windowsFrom: knownFrom(runs) }) }),
     fullAt: Math.max(...shards.map(whenFull)),
     parts: shards.map((shard) => partOf(shard, runs)),
     ...(shards.length > 1 && { few: spansOf(limit, runs) }),
@@ -47,7 +46,7 @@ function whenFull({ limit, state }: Shard): number {
 }
 
 /** Since when windows are known: all of those that have one length, others since the first that is listed. No moment is 0. */
-function knownFrom([first]: readonly Run[] = []): number {
+function knownFrom([first]: readonly Run[]): number {
   return first?.count === undefined ? -1 : first.start;
 }
 

@@ -180,6 +180,14 @@ const rows: Row[] = [
     next: "unchanged",
   },
   {
+    what: "nothing, asked for after a debt of more than may be owed, need not wait until that is less",
+    limit: bucket,
+    state: { value: -8, ts: NOW },
+    demand: { count: 0, reserve: { within: 600 } },
+    status: { ok: false, retryAt: NOW + 200, remaining: 0, resetAt: NOW + 1800 },
+    next: "unchanged",
+  },
+  {
     what: "capacity 0 spaces reservations evenly",
     limit: spaced,
     state: { value: -1, ts: NOW },

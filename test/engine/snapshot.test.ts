@@ -1,5 +1,5 @@
 /** Snapshots: what is stored, and the answer at any moment from it. */
-import { HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import { type FixedWindowConfig, HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
@@ -92,6 +92,35 @@ describe("a snapshot", () => {
         runs: [{ start: 0, period: 1, units: units / 2 ** (2 - i) }],
       })),
     );
+  });
+
+  it("of a split sliding window has spans that fill a period after they were empty", () => {
+    const fast = parseLimit("fast", { kind: "sliding window", rate: 40, period: 1000, shards: 2 });
+    const shards = splitTo(fast, { interval: WHOLE, limit: fast, state: { value: fast.capacity, ts: NOW } }, 1, NOW);
+    // In 50 ms come 2; half the window holds 20.
+    expect(snapshotOf(fast, shards).few).toEqual([
+      { upTo: 2 * fast.unitsPerToken, runs: [{ period: 1000, units: 20 * fast.unitsPerToken }] },
+    ]);
+  });
+
+  it("holds nothing of a capacity that is less than a unit", () => {
+    const none = parseLimit("none", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-300 });
+    expect(snapshotOf(none, [fullShard(none)])).toMatchObject({ tokens: 0, capacity: 0 });
+  });
+
+  it("knows all windows of one length, and of a calendar those since the earliest write of a row", () => {
+    const windowsFrom = (when: Pick<FixedWindowConfig, "period" | "timeZone">) => {
+      const limit = parseLimit("export", { kind: "fixed window", rate: 64, shards: 2, ...when });
+      const [left, right] = splitTo(limit, { interval: WHOLE, limit, state: { value: 0, ts: NOW } }, 1, NOW);
+      if (!left || !right) throw new Error("two halves");
+      const later = { ...right, state: { ...right.state, ts: NOW + 48 * HOUR } };
+      return snapshotOf(limit, [left, later]).windowsFrom;
+    };
+    expect(windowsFrom({ period: HOUR })).toBe(-1);
+    expect(windowsFrom({ period: "day" })).toBe(-1);
+    // The midnight of Berlin before a quarter past eleven in the evening there.
+    expect(windowsFrom({ period: "day", timeZone: "Europe/Berlin" })).toBe(Date.UTC(2023, 10, 13, 23));
+    expect(snapshotOf(limit, [fullShard(limit)]).windowsFrom).toBeUndefined();
   });
 
   it("lists of each row the windows that fill it", () => {
