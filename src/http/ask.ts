@@ -60,9 +60,9 @@ export async function withSnapshots(
   request: Request,
 ): Promise<readonly Asked[]> {
   // Of a limit in shadow nothing is told.
-  const isUnknown = ({ status, overrides }: Asked) =>
-    !status.shadow && (status.remaining === undefined || overrides === true);
-  const unknown = requests.filter((_, i) => limited.slice(i, i + 1).some(isUnknown));
+  const isUnknown = (limit: Asked | undefined) =>
+    limit && !limit.status.shadow && (limit.status.remaining === undefined || limit.overrides);
+  const unknown = requests.filter((_, i) => isUnknown(limited[i]));
   if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return limited;
   try {
     const snapshots = [...(await consume.snapshots(ctx, unknown))];
