@@ -73,14 +73,15 @@ function letThrough({ asked: { count = 1, atLeast } }: Request, status: RateLimi
   };
 }
 
-function thrown(
-  { limit, key }: Request,
-  denial: RateLimitStatus & { ok: false },
+/** The error of a denial, as its `throws` says. */
+export function thrown(
+  { name, key }: Pick<Request, "name" | "key">,
+  denial: Parameters<typeof denialError>[1],
   throws: ThrowChoice,
   errorKeys: boolean,
 ): Error {
   const jitter = typeof throws === "object" ? throws.jitter : 0;
-  return denialError({ name: limit.name, key: errorKeys ? key : undefined }, denial, jitter);
+  return denialError({ name, key: errorKeys ? key : undefined }, denial, jitter);
 }
 
 /** A decision to tell of, in copies: whatever is done to these, the decision and the definition stay as they are. */

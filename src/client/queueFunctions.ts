@@ -7,8 +7,8 @@ import { type Worker, workerFunctionsIn } from "../queue/start.js";
 import { type Queue, queueAt } from "../queue/terms.js";
 import type { RateLimitQueuedJob } from "../queue/wire.js";
 import type { AnyBucketArgs } from "./args.js";
+import { thrown } from "./decision.js";
 import { checkArgs, checkTerms, type Definitions } from "./definitions.js";
-import { denialError } from "./errors.js";
 import { exposeQueue } from "./exposeQueue.js";
 import type { InComponent, InTables, Place } from "./places.js";
 import type { AnyEnqueueArgs } from "./queueArgs.js";
@@ -58,8 +58,7 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
       const parsed = parseJob(queue, asked, "", fnArgs);
       const withHandle = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
       const result = await place.enqueue(ctx, queue, withHandle, functions);
-      const jitter = typeof throws === "object" ? throws.jitter : 0;
-      if (throws && !result.ok) throw denialError({ name, key: errorKeys ? key : undefined }, result, jitter);
+      if (throws && !result.ok) throw thrown({ name, key }, result, throws, errorKeys);
       return result as never;
     },
     cancelQueued: async (ctx, job) => await place.cancel(ctx, findJob(job, "cancelQueued"), job.id, functions),

@@ -3,7 +3,7 @@ import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "
 import { convexToJson, type Value } from "convex/values";
 import { numberField } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
-import { type JobReader, readJobState } from "../storage/jobs.js";
+import { FURTHEST_MS, type JobReader, readJobState } from "../storage/jobs.js";
 import type { RateLimitedJob, RateLimitStatus } from "../validators.js";
 import { DAY } from "./durations.js";
 
@@ -29,9 +29,6 @@ type Allowed = Extract<RateLimitStatus, { ok: true }>;
 export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
-/** The scheduler refuses a start further away than five years of 366 days. */
-const SCHEDULER_MS = 5 * 366 * DAY;
-
 export const SCHEDULE_FIELDS = ["count", "spread", "mode", "throws"];
 
 const spreadField = numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" });
@@ -39,7 +36,7 @@ const spreadField = numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" 
 /** The reservation that a job needs: one whose start the scheduler accepts. */
 export function reserveFor(name: string, spread: number): { within: number } {
   if (!spreadField.holds(spread)) throw fieldError(name, "spread", spreadField.permitted, spread);
-  return { within: SCHEDULER_MS - spread };
+  return { within: FURTHEST_MS - spread };
 }
 
 /** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */

@@ -1,10 +1,11 @@
 /** Joining the queue, and leaving it. */
 import type { GenericId } from "convex/values";
+import { FURTHEST_MS } from "../storage/jobs.js";
 import { idOf } from "../storage/rows.js";
 import { misuseError } from "../engine/misuse.js";
 import { unitsOf } from "../engine/units.js";
 import type { QueuedArgs } from "./job.js";
-import { FURTHEST_MS, waitWhenFull } from "./pay.js";
+import { waitWhenFull } from "./pay.js";
 import { countWaiting } from "./arrivals.js";
 import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
 import { ensureRunning, isLost, wake, type Worker } from "./start.js";

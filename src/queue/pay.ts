@@ -4,6 +4,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import type { Demand } from "../engine/request.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
+import { FURTHEST_MS } from "../storage/jobs.js";
 
 /** A job, and the moment (ms since the epoch) at which its tokens are there. */
 export interface PaidJob<Job> {
@@ -46,9 +47,6 @@ export function pay<Job extends { readonly count: number }>(
   }
   return { paid, left };
 }
-
-/** The scheduler refuses a start further away than five years of 366 days. */
-export const FURTHEST_MS = 5 * 366 * 86_400_000;
 
 /**
  * What is asked for a job. One that has become larger than the bucket can ever serve, because the limit was lowered after it was

@@ -2,6 +2,9 @@
 import type { GenericDatabaseReader, GenericDataModel } from "convex/server";
 import type { RateLimitedJob } from "../validators.js";
 
+/** The scheduler refuses a start further away than five years of 366 days. */
+export const FURTHEST_MS = 5 * 366 * 86_400_000;
+
 /** A database that knows the state of the app's scheduled functions. */
 export interface JobReader {
   db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
