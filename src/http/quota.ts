@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "../configs.js";
 import type { RateLimitDefinition } from "../index.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
-import { overrideAt, projectRateLimit } from "../browser/project.js";
+import { projectRateLimit } from "../browser/project.js";
 import { parseLimit } from "../engine/limit.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { bucketAt } from "../engine/request.js";
@@ -119,9 +119,10 @@ function leftOf(limited: LimitedBy, now: number): Left | undefined {
 
 /** The first moment from `now` on at which a bucket holds so many tokens, if nobody takes any; undefined for none. */
 function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number | undefined {
-  const { snapshot: bucket = snapshot } = overrideAt(snapshot, now);
-  if (lowered(held) > bucket.tokens) return undefined;
-  const { retryAt = now } = projectRateLimit(snapshot, { now, count: Math.min(held, bucket.tokens) });
+  const { override } = snapshot;
+  const { tokens } = { ...snapshot, ...(override && now < override.until && override) };
+  if (lowered(held) > tokens) return undefined;
+  const { retryAt = now } = projectRateLimit(snapshot, { now, count: Math.min(held, tokens) });
   return retryAt < END_OF_TIME ? retryAt : undefined;
 }
 
