@@ -86,6 +86,11 @@ describe.each<[string, Consume]>([
   it("a request that takes nothing, of a full window, says that what is spent comes back a period later", async () => {
     const send = serve({ limits: { ...sliding, cost: fixed(0) }, consume: ofPlace });
     expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');
+    const larger = serve({
+      limits: { ...sliding, config: { ...config, rate: 5.5 }, cost: fixed(0) } as HttpLimit,
+      consume: ofPlace,
+    });
+    expect((await larger()).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');
   });
 
   it("is read once for an allowed answer, and for limits that need it", async () => {
