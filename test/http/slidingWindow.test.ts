@@ -87,7 +87,7 @@ describe.each<[string, Consume]>([
     const send = serve({ limits: { ...sliding, cost: fixed(0) }, consume: ofPlace });
     expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');
     const larger = serve({
-      limits: { ...sliding, config: { ...config, rate: 5.5 }, cost: fixed(0) } as HttpLimit,
+      limits: { ...sliding, config: { ...config, rate: 5.5 }, cost: fixed(0) },
       consume: ofPlace,
     });
     expect((await larger()).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');

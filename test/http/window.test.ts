@@ -189,14 +189,18 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
     },
   );
 
-  it("is never denied, nor loses more, where a sliding window has more moments than its log", async () => {
-    const config = { kind: "sliding window" as const, rate: 150, period: 60_000 };
-    const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
-    const send = open(scene);
-    const { told } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
-    const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 3 * config.period);
-    expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
-  });
+  it(
+    "is never denied, nor loses more, where a sliding window has more moments than its log",
+    { timeout: 120_000 },
+    async () => {
+      const config = { kind: "sliding window" as const, rate: 150, period: 60_000 };
+      const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
+      const send = open(scene);
+      const { told } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
+      const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 3 * config.period);
+      expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
+    },
+  );
 });
 
 it("r divided by t is the sustained rate, as far as whole seconds and requests can say it", async () => {
