@@ -126,7 +126,10 @@ function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number 
 }
 
 /** What overrides the limit at a moment. */
-export function overrideIn({ override }: RateLimitSnapshot, now: number): Partial<RateLimitSnapshot> & { unlimited?: true } {
+export function overrideIn(
+  { override }: RateLimitSnapshot,
+  now: number,
+): Partial<RateLimitSnapshot> & { unlimited?: true } {
   return override && now < override.until ? override : {};
 }
 
