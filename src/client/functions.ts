@@ -31,6 +31,7 @@ import {
   checkFunction,
   checkJob,
   checkScheduler,
+  isReference,
   reserveFor,
   SCHEDULE_FIELDS,
   scheduleReserved,
@@ -184,7 +185,11 @@ export function functionsIn<Contexts extends InTables | InComponent>(
 }
 
 const SWEEP_FIELDS: Fields = {
-  configs: { permitted: "an object of configs by name", holds: (value) => typeof value === "object" && value !== null },
+  configs: {
+    permitted: "an object of configs by name",
+    // The entries of a map are no fields: rows would be swept as if their plans were not there.
+    holds: (value) => typeof value === "object" && value !== null && !(Symbol.iterator in value),
+  },
   cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
-  next: { permitted: "a function of yours", holds: (value) => value !== null },
+  next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };
