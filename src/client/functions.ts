@@ -8,6 +8,7 @@ import { adjustmentOf, type Bucket, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
 import type { RateLimitOverride } from "../configs.js";
+import { checkJobReader } from "../storage/jobs.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus } from "../validators.js";
@@ -151,6 +152,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     cancelRateLimited: async (ctx, job) => {
       checkJob(job);
       checkScheduler(ctx, "cancelRateLimited");
+      checkJobReader(ctx, "cancelRateLimited");
       const { config, dueAt = job.runAt } = job;
       const bucket = lookUp({ ...idOf(job), ...(config && { config }) }, "cancelRateLimited");
       const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });

@@ -171,6 +171,30 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
     expect(await rowsIn(place, t)).toEqual([]);
   });
 
+  it("what writes refuses the ctx of a query, also where there is nothing to write", async () => {
+    const t = openBackend();
+    const reads = /^(get|check|list)/;
+    await t.query(async (ctx) => {
+      for (const call of callsOf(place, ctx as unknown as MutationCtx)) {
+        if (reads.test(call.name)) continue;
+        saysWhatIsWrong(await thrownBy(call.fn, call.args), call, "the ctx of a query");
+      }
+      const { checkRateLimit } = defineIn(place, { open: config });
+      expect(await checkRateLimit(ctx as unknown as MutationCtx, { name: "open" })).toMatchObject({ ok: true });
+    });
+  });
+
+  it("cancelRateLimited refuses the ctx of an action, in its own name", async () => {
+    const t = openBackend();
+    const { cancelRateLimited } = defineIn(place, { open: config });
+    await t.action(async (ctx) => {
+      const message = String(await thrownBy(cancelRateLimited as Fn, [ctx, job]));
+      expect(message).toMatch(
+        /cancelRateLimited needs the ctx of a mutation, .* In an action call a mutation of yours/,
+      );
+    });
+  });
+
   it.each(names)("%s refuses a ctx that is none", async (name) => {
     for (const call of callsOf(place, {} as MutationCtx).filter((one) => one.name === name)) {
       expect(await expectRefusals(call, 0, wrongCtxs)).toBe(wrongCtxs.length);
