@@ -15,12 +15,13 @@ import {
   placeNames,
   rowsIn,
 } from "../support/places.js";
+import { snapshotBy } from "../support/snapshots.js";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const job = { name: "open", count: 1, runAt: 0, id: "none" };
 const waiting = { name: "queued", id: "none" };
 const send = makeFunctionReference<"mutation">("jobs:send");
-const snapshot = { name: "open", value: 3, ts: 0, config };
+const snapshot = snapshotBy({ name: "open", value: 3, ts: 0, config });
 
 type Fn = (...args: unknown[]) => unknown;
 
