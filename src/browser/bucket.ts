@@ -24,6 +24,8 @@ export interface Bucket extends RateLimitSnapshot {
 type Request = [
   /** Infinity for more than may be asked for. */
   units: number,
+  /** The first moment from one on at which the demand succeeds, whichever rows it finds. */
+  servedFrom: (moment: number) => number,
   /** The most tokens that may be asked for. */
   most: number,
   /** What it says at a moment. */
@@ -33,8 +35,6 @@ type Request = [
     /** How the bucket stands. */
     outlook: () => { value: number; remaining: number; resetAt?: number },
   ],
-  /** The first moment from one on at which the demand succeeds, whichever rows it finds. */
-  servedFrom: (moment: number) => number,
 ];
 
 /** The last moment a JavaScript Date can name: a wait that would end later is cut off here. */
@@ -45,20 +45,20 @@ const SNAP = Number.EPSILON * 2;
 /** What a bucket is asked, and what it will say. */
 export function requestTo(
   {
-    tokens,
+    parts,
     unitsPerToken,
+    runs,
+    ts: lastWrite,
     capacity,
     maxReserved,
-    runs,
-    parts,
-    lastStart,
-    lastsMs,
     windowsFrom,
-    few,
-    ts: lastWrite,
     until,
-    unlimited,
     reason,
+    lastsMs,
+    few,
+    lastStart,
+    tokens,
+    unlimited,
   }: Bucket,
   count: number,
   reserve: boolean | undefined,
@@ -70,7 +70,7 @@ export function requestTo(
   const asked = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
   const units = (unlimited ?? (!reason && asked <= bound)) ? asked : Infinity;
 
-  const at: Request[2] = (now) => {
+  const at: Request[3] = (now) => {
     const ts = Math.max(now, lastWrite);
     const value = sum(parts, (part) => heldBy(part, now));
     /** At a later moment, if nobody comes, and nothing is lost for being full. */
@@ -118,21 +118,25 @@ export function requestTo(
         at(moment)[0] < Infinity &&
         (units > few || parts.every((part) => heldBy(part, moment) >= Math.min(units, part.capacity)) || reserve),
     );
-  return [units, bound / unitsPerToken, at, servedFrom];
+  return [units, servedFrom, bound / unitsPerToken, at];
 }
 
-function heldBy({ value, ts, capacity, runs }: Shard, at: number): number {
+function heldBy({ capacity, value, runs, ts }: Shard, at: number): number {
   return Math.min(capacity, value + arrived(runs, ts, at));
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
 function arrived(runs: Shard["runs"], from: number, to: number): number {
   return Math.floor(
-    sum(runs, ({ start, count, period, units }) => {
+    sum(runs, ({ start, units, period, count }) => {
       const steps = (at: number) => Math.max(0, Math.min(count, Math.floor((at - start) / period)));
       return units * (steps(to) - steps(from));
     }),
   );
+}
+
+function sum<Item>(items: readonly Item[], unitsOf: (item: Item) => number): number {
+  return items.reduce((total, item) => total + unitsOf(item), 0);
 }
 
 /** The first millisecond from `from` on at which a condition that stays true is true; the end of time if none is. */
@@ -145,8 +149,4 @@ function firstMoment(from: number, holds: (moment: number) => boolean | undefine
     else before = middle;
   }
   return after;
-}
-
-function sum<Item>(items: readonly Item[], unitsOf: (item: Item) => number): number {
-  return items.reduce((total, item) => total + unitsOf(item), 0);
 }

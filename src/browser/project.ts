@@ -52,14 +52,14 @@ export function project(snapshot: RateLimitSnapshot, asked: { now: number } & De
 /** The same, and when it will be another one by itself. */
 export function look(
   snapshot: RateLimitSnapshot,
-  { now, count = 1, reserve }: { now: number } & Demand,
+  { now, reserve, count = 1 }: { now: number } & Demand,
 ): [ProjectedStatus, changesAt: number] {
   const { override } = snapshot;
   const bucket: Bucket = { ...snapshot, ...(override && now < override.until && override) };
-  const { until, reason, fullAt, restMs } = bucket;
-  const [units, , at, servedFrom] = requestTo(bucket, count, reserve);
+  const { fullAt, until, reason, restMs } = bucket;
+  const [units, servedFrom, , at] = requestTo(bucket, count, reserve);
   // The same of the limit's own config, which holds again by then.
-  const [later, most, , laterFrom] = requestTo(snapshot, count, reserve);
+  const [later, laterFrom, most] = requestTo(snapshot, count, reserve);
   if (!(count === Math.abs(count) && Math.min(units, later) < Infinity)) {
     throw new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${most}, got ${count}.`);
   }
@@ -75,7 +75,7 @@ export function look(
     ok && now >= fullAt
       ? until
       : Math.min(
-          ...[until, fullAt, retryAt, Math.max(shown.resetAt ?? 0, now + restMs)].filter((moment) => moment > now),
+          ...[retryAt, Math.max(shown.resetAt ?? 0, now + restMs), fullAt, until].filter((moment) => moment > now),
         ),
   ];
 }

@@ -49,8 +49,8 @@ function createServerClock(client: ClockClient): ServerClock {
   let isKnown = false;
   /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
   let measuredAt = 0;
-  let apartMs = Date.now() - performance.now();
   let connection = 0;
+  let apartMs = 0;
   /** What the clock is measured with. */
   let serverTime: ServerTimeMutation | undefined;
   const runs = new Set<() => void>();
@@ -70,7 +70,7 @@ function createServerClock(client: ClockClient): ServerClock {
       const startedAt = performance.now();
       const apart = Date.now() - startedAt;
       const isSteady = startedAt - measuredAt <= STALE_MS && Math.abs(apart - apartMs) <= SLEPT_MS;
-      if (connectionCount === connection && isSteady) return;
+      if (!connectionCount || (connectionCount === connection && isSteady)) return;
       connection = connectionCount;
       measuredAt = startedAt;
       apartMs = apart;

@@ -65,8 +65,8 @@ export function watchSource(
   /** The snapshot that `result` is of; undefined after an error. */
   let seen: RateLimitSnapshot | undefined;
   /** A denial's `retryAt`, and the later moment that is shown in its place. */
-  let dueAt = 0;
   let shownDueAt = 0;
+  let dueAt = 0;
   /** What a status must differ in to be another one: the rest moves all the time. */
   let lastTold: string | undefined;
 
@@ -103,7 +103,7 @@ export function watchSource(
       }
     }
     seen = snapshot;
-    const told = next && [next.ok, next.retryAt, next.remaining].join();
+    const told = next && [next.retryAt, next.remaining, next.ok].join();
     if (told !== lastTold) result = resultOf(next);
     lastTold = told;
     return changesAt;
