@@ -7,7 +7,7 @@ import type { HttpCtx } from "./ctx.js";
 import { isOfCaller } from "./keyChoice.js";
 import type { LimitHttpOptions } from "./options.js";
 import type { Plan } from "./plan.js";
-import { type LimitedBy, needsSnapshot } from "./quota.js";
+import { type LimitedBy, needsSnapshot, overrideIn } from "./quota.js";
 import { tell } from "./report.js";
 
 /** A limit that was asked, and what it answered. */
@@ -87,13 +87,12 @@ function completed(limit: Asked, snapshot: RateLimitSnapshot, now: number): Aske
   const { status } = limit;
   const { remaining, resetAt } =
     status.remaining === undefined ? projectRateLimit(snapshot, { now, count: 0 }) : status;
-  const { override } = snapshot;
-  const isActive = override && now < override.until;
+  const { config, unlimited } = overrideIn(snapshot, now);
   return {
     ...limit,
     snapshot,
-    ...(isActive && "config" in override && { config: override.config }),
-    ...(isActive && "unlimited" in override && { unlimited: override.unlimited }),
+    ...(config && { config }),
+    ...(unlimited && { unlimited }),
     status: { ...status, ...(remaining !== undefined && { remaining }), ...(resetAt !== undefined && { resetAt }) },
   };
 }

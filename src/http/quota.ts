@@ -119,11 +119,18 @@ function leftOf(limited: LimitedBy, now: number): Left | undefined {
 
 /** The first moment from `now` on at which a bucket holds so many tokens, if nobody takes any; undefined for none. */
 function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number | undefined {
-  const { override } = snapshot;
-  const { tokens } = { ...snapshot, ...(override && now < override.until && override) };
+  const { tokens = snapshot.tokens } = overrideIn(snapshot, now);
   if (lowered(held) > tokens) return undefined;
   const { retryAt = now } = projectRateLimit(snapshot, { now, count: Math.min(held, tokens) });
   return retryAt < END_OF_TIME ? retryAt : undefined;
+}
+
+/** What overrides the limit at a moment. */
+export function overrideIn(
+  { override }: RateLimitSnapshot,
+  now: number,
+): Partial<RateLimitSnapshot> & { unlimited?: true } {
+  return override && now < override.until ? override : {};
 }
 
 /** The tightest first: denials, the longest wait first; then what will run out first; what is not known last. */
