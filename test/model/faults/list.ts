@@ -37,14 +37,14 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));",
-    to: "const exact = 1 + firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));",
+    from: "(moment) => grantsAt(limit, shards, moment, demand) && (",
+    to: "(moment) => grantsAt(limit, shards, moment - 1, demand) && (",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));",
-    to: "const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment + 1, demand));",
+    from: "(moment) => grantsAt(limit, shards, moment, demand) && (",
+    to: "(moment) => grantsAt(limit, shards, moment + 1, demand) && (",
   },
   {
     name: "maxReserved is one unit less",
