@@ -72,7 +72,7 @@ export function look(
     // In shadow everybody is let through, at once, whatever overrides the limit.
     { ...shown, ...(snapshot.mode || start <= now ? { ok: true } : { ok, retryAt, ...(reason && { reason }) }) },
     // A full bucket stays as it is.
-    ok && now >= fullAt
+    now >= fullAt
       ? until
       : Math.min(
           ...[retryAt, Math.max(shown.resetAt ?? 0, now + restMs), fullAt, until].filter((moment) => moment > now),

@@ -235,6 +235,20 @@ describe("projectRateLimit", () => {
     expect(status).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
   });
 
+  it("says that a reservation of nothing waits for debts alone, not for what is promised to others", () => {
+    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
+    const { kind } = limit;
+    const tokens = (count: number) => count * limit.unitsPerToken;
+    let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
+    for (const count of [10, 5]) ({ state } = kind.reserve(limit, state, tokens(count)));
+    // The first is cancelled; the second keeps its moment, two seconds from now.
+    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, state, tokens(10), NOW + 1000) }];
+    const ask = { count: 0, reserve: true };
+    const decided = decideOnAll(limit, shards, NOW, parseDemand(limit, ask)).status;
+    expect(decided).toMatchObject({ ok: true, retryAt: NOW + 1000 });
+    expect(projectRateLimit(snapshotOf(limit, shards), { now: NOW, ...ask })).toEqual(decided);
+  });
+
   const step = fc.record({
     act: fc.constantFrom("take" as const, "reserve" as const, "reserve" as const, "refund" as const),
     count: fc.integer({ min: 1, max: 6 }),
