@@ -15,13 +15,13 @@ export function shareOf(limit: Limit, interval: Interval): Limit {
   return limit.kind.shareOf(limit, { index: interval.start / width(interval), count: 2 ** interval.level });
 }
 
-export function shardAt(limit: Limit, interval: Interval, state: State): Shard {
-  return { interval, limit: shareOf(limit, interval), state };
+export function shardAt(whole: Limit, interval: Interval, state: State): Shard {
+  return { interval, limit: shareOf(whole, interval), state };
 }
 
 /** A bucket without rows. */
 export function fullShard(limit: Limit): Shard {
-  return { interval: WHOLE, limit, state: fullState(limit) };
+  return shardAt(limit, WHOLE, fullState(limit));
 }
 
 export function advance(shard: Shard, now: number): Shard {
@@ -38,21 +38,13 @@ export function heldByAll(shards: readonly Shard[], now: number): number {
   return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
 }
 
-/** The two halves of a shard that owes nothing. @param whole - the limit of the whole bucket. */
-export function split(whole: Limit, shard: Shard, now: number): [Shard, Shard] {
-  const [left, right] = halves(shard.interval).map((half) => shareOf(whole, half)) as [Limit, Limit];
-  const [ofLeft, ofRight] = shard.limit.kind.split(left, right, advance(shard, now).state);
-  const [first, second] = halves(shard.interval);
-  return [
-    { interval: first, limit: left, state: ofLeft },
-    { interval: second, limit: right, state: ofRight },
-  ];
-}
-
-/** Splits a shard evenly, down to a level. */
+/** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */
 export function splitTo(whole: Limit, shard: Shard, level: number, now: number): Shard[] {
   if (shard.interval.level >= level) return [shard];
-  return split(whole, shard, now).flatMap((half) => splitTo(whole, half, level, now));
+  const [left, right] = halves(shard.interval);
+  const states = shard.limit.kind.split(shareOf(whole, left), shareOf(whole, right), advance(shard, now).state);
+  const parts = [shardAt(whole, left, states[0]), shardAt(whole, right, states[1])];
+  return parts.flatMap((part) => splitTo(whole, part, level, now));
 }
 
 /** The shards that tile an interval, as one. */

@@ -127,8 +127,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a take from a span forgets a row",
     file: "operations/split.ts",
-    from: "save(ctx, request, span, after)",
-    to: "save(ctx, request, span.slice(1), after)",
+    from: "rows: seen.flatMap(({ rows }) => rows)",
+    to: "rows: seen.slice(1).flatMap(({ rows }) => rows)",
   },
   {
     name: "of two rows that are made even, one keeps what it gives",
@@ -145,8 +145,8 @@ export const faults: readonly Fault[] = [
   {
     name: "what a span holds is counted without one of its rows",
     file: "operations/split.ts",
-    from: "const { limit: share, state } = fold(limit, interval, span, now);",
-    to: "const { limit: share, state } = fold(limit, interval, span.length > 2 ? span.slice(1) : span, now);",
+    from: "...fold(limit, span, seen, now)",
+    to: "...fold(limit, span, seen.length > 2 ? seen.slice(1) : seen, now)",
   },
   {
     name: "a fold drops the other rows",
@@ -176,8 +176,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a bucket that was split under another config is read as if time had passed by the old one",
     file: "storage/shards.ts",
-    from: "const { state } = fold(former.limit, WHOLE, shards, lastWrite);",
-    to: "const { state } = fold(former.limit, WHOLE, shards, Date.now());",
+    from: "tiling(former, WHOLE, rows), lastWrite);",
+    to: "tiling(former, WHOLE, rows), Date.now());",
   },
   {
     name: "a bucket that was split under another config is read as it was at its first write",
@@ -411,7 +411,7 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, who takes as much as there is may be denied by what two of them say",
     file: "operations/split.ts",
-    from: "!reserve && !demand.atLeast && isFast",
+    from: "!reserve && !atLeast && isFast",
     to: "!reserve && isFast",
     test: "test/operations/atLeast.test.ts",
   },
