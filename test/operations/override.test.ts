@@ -189,7 +189,7 @@ describe.each(placeNames)("in the %s", (place) => {
       const part = await run((ctx) => limits.rateLimit(ctx, { ...four, atLeast: 4 }));
       expect(part).toMatchObject({ ok: false, retryAt: NOW + 20 });
       const whole = await run((ctx) => limits.rateLimit(ctx, four));
-      expect(whole).toMatchObject({ ok: false, retryAt: NOW + 100 });
+      expect(whole).toMatchObject({ ok: false, retryAt: NOW + 40 });
     });
   });
 

@@ -5,7 +5,7 @@ import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
-import { isFast, levelsFor } from "./policy.js";
+import { fastUnits, isFast, levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shareOf, splitTo } from "./shard.js";
 
 /** The answer, the shards that change, and what takes their place; none when nothing changes. */
@@ -80,25 +80,33 @@ export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): 
   return outlook(limit, fold(limit, WHOLE, shards, now).state, now);
 }
 
-/** The first moment from one on at which the same demand succeeds, whichever rows the next call reads. */
+/** The first moment from one on at which the same demand succeeds. */
 export function servedFrom(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { status } = decideOnAll(limit, shards, from, demand);
-  if (!status.ok) return status.retryAt;
-  const isFound = shards.every((shard) => heldBy(shard, from) >= Math.min(demand.units, shard.limit.capacity));
-  return isFound ? from : whenServed(limit, shards, from, demand);
+  return status.ok ? whenServed(limit, shards, from, demand) : status.retryAt;
 }
 
-/** The first moment at which several shards grant a demand, and the next call finds it: one that need not read all may read two. */
+/**
+ * The first moment from one on at which several shards grant a demand, whichever of them the next call finds: where it may deny on
+ * two, each has to hold the demand, or all that it can.
+ */
 function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { units, reserve, atLeast } = demand;
-  const exact = firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand));
-  if (reserve || atLeast || limit.levels.most === 0 || !isFast(limit, units)) return exact;
-  return Math.max(exact, whenAnyServes(limit, shards, from, units));
+  const mayDenyOnTwo = !reserve && !atLeast && units <= deniedOnTwo(limit);
+  const isServed = (moment: number) =>
+    grantsAt(limit, shards, moment, demand) &&
+    (!mayDenyOnTwo || shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity)));
+  return firstMoment(from, (moment) => moment >= END_OF_TIME || isServed(moment));
 }
 
 /** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */
 function grantsAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
-  return moment >= END_OF_TIME || decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
+  return decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
+}
+
+/** The most units that a call denies on what two of several rows say. */
+export function deniedOnTwo(limit: Limit): number {
+  return limit.levels.most === 0 ? 0 : fastUnits(limit);
 }
 
 /**
