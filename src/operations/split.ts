@@ -7,14 +7,11 @@ import type { Bucket, Request } from "../engine/request.js";
 import { around, covers, POINTS } from "../engine/sharding/interval.js";
 import { areIdle, fateOf, isFast, isJustWritten, spanFor } from "../engine/sharding/policy.js";
 import { outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
-import { advance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
+import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
 import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
-
-/** Fewer whole tokens than this are not worth a second row's write. */
-const WORTH_MOVING = 2;
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -29,7 +26,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const span = spanFor(limit, first.interval, units);
   const second = isLarge ? undefined : await loadAtRandom(ctx, request, call);
   const seen = second ? [first, second] : await loadAll(ctx, request, span);
-  if (second && heldBy(second, now) >= units) return await takingEvenly(ctx, request, [first, second], call);
+  if (second && heldBy(second, now) >= units) return await answerOn(ctx, request, second, call, first);
   if (isLarge && heldByAll(seen, now) >= units) {
     // They become one: so that the next such count finds a row that can hold it.
     const together = { ...fold(limit, span, seen, now), rows: seen.flatMap(({ rows }) => rows) };
@@ -50,51 +47,34 @@ export async function loadAtRandom(ctx: Reader, bucket: Bucket, { random }: Call
   return await loadAt(ctx, bucket, Math.floor(random() * POINTS));
 }
 
-/** The answer of the whole as one shard, or of a part that holds the demand: then it is not known what remains. */
+/**
+ * The answer of the whole as one shard, or of a part that holds the demand: then it is not known what remains.
+ * @param short - another row, which was read before and does not hold it.
+ */
 async function answerOn(
   ctx: Reader,
   request: Request,
   shard: StoredShard,
   call: Call,
-  wasShort = false,
+  short?: StoredShard,
 ): Promise<Answer> {
   const { limit, demand } = request;
-  const { status, taken } = decide(shard.limit, shard.state, call.now, demand);
+  const { units, atLeast } = demand;
+  const { now } = call;
+  const { status, taken } = decide(shard.limit, shard.state, now, demand);
   const isWhole = shard.interval.level === 0;
-  const whole = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, [shard], call.now) });
+  const whole = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, [shard], now) });
   const untouched = isWhole ? whole : unknown;
   if (!taken) return { status, untouched };
-  const write = await settle(ctx, request, shard, { ...shard, state: taken }, { ...demand, wasShort }, call);
-  return { status: isWhole ? status : servedInFull(request), untouched, write };
-}
-
-/**
- * Takes all from the second row, the first being short, and gives the first half of what the second then has more: so the next call
- * there is not in vain.
- */
-async function takingEvenly(
-  ctx: Reader,
-  request: Request,
-  rows: readonly [StoredShard, StoredShard],
-  call: Call,
-): Promise<Answer> {
-  const { limit, demand } = request;
-  const { kind, unitsPerToken } = limit;
-  const [first, second] = [advance(rows[0], call.now), advance(rows[1], call.now)];
-  const more = second.state.value - demand.units - first.state.value;
-  const room = first.limit.capacity - first.state.value;
-  const moved = Math.floor(Math.min(more / 2, room) / unitsPerToken) * unitsPerToken;
-  if (moved < WORTH_MOVING * unitsPerToken) return await answerOn(ctx, request, rows[1], call, true);
-  const after = [
-    { ...first, state: kind.giveBack(first.limit, first.state, moved) },
-    { ...second, state: kind.take(second.limit, second.state, demand.units + moved) },
-  ];
-  return { status: servedInFull(request), untouched: unknown, write: (writer) => save(writer, request, rows, after) };
-}
-
-/** What a call that has not read all rows can say. */
-function servedInFull({ demand: { units, atLeast } }: Request): RateLimitStatus {
-  return { ok: true, ...(atLeast && { taken: atLeast.tokens(units) }) };
+  const after = { ...shard, state: taken };
+  const evened = short && even(advance(short, now), after);
+  return {
+    status: isWhole ? status : { ok: true, ...(atLeast && { taken: atLeast.tokens(units) }) },
+    untouched,
+    write: evened
+      ? (writer) => save(writer, request, [short, shard], evened)
+      : await settle(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
+  };
 }
 
 /** What has to be written for a row's new state: it stays, is split, or becomes one with its neighbours. */

@@ -9,6 +9,9 @@ export interface Shard {
   readonly state: State;
 }
 
+/** Fewer whole tokens than this are not worth a second row's write. */
+const WORTH_MOVING = 2;
+
 /** The share of a limit that an interval has. */
 export function shareOf(limit: Limit, interval: Interval): Limit {
   if (interval.level === 0) return limit;
@@ -36,6 +39,22 @@ export function heldBy({ limit, state }: Shard, now: number): number {
 
 export function heldByAll(shards: readonly Shard[], now: number): number {
   return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
+}
+
+/**
+ * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
+ * Undefined where that is not worth the write. Both are advanced to the same moment.
+ */
+export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
+  const { kind, unitsPerToken, capacity } = short.limit;
+  const { value } = short.state;
+  const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
+  if (tokens < WORTH_MOVING) return undefined;
+  const units = tokens * unitsPerToken;
+  return [
+    { ...short, state: kind.giveBack(short.limit, short.state, units) },
+    { ...other, state: kind.take(other.limit, other.state, units) },
+  ];
 }
 
 /** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */

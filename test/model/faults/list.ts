@@ -132,15 +132,15 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "of two rows that are made even, one keeps what it gives",
-    file: "operations/split.ts",
-    from: "kind.take(second.limit, second.state, demand.units + moved)",
-    to: "kind.take(second.limit, second.state, demand.units)",
+    file: "engine/sharding/shard.ts",
+    from: "kind.take(other.limit, other.state, units)",
+    to: "kind.take(other.limit, other.state, 0)",
   },
   {
     name: "of two rows that are made even, one is filled beyond its share",
-    file: "operations/split.ts",
-    from: "Math.min(more / 2, room)",
-    to: "Math.max(more / 2, room)",
+    file: "engine/sharding/shard.ts",
+    from: "Math.min((other.state.value - value) / 2, capacity - value)",
+    to: "Math.max((other.state.value - value) / 2, capacity - value)",
   },
   {
     name: "what a span holds is counted without one of its rows",
