@@ -5,7 +5,7 @@
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { around, covers, POINTS } from "../engine/sharding/interval.js";
-import { areIdle, fateOf, isFast, isJustWritten, spanFor } from "../engine/sharding/policy.js";
+import { isFast, levelAfter, spanFor, type Taken } from "../engine/sharding/policy.js";
 import { outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
@@ -32,7 +32,9 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
     const together = { ...fold(limit, span, seen, now), rows: seen.flatMap(({ rows }) => rows) };
     return await answerOn(ctx, request, together, call);
   }
-  if (!reserve && !atLeast && isFast(limit, units) && !isJustWritten(seen, now)) {
+  // A row that was written this very millisecond, by this transaction or in a burst, says nothing of the others.
+  const isJustWritten = seen.some(({ state }) => state.ts >= now);
+  if (!reserve && !atLeast && isFast(limit, units) && !isJustWritten) {
     return { status: { ok: false, retryAt: whenAnyServes(limit, seen, now, units) }, untouched: unknown };
   }
   return await answerAll(ctx, request, now);
@@ -83,20 +85,16 @@ export async function settle(
   bucket: Bucket,
   before: StoredShard,
   after: Shard,
-  demand: Parameters<typeof fateOf>[3],
+  taken: Taken,
   call: Call,
 ): Promise<NonNullable<Answer["write"]>> {
-  const { limit, key } = bucket;
-  const { now } = call;
-  const { level, mustBeIdle } = fateOf(limit, before, after, demand, { key, ...call });
-  if (level < before.interval.level) {
-    const interval = around(before.interval, level);
-    const all = await loadAll(ctx, bucket, interval);
-    const others = all.filter((shard) => !covers(before.interval, shard.interval.start));
-    if (!mustBeIdle || areIdle(others, now)) {
-      const folded = fold(limit, interval, [...others, after], now);
-      return (writer) => save(writer, bucket, all, [folded]);
-    }
+  const level = levelAfter(bucket, before, after, taken, call);
+  if (level >= before.interval.level) {
+    return (writer) => save(writer, bucket, [before], splitTo(bucket.limit, after, level, call.now));
   }
-  return (writer) => save(writer, bucket, [before], splitTo(limit, after, level, now));
+  const interval = around(before.interval, level);
+  const all = await loadAll(ctx, bucket, interval);
+  const others = all.filter((shard) => !covers(before.interval, shard.interval.start));
+  const folded = fold(bucket.limit, interval, [...others, after], call.now);
+  return (writer) => save(writer, bucket, all, [folded]);
 }

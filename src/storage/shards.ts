@@ -81,8 +81,7 @@ function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredSh
   return shards;
 }
 
-function fromRow(bucket: Bucket, row: Row): StoredShard {
-  const { limit, key } = bucket;
+function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
   const interval = fromShard(row.shard);
   if (!interval) throw damageError(limit.name, key, `the stored shard ${show(row.shard)} is unusable`);
   const share = shareOf(limit, interval);

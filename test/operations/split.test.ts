@@ -274,10 +274,11 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values(t)).reduce((sum, value) => sum + Math.floor(value), 0)).toBe(29);
   });
 
-  it("stays on its rows while one of them is in use, and is one row when all are idle", async () => {
+  it("stays on its rows while the one that a call comes upon is in use, and folds the rows around it when that is idle", async () => {
     for (const { ages, left } of [
-      { ages: [3000, 3000, 3000, 100], left: [11, 12, 12, 12] },
-      { ages: [3000, 3000, 3000, 2000], left: [47] },
+      { ages: [2799, 9000, 9000, 9000], left: [11, 12, 12, 12] },
+      { ages: [2800, 0, 9000, 9000], left: [23, 12, 12] },
+      { ages: [5600, 0, 0, 0], left: [47] },
     ]) {
       const t = await opened(quarters([12, 12, 12, 12], ages));
       draw(0);

@@ -151,20 +151,20 @@ export const faults: readonly Fault[] = [
   {
     name: "a fold drops the other rows",
     file: "operations/split.ts",
-    from: "const folded = fold(limit, interval, [...others, after], now);",
-    to: "const folded = fold(limit, interval, [after], now);",
+    from: "const folded = fold(bucket.limit, interval, [...others, after], call.now);",
+    to: "const folded = fold(bucket.limit, interval, [after], call.now);",
   },
   {
     name: "a fold keeps the row as it was before the call",
     file: "operations/split.ts",
-    from: "const folded = fold(limit, interval, [...others, after], now);",
-    to: "const folded = fold(limit, interval, all, now);",
+    from: "const folded = fold(bucket.limit, interval, [...others, after], call.now);",
+    to: "const folded = fold(bucket.limit, interval, all, call.now);",
   },
   {
     name: "a split forgets what was taken",
     file: "operations/split.ts",
-    from: "save(writer, bucket, [before], splitTo(limit, after, level, now));",
-    to: "save(writer, bucket, [before], splitTo(limit, before, level, now));",
+    from: "save(writer, bucket, [before], splitTo(bucket.limit, after, level, call.now));",
+    to: "save(writer, bucket, [before], splitTo(bucket.limit, before, level, call.now));",
   },
   {
     name: "capacity is not clipped when a row is read",
