@@ -2,15 +2,9 @@
 import { type Infer, v } from "convex/values";
 import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
 
-const run = {
-  start: v.number(),
-  period: v.number(),
-  count: v.optional(v.number()),
-  units: v.number(),
-};
-const vRuns = v.array(v.object(run));
+const vRuns = v.array(v.object({ start: v.number(), period: v.number(), count: v.number(), units: v.number() }));
 
-const snapshotFields = {
+const vBucket = v.object({
   name: v.string(),
   config: vRateLimitConfig,
   value: v.number(),
@@ -19,12 +13,13 @@ const snapshotFields = {
   unitsPerToken: v.number(),
   capacity: v.number(),
   maxReserved: v.number(),
-  reservable: v.number(),
   lastStart: v.number(),
   lastsMs: v.number(),
-  windowsFrom: v.optional(v.number()),
+  windowsFrom: v.number(),
+  restMs: v.number(),
   fullAt: v.number(),
-  runs: v.optional(vRuns),
+  until: v.number(),
+  runs: vRuns,
   parts: v.array(
     v.object({
       shard: v.optional(v.number()),
@@ -34,22 +29,19 @@ const snapshotFields = {
       runs: vRuns,
     }),
   ),
-  few: v.optional(
-    v.array(v.object({ upTo: v.number(), runs: v.array(v.object({ ...run, start: v.optional(v.number()) })) })),
-  ),
-};
+  few: v.number(),
+});
 
 /** The validator of a {@link RateLimitSnapshot}. */
 export const vRateLimitSnapshot = v.object({
-  ...snapshotFields,
+  ...vBucket.fields,
   mode: v.optional(v.literal("shadow")),
   override: v.optional(
-    v.object({
-      until: v.number(),
-      reason: v.optional(v.literal("blocked")),
-      unlimited: v.optional(v.literal(true)),
-      snapshot: v.optional(v.object(snapshotFields)),
-    }),
+    v.union(
+      v.object({ until: v.number(), reason: v.literal("blocked") }),
+      v.object({ until: v.number(), unlimited: v.literal(true) }),
+      vBucket,
+    ),
   ),
 });
 
@@ -60,22 +52,23 @@ export const vRateLimitSnapshot = v.object({
  *
  * - `mode`: present for a limit in shadow, which lets everybody through.
  * - `tokens`: what a full bucket holds. All that follows is in whole units, `unitsPerToken` to a token.
- * - `capacity`; `maxReserved`, what may be owed; `reservable`, the most that one reservation may ask for.
- * - A run is how units arrive: `units` every `period` ms after `start`, `count` times in all (default: for ever).
- * - `runs`: how units arrive in the bucket. Absent of a sliding window: there a unit comes back `lastsMs` after it was taken.
- *   `lastsMs` of other kinds is the end of time.
+ * - `capacity`; `maxReserved`, what may be owed.
+ * - A run is how units arrive: `units` every `period` ms after `start`, `count` times in all.
+ * - `runs`: how units arrive in the bucket. Empty of a sliding window: there a unit comes back `lastsMs` after it was taken. `lastsMs`
+ *   of other kinds is the end of time.
  * - `lastStart`: of a sliding window, the moment of the latest entry, before which no reservation starts; else 0.
  * - `fullAt`: when the bucket is full, if nobody takes anything; at most `ts` for one that is full.
- * - `windowsFrom`: of a fixed window, which is reset when the next begins: since when its windows are known (-1: all are). Other kinds are reset
- *   when they are full.
+ * - `windowsFrom`: of a fixed window, which is reset when the next begins: since when its windows are known (-1: all are). 0 of other kinds,
+ *   which are reset when they are full.
+ * - `restMs`: windows that start more often than this are shown as often as this.
  * - `parts`: the rows of the bucket, each with the runs that fill it. Of a sliding window, a run starts when its units were taken.
- * - `few`: a fast limit may deny on what two of several rows say. Of up to `upTo` units it then says when a span of rows holds them
- *   that is empty now, and filled by `runs`: the first that is large enough. A run without `start` starts now.
- * - `override`: what holds instead until `until`: everybody is denied for a `reason`, or let through (`unlimited`), or the bucket
- *   is that of `snapshot`, under another config.
+ * - `few`: up to so many units a call may be denied on what two of several rows say. It succeeds when each row holds as many, or all
+ *   that it can.
+ * - `override`: what holds instead until its `until`: everybody is denied for a `reason`, or let through (`unlimited`), or it is all
+ *   of this under another config. The limit's own `until` is the end of time.
  */
-export type RateLimitSnapshot = Configured<Omit<Infer<typeof vRateLimitSnapshot>, "override">> & {
-  override?: Omit<Override, "snapshot"> & { snapshot?: Configured<NonNullable<Override["snapshot"]>> };
+export type RateLimitSnapshot = Bucket & {
+  mode?: "shadow";
+  override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | Bucket;
 };
-type Configured<Fields> = Omit<Fields, "config"> & { config: RateLimitConfig };
-type Override = NonNullable<Infer<typeof vRateLimitSnapshot>["override"]>;
+type Bucket = Omit<Infer<typeof vBucket>, "config"> & { config: RateLimitConfig };

@@ -621,101 +621,84 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
               };
-          few?: Array<{
-            runs: Array<{
-              count?: number;
-              period: number;
-              start?: number;
-              units: number;
-            }>;
-            upTo: number;
-          }>;
+          few: number;
           fullAt: number;
           lastStart: number;
           lastsMs: number;
           maxReserved: number;
           mode?: "shadow";
           name: string;
-          override?: {
-            reason?: "blocked";
-            snapshot?: {
-              capacity: number;
-              config:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              few?: Array<{
-                runs: Array<{
-                  count?: number;
-                  period: number;
-                  start?: number;
-                  units: number;
-                }>;
-                upTo: number;
-              }>;
-              fullAt: number;
-              lastStart: number;
-              lastsMs: number;
-              maxReserved: number;
-              name: string;
-              parts: Array<{
+          override?:
+            | { reason: "blocked"; until: number }
+            | { unlimited: true; until: number }
+            | {
                 capacity: number;
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                few: number;
+                fullAt: number;
+                lastStart: number;
+                lastsMs: number;
+                maxReserved: number;
+                name: string;
+                parts: Array<{
+                  capacity: number;
+                  runs: Array<{
+                    count: number;
+                    period: number;
+                    start: number;
+                    units: number;
+                  }>;
+                  shard?: number;
+                  ts: number;
+                  value: number;
+                }>;
+                restMs: number;
                 runs: Array<{
-                  count?: number;
+                  count: number;
                   period: number;
                   start: number;
                   units: number;
                 }>;
-                shard?: number;
+                tokens: number;
                 ts: number;
+                unitsPerToken: number;
+                until: number;
                 value: number;
-              }>;
-              reservable: number;
-              runs?: Array<{
-                count?: number;
-                period: number;
-                start: number;
-                units: number;
-              }>;
-              tokens: number;
-              ts: number;
-              unitsPerToken: number;
-              value: number;
-              windowsFrom?: number;
-            };
-            unlimited?: true;
-            until: number;
-          };
+                windowsFrom: number;
+              };
           parts: Array<{
             capacity: number;
             runs: Array<{
-              count?: number;
+              count: number;
               period: number;
               start: number;
               units: number;
@@ -724,9 +707,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             ts: number;
             value: number;
           }>;
-          reservable: number;
-          runs?: Array<{
-            count?: number;
+          restMs: number;
+          runs: Array<{
+            count: number;
             period: number;
             start: number;
             units: number;
@@ -734,8 +717,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           tokens: number;
           ts: number;
           unitsPerToken: number;
+          until: number;
           value: number;
-          windowsFrom?: number;
+          windowsFrom: number;
         },
         Name
       >;

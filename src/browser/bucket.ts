@@ -10,108 +10,137 @@ export interface Demand {
   reserve?: boolean | undefined;
 }
 
-type Bucket = Omit<RateLimitSnapshot, "mode" | "override">;
-type Shard = Bucket["parts"][number];
-type SpanRun = NonNullable<Bucket["few"]>[number]["runs"][number];
+type Shard = RateLimitSnapshot["parts"][number];
 
-/** A bucket, and what is asked of it. */
-interface Request extends Bucket {
-  reserve: boolean | undefined;
-  /** The most units that it may ask for. */
-  bound: number;
-  /** Infinity for more than that. */
-  units: number;
+/** A bucket under its own config, or under what overrides that. */
+export interface Bucket extends RateLimitSnapshot {
+  /** It denies any number. */
+  reason?: "blocked";
+  /** It gives any number. */
+  unlimited?: true;
 }
+
+/** What a bucket says to one demand. */
+type Request = [
+  /** Infinity for more than may be asked for. */
+  units: number,
+  /** The first moment from one on at which the demand succeeds, whichever rows it finds. */
+  servedFrom: (moment: number) => number,
+  /** The most tokens that may be asked for. */
+  most: number,
+  /** What it says at a moment. */
+  at: (moment: number) => [
+    /** When what is asked for may start; Infinity for a denial. */
+    start: number,
+    /** How the bucket stands. */
+    outlook: () => { value: number; remaining: number; resetAt?: number },
+  ],
+];
 
 /** The last moment a JavaScript Date can name: a wait that would end later is cut off here. */
 export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
-const SNAP = 2 ** -51;
+const SNAP = Number.EPSILON * 2;
 
-/** @param isFree - the bucket gives any number. */
-export function requestTo(bucket: Bucket, count: number, reserve: boolean | undefined, isFree?: boolean): Request {
-  const { tokens, unitsPerToken, capacity, reservable } = bucket;
+/** What a bucket is asked, and what it will say. */
+export function requestTo(
+  {
+    parts,
+    unitsPerToken,
+    runs,
+    ts: lastWrite,
+    capacity,
+    maxReserved,
+    windowsFrom,
+    until,
+    reason,
+    lastsMs,
+    few,
+    lastStart,
+    tokens,
+    unlimited,
+  }: Bucket,
+  count: number,
+  reserve: boolean | undefined,
+): Request {
+  /** Of a sliding window there are none: what is taken comes back. */
+  const [arrives] = runs;
+  const bound = reserve && arrives ? capacity + maxReserved : capacity;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
-  const units = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
-  const bound = reserve ? reservable : capacity;
-  return { ...bucket, reserve, bound, units: isFree || units <= bound ? units : Infinity };
-}
+  const asked = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
+  const units = (unlimited ?? (!reason && asked <= bound)) ? asked : Infinity;
 
-/** All parts as one. */
-interface Whole {
-  /** What they hold at `ts`: the moment that was asked for, or the last write by a clock that is ahead. */
-  value: number;
-  ts: number;
-  /** What they hold at a later moment if nobody comes, and nothing is lost for being full. */
-  held: (moment: number) => number;
-}
-
-export function wholeAt({ parts, runs, ts: lastWrite }: Bucket, at: number): Whole {
-  const ts = Math.max(at, lastWrite);
-  const value = sum(parts, (part) => heldBy(part, at));
-  return {
-    value,
-    ts,
-    held: (moment) =>
-      runs
+  const at: Request[3] = (now) => {
+    const ts = Math.max(now, lastWrite);
+    const value = sum(parts, (part) => heldBy(part, now));
+    /** At a later moment, if nobody comes, and nothing is lost for being full. */
+    const held = (moment: number) =>
+      arrives
         ? value + arrived(runs, ts, moment)
         : // Where a clock ahead has written one of the parts, the time of the others moves with it.
-          sum(parts, (part) => heldBy(part, moment - ts + Math.max(at, part.ts))),
+          sum(parts, (part) => heldBy(part, moment - ts + Math.max(now, part.ts)));
+    // What a sliding window has promised is still missing when all that was taken until now is back.
+    const owed = arrives ? -value : capacity - held(ts + lastsMs);
+    const start =
+      (unlimited ?? units <= value)
+        ? now
+        : !reserve || (units && owed + units > maxReserved)
+          ? Infinity
+          : Math.max(
+              firstMoment(ts, (moment) => held(moment) >= units),
+              units && lastStart,
+            );
+    const taken = start < Infinity ? units : 0;
+    return [
+      start,
+      () => {
+        const resetAt = firstMoment(ts, (moment) =>
+          windowsFrom
+            ? held(moment) > value
+            : held(moment) - (moment < Math.max(ts, start) + lastsMs ? taken : 0) >= capacity,
+        );
+        return {
+          // While all are denied, nothing but the end of that counts.
+          ...(reason && now < until
+            ? at(until)[1]()
+            : // A list of windows does not say what comes before or after it.
+              !(windowsFrom && ts < (resetAt < END_OF_TIME ? windowsFrom : resetAt)) && { resetAt }),
+          value: value / unitsPerToken,
+          remaining: reason ? 0 : Math.max(0, Math.floor((value - taken) / unitsPerToken)),
+        };
+      },
+    ];
   };
+  const servedFrom = (from: number) =>
+    firstMoment(
+      from,
+      (moment) =>
+        at(moment)[0] < Infinity &&
+        (units > few || parts.every((part) => heldBy(part, moment) >= Math.min(units, part.capacity)) || reserve),
+    );
+  return [units, servedFrom, bound / unitsPerToken, at];
 }
 
-/** When work that asks at `at` may start; Infinity for a denial. */
-export function startOf(request: Request, at: number): number {
-  const { units, reserve, capacity, maxReserved, lastStart, lastsMs } = request;
-  const { value, ts, held } = wholeAt(request, at);
-  if (units <= value) return at;
-  // What a sliding window has promised is still missing when all that was taken until now is back.
-  const owed = request.runs ? -value : capacity - held(ts + lastsMs);
-  if (!reserve || (units && owed + units > maxReserved)) return Infinity;
-  return Math.max(
-    firstMoment(ts, (moment) => held(moment) >= units),
-    units && lastStart,
-  );
-}
-
-/** The first moment from `from` on at which the same demand succeeds, whichever rows it finds. */
-export function servedFrom(request: Request, from: number): number {
-  const { units, parts, few, reserve } = request;
-  const span = !reserve && few?.find(({ upTo }) => units <= upTo);
-  if (!span) return firstMoment(from, (at) => startOf(request, at) < Infinity);
-  const isFound = (at: number) => parts.every((part) => heldBy(part, at) >= Math.min(units, part.capacity));
-  return isFound(from) ? from : firstMoment(from, (at) => isFound(at) && arrived(span.runs, from, at) >= units);
-}
-
-/** When the bucket is full again, if `taken` units are taken for `start`; for fixed windows, the start of the next, if known. */
-export function resetOf(request: Request, at: number, taken: number, start: number): { resetAt?: number } {
-  const { capacity, lastsMs, windowsFrom } = request;
-  const { value, ts, held } = wholeAt(request, at);
-  const resetAt = firstMoment(ts, (moment) =>
-    windowsFrom
-      ? held(moment) > value
-      : held(moment) - (moment < Math.max(ts, start) + lastsMs ? taken : 0) >= capacity,
-  );
-  // A list of windows does not say what comes before or after it.
-  return windowsFrom && ts < (resetAt < END_OF_TIME ? windowsFrom : resetAt) ? {} : { resetAt };
-}
-
-function heldBy({ value, ts, capacity, runs }: Shard, at: number): number {
+function heldBy({ capacity, value, runs, ts }: Shard, at: number): number {
   return Math.min(capacity, value + arrived(runs, ts, at));
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
-function arrived(runs: readonly SpanRun[], from: number, to: number): number {
+function arrived(runs: Shard["runs"], from: number, to: number): number {
   return Math.floor(
-    sum(runs, ({ start = from, count = Infinity, period, units }) => {
+    sum(runs, ({ start, units, period, count }) => {
       const steps = (at: number) => Math.max(0, Math.min(count, Math.floor((at - start) / period)));
       return units * (steps(to) - steps(from));
     }),
   );
 }
 
+function sum<Item>(items: readonly Item[], unitsOf: (item: Item) => number): number {
+  return items.reduce((total, item) => total + unitsOf(item), 0);
+}
+
 /** The first millisecond from `from` on at which a condition that stays true is true; the end of time if none is. */
-function firstMoment(from: number, holds: (moment: number) => boolean): number {
+function firstMoment(from: number, holds: (moment: number) => boolean | undefined): number {
   let before = from - 1;
   let after = END_OF_TIME;
   while (after - before > 1) {
@@ -120,8 +149,4 @@ function firstMoment(from: number, holds: (moment: number) => boolean): number {
     else before = middle;
   }
   return after;
-}
-
-function sum<Item>(items: readonly Item[], unitsOf: (item: Item) => number): number {
-  return items.reduce((total, item) => total + unitsOf(item), 0);
 }

@@ -42,7 +42,8 @@ export function watchRateLimit(
   query: RateLimitQuery,
   { key, onError = console.error, getServerTime, ...options }: WatchRateLimitOptions = {},
 ): RateLimitWatch {
-  const limit = watchSource(liveResult(client, query, { key }), client, {
+  const source = liveResult(client, query, { key });
+  const [subscribe, result, loading] = watchSource(source, client, {
     ...options,
     // A client for server rendering may not be asked anything.
     getServerTime: client.disabled ? undefined : getServerTime,
@@ -56,7 +57,7 @@ export function watchRateLimit(
     let next: ProjectedStatus | undefined;
     let failed: string | undefined;
     try {
-      next = limit.status();
+      next = result().status;
     } catch (error) {
       failed = String(error);
       if (failed !== failure) onError(error);
@@ -68,34 +69,42 @@ export function watchRateLimit(
   };
 
   return {
-    ...limit,
-    now: serverClockOf(client).now,
+    status: () => result().status,
+    check: loading().check,
+    now: serverClockOf(client)[0],
     subscribe: (run) => {
       const listener = () => {
         run(status);
       };
-      if (listeners.size === 0) stop = limit.subscribe(update);
+      if (listeners.size === 0) stop = subscribe(update);
       listeners.add(listener);
       listener();
       return () => {
-        if (listeners.delete(listener) && listeners.size === 0) stop();
+        if (!listeners.delete(listener) || listeners.size > 0) return;
+        stop();
+        source.end();
       };
     },
   };
 }
 
-function liveResult(client: ConvexClient, query: RateLimitQuery, args: { key?: string | undefined }): Source {
-  let read: Source["localQueryResult"] | undefined;
+/** It is given up at once when `end` is called. */
+function liveResult(
+  client: ConvexClient,
+  query: RateLimitQuery,
+  args: { key?: string | undefined },
+): Source & { end: () => void } {
+  let live: ReturnType<typeof client.onUpdate<RateLimitQuery>> | undefined;
   return {
-    localQueryResult: () => read?.(),
+    localQueryResult: () => live?.getCurrentValue(),
     onUpdate: (onChange) => {
       // `localQueryResult` reads the result; with a second listener the client does not throw by itself.
-      const stop = client.onUpdate(query, args, onChange, onChange);
-      read = () => stop.getCurrentValue();
-      return () => {
-        read = undefined;
-        stop();
-      };
+      live = client.onUpdate(query, args, onChange, onChange);
+      return undefined;
+    },
+    end: () => {
+      live?.();
+      live = undefined;
     },
   };
 }

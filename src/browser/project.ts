@@ -1,7 +1,7 @@
 /** The status of a snapshot at a moment, for clients: what holds then, the limit's own config or what overrides it. */
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitStatus } from "../validators.js";
-import { type Demand, END_OF_TIME, requestTo, resetOf, servedFrom, startOf, wholeAt } from "./bucket.js";
+import { type Bucket, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
 
 /**
  * What `checkRateLimit` answers but `shadow`, and `value`: the tokens held at the moment, before this decision; negative while
@@ -45,42 +45,37 @@ export function projectRateLimit(
 }
 
 /** The same, with `value`, at a whole moment. @throws when `count` could never be served. */
-export function project(
-  snapshot: RateLimitSnapshot,
-  { now, count = 1, reserve }: { now: number } & Demand,
-): ProjectedStatus {
-  const { until = END_OF_TIME, reason, unlimited, snapshot: bucket = snapshot } = overrideAt(snapshot, now);
-  // A block denies any number.
-  const request = requestTo(bucket, reason ? Infinity : count, reserve, unlimited);
-  // The same of the limit's own config, which holds again by then.
-  const later = requestTo(snapshot, count, reserve);
-  const isServable = Math.min(request.units, later.units) < Infinity;
-  if (!(Number.isFinite(count) && count >= 0 && isServable)) {
-    throw new Error(
-      `Rate limit "${snapshot.name}": count must be from 0 to ${later.bound / later.unitsPerToken}, got ${count}.`,
-    );
-  }
-  const { value } = wholeAt(request, now);
-  const start = unlimited ? now : startOf(request, now);
-  const ok = start < Infinity;
-  const taken = ok ? request.units : 0;
-  let retryAt = ok ? start : servedFrom(request, now);
-  if (!ok && retryAt >= until) retryAt = servedFrom(later, until);
-  const shown = {
-    value: value / bucket.unitsPerToken,
-    remaining: reason ? 0 : Math.max(0, Math.floor((value - taken) / bucket.unitsPerToken)),
-    // While all are denied, nothing but the end of that counts.
-    ...resetOf(request, reason ? until : now, taken, retryAt),
-  };
-  // In shadow everybody is let through, at once, whatever overrides the limit.
-  if (snapshot.mode || start <= now) return { ok: true, ...shown };
-  return { ok, retryAt, ...shown, ...(reason && { reason }) };
+export function project(snapshot: RateLimitSnapshot, asked: { now: number } & Demand): ProjectedStatus {
+  return look(snapshot, asked)[0];
 }
 
-/** What overrides the limit at a moment. */
-export function overrideAt(
-  { override }: RateLimitSnapshot,
-  now: number,
-): Partial<NonNullable<RateLimitSnapshot["override"]>> {
-  return override && now < override.until ? override : {};
+/** The same, and when it will be another one by itself. */
+export function look(
+  snapshot: RateLimitSnapshot,
+  { now, reserve, count = 1 }: { now: number } & Demand,
+): [ProjectedStatus, changesAt: number] {
+  const { override } = snapshot;
+  const bucket: Bucket = { ...snapshot, ...(override && now < override.until && override) };
+  const { fullAt, until, reason, restMs } = bucket;
+  const [units, servedFrom, , at] = requestTo(bucket, count, reserve);
+  // The same of the limit's own config, which holds again by then.
+  const [later, laterFrom, most] = requestTo(snapshot, count, reserve);
+  if (!(count === Math.abs(count) && Math.min(units, later) < Infinity)) {
+    throw new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${most}, got ${count}.`);
+  }
+  const [start, outlook] = at(now);
+  const ok = start < Infinity;
+  let retryAt = ok ? start : servedFrom(now);
+  if (!ok && retryAt >= until) retryAt = laterFrom(until);
+  const shown = outlook();
+  return [
+    // In shadow everybody is let through, at once, whatever overrides the limit.
+    { ...shown, ...(snapshot.mode || start <= now ? { ok: true } : { ok, retryAt, ...(reason && { reason }) }) },
+    // A full bucket stays as it is.
+    ok && now >= fullAt
+      ? until
+      : Math.min(
+          ...[retryAt, Math.max(shown.resetAt ?? 0, now + restMs), fullAt, until].filter((moment) => moment > now),
+        ),
+  ];
 }

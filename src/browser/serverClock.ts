@@ -11,15 +11,13 @@ export type ServerTimeMutation = FunctionReference<"mutation", "public", Record<
 /** What the clock uses of a `ConvexClient` or a `ConvexReactClient`. */
 export interface ClockClient {
   mutation(getServerTime: ServerTimeMutation, args: Record<string, never>): Promise<number>;
-  connectionState(): { isWebSocketConnected: boolean; connectionCount: number };
+  connectionState(): { connectionCount: number };
   subscribeToConnectionState(listener: () => unknown): () => void;
 }
 
-export interface ServerClock {
-  /** Whether the server has been asked, and has answered or failed. */
-  isKnown(): boolean;
+export type ServerClock = [
   /** Whole milliseconds since the epoch, rounded down: by the browser's own clock until the server's is known. */
-  now: () => number;
+  now: () => number,
   /**
    * Calls `update` now, when `onUpdate` says so, when the clock was corrected, and at the moment that it has returned: a later one of
    * this clock, or the end of time for never.
@@ -27,12 +25,14 @@ export interface ServerClock {
    * With `getServerTime` the clock is measured: now, after every reconnect, and during waits when the measurement may no longer
    * hold.
    */
-  run(
+  run: (
     update: () => number,
     getServerTime?: ServerTimeMutation,
-    onUpdate?: (listener: () => void) => () => void,
-  ): () => void;
-}
+    onUpdate?: (listener: () => void) => (() => void) | undefined,
+  ) => () => void,
+  /** Whether the server has been asked, and has answered or failed. */
+  isKnown: () => boolean,
+];
 
 function createServerClock(client: ClockClient): ServerClock {
   /** Enough that one slow answer does not decide. */
@@ -44,58 +44,59 @@ function createServerClock(client: ClockClient): ServerClock {
   /** Quartz is wrong by 50 millionths: 30 ms in this time. */
   const STALE_MS = 600_000;
 
-  /** Server's time minus `performance.now()`; NaN when the server has failed to say. */
-  let offsetMs: number | undefined;
+  /** Server's time minus `performance.now()`; NaN until the server has said. */
+  let offsetMs = NaN;
+  let isKnown = false;
   /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
   let measuredAt = 0;
+  let connection = 0;
   let apartMs = 0;
-  let connection: number | undefined;
   /** What the clock is measured with. */
-  let askServer: (() => Promise<number>) | undefined;
+  let serverTime: ServerTimeMutation | undefined;
   const runs = new Set<() => void>();
 
-  const now = () => Math.floor(performance.now() + (offsetMs ?? NaN)) || Date.now();
+  const now = () => Math.floor(performance.now() + offsetMs) || Date.now();
 
   const correct = (to: number) => {
     offsetMs = to;
+    isKnown = true;
     for (const run of runs) run();
   };
 
   const measure = async () => {
     try {
-      if (!askServer) return;
-      const { isWebSocketConnected, connectionCount } = client.connectionState();
+      if (!serverTime) return;
+      const { connectionCount } = client.connectionState();
       const startedAt = performance.now();
       const apart = Date.now() - startedAt;
-      const isStale = startedAt - measuredAt > STALE_MS || Math.abs(apart - apartMs) > SLEPT_MS;
-      if (!isWebSocketConnected || (connectionCount === connection && !isStale)) return;
+      const isSteady = startedAt - measuredAt <= STALE_MS && Math.abs(apart - apartMs) <= SLEPT_MS;
+      if (!connectionCount || (connectionCount === connection && isSteady)) return;
       connection = connectionCount;
       measuredAt = startedAt;
       apartMs = apart;
       // The server reads its clock between the question and the answer: each sample bounds the offset on both sides.
       let least = -Infinity;
       let most = Infinity;
-      for (let sample = 1; sample <= SAMPLES; sample++) {
+      for (let left = SAMPLES; left--;) {
         const askedAt = performance.now();
-        const serverTime = await askServer();
+        const answer = await client.mutation(serverTime, {});
         // An answer from before a reconnect or a sleep says nothing about now; another measurement has begun since.
         if (startedAt !== measuredAt) return;
-        least = Math.max(least, serverTime - performance.now());
-        most = Math.min(most, serverTime - askedAt);
+        least = Math.max(least, answer - performance.now());
+        most = Math.min(most, answer - askedAt);
         // The first answer is better than none, but not than an older measurement. The middle is wrong by at most half of the
         // shortest round trip.
-        if (!offsetMs || sample === SAMPLES) correct((least + most) / 2);
+        if (!offsetMs || !left) correct((least + most) / 2);
       }
     } catch (error) {
       console.error(error);
-      if (offsetMs === undefined) correct(NaN);
+      correct(offsetMs);
     }
   };
 
-  return {
-    isKnown: () => offsetMs !== undefined,
+  return [
     now,
-    run: (update, getServerTime, onUpdate) => {
+    (update, getServerTime, onUpdate) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       let stopMeasuring: (() => void) | undefined;
       const run = () => {
@@ -107,11 +108,11 @@ function createServerClock(client: ClockClient): ServerClock {
         const leftMs = moment - now();
         // The update may have ended this run.
         if (moment === END_OF_TIME || !runs.has(run)) return;
-        timer = leftMs > COMPARE_MS ? setTimeout(wait, COMPARE_MS, moment) : setTimeout(run, leftMs);
+        timer = setTimeout(leftMs > COMPARE_MS ? wait : run, Math.min(leftMs, COMPARE_MS), moment);
       };
       const stopUpdates = onUpdate?.(run);
       if (getServerTime) {
-        askServer = () => client.mutation(getServerTime, {});
+        serverTime = getServerTime;
         stopMeasuring = client.subscribeToConnectionState(measure);
       }
       runs.add(run);
@@ -119,11 +120,13 @@ function createServerClock(client: ClockClient): ServerClock {
       return () => {
         clearTimeout(timer);
         runs.delete(run);
-        stopUpdates?.();
+        // The next run of the same limit, for another demand, keeps its result.
+        if (stopUpdates) setTimeout(stopUpdates);
         stopMeasuring?.();
       };
     },
-  };
+    () => isKnown,
+  ];
 }
 
 const clocks = new WeakMap<ClockClient, ServerClock>();

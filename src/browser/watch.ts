@@ -2,7 +2,7 @@
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import { type Demand, END_OF_TIME } from "./bucket.js";
-import { overrideAt, project, type ProjectedStatus } from "./project.js";
+import { look, type ProjectedStatus } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -32,20 +32,27 @@ export interface RateLimitWatch {
   now: () => number;
 }
 
-/** A watch with one listener, which is told of more than changes. After an error `status` throws it. */
-interface SourceWatch extends Pick<RateLimitWatch, "status" | "check"> {
-  subscribe: (onChange: () => void) => () => void;
+/** What a watch says: the same object until its status changes. */
+export interface WatchResult extends Pick<RateLimitWatch, "check"> {
+  status: ProjectedStatus | undefined;
 }
+
+/** A watch with one listener, which is told of more than changes: what `useSyncExternalStore` takes. */
+type SourceWatch = [
+  subscribe: (onChange: () => void) => () => void,
+  /** After an error it throws that. */
+  result: () => WatchResult,
+  /** What it says before anything is known. */
+  loading: () => WatchResult,
+];
 
 /** The live result of a query, as `watchQuery` of a `ConvexReactClient` gives it. */
 export interface Source {
   /** The result, the same object until it changes; undefined while it is loading. Throws what the query throws. */
   localQueryResult(): RateLimitSnapshot | undefined;
-  onUpdate: (onChange: () => void) => () => void;
+  /** Gives a function that gives the result up, if that is to be called. */
+  onUpdate: (onChange: () => void) => (() => void) | undefined;
 }
-
-/** What a status must differ in to be another one: the rest moves all the time. */
-const CHANGES = ["ok", "retryAt", "remaining"] as const;
 
 /** The limit behind a query's result, for one listener at a time. Nothing runs while nobody subscribes. */
 export function watchSource(
@@ -54,70 +61,63 @@ export function watchSource(
   { getServerTime, jitter = 0, ...asked }: WatchOptions,
 ): SourceWatch {
   if (!(jitter >= 0 && jitter <= 1)) throw new Error(`jitter must be from 0 to 1, got ${jitter}.`);
-  /** Windows shorter than this start too often to be shown one by one. */
-  const SHORT_MS = 1000;
-  const clock = serverClockOf(client);
-  const { now } = clock;
-  /** The snapshot that `status` is of; undefined after an error. */
+  const [now, run, isKnown] = serverClockOf(client);
+  /** The snapshot that `result` is of; undefined after an error. */
   let seen: RateLimitSnapshot | undefined;
-  let status: ProjectedStatus | undefined;
   /** A denial's `retryAt`, and the later moment that is shown in its place. */
-  let dueAt = 0;
   let shownDueAt = 0;
+  let dueAt = 0;
+  /** What a status must differ in to be another one: the rest moves all the time. */
+  let lastTold: string | undefined;
 
-  const current = () => (getServerTime && !clock.isKnown() ? undefined : source?.localQueryResult());
+  const current = () => (getServerTime && !isKnown() ? undefined : source?.localQueryResult());
 
-  /** Brings `status` up to date, if it has changed, and says when it will be another one by itself. */
-  const refresh = () => {
+  const check = (demand?: Demand) => {
     const snapshot = current();
-    let next: ProjectedStatus | undefined;
-    let moments = [END_OF_TIME];
+    return snapshot && look(snapshot, { ...asked, ...demand, now: now() })[0];
+  };
+
+  const resultOf = (status?: ProjectedStatus): WatchResult => ({ status, check });
+  const loading = resultOf();
+  let result = loading;
+
+  /** Brings `result` up to date, if its status has changed, and says when that will be another one by itself. */
+  const refresh = () => {
+    seen = undefined;
+    const snapshot = current();
     const moment = now();
+    let next: ProjectedStatus | undefined;
+    let changesAt = END_OF_TIME;
     if (snapshot) {
-      const ask = (demand: Demand) => project(snapshot, { ...demand, now: moment });
-      next = ask(asked);
+      [next, changesAt] = look(snapshot, { ...asked, now: moment });
       // Where tokens came back before the moment that was told, there is no wait any more.
       const due = next.ok ? (moment < dueAt ? 0 : dueAt) : next.retryAt;
       if (due !== dueAt) {
         dueAt = due;
         shownDueAt = Math.min(END_OF_TIME, Math.floor(due + (due - moment) * jitter * Math.random()));
       }
-      if (moment < shownDueAt) next = { ...ask({ count: 0 }), ok: false, retryAt: shownDueAt };
-      const { until = END_OF_TIME, snapshot: bucket = snapshot } = overrideAt(snapshot, moment);
-      const { fullAt, config } = bucket;
-      // A full bucket stays as it is.
-      moments =
-        next.ok && moment >= fullAt
-          ? [until]
-          : [
-              until,
-              fullAt,
-              next.retryAt ?? 0,
-              Math.max(next.resetAt ?? 0, Number(config.period) < SHORT_MS ? moment + SHORT_MS : 0),
-            ];
+      if (moment < shownDueAt) {
+        [next, changesAt] = look(snapshot, { count: 0, now: moment });
+        next = { ...next, ok: false, retryAt: shownDueAt };
+        changesAt = Math.min(changesAt, shownDueAt);
+      }
     }
     seen = snapshot;
-    if (CHANGES.some((field) => next?.[field] !== status?.[field])) status = next;
-    return Math.min(...moments.filter((each) => each > moment));
+    const told = next && [next.retryAt, next.remaining, next.ok].join();
+    if (told !== lastTold) result = resultOf(next);
+    lastTold = told;
+    return changesAt;
   };
 
-  return {
-    status: () => {
-      if (current() !== seen) refresh();
-      return status;
-    },
-    check: (demand) => {
-      const snapshot = current();
-      return snapshot && project(snapshot, { ...asked, ...demand, now: now() });
-    },
-    subscribe: (onChange) =>
-      clock.run(
+  return [
+    (onChange) =>
+      run(
         () => {
           let changesAt = END_OF_TIME;
           try {
             changesAt = refresh();
           } catch {
-            seen = undefined;
+            // `result` throws it again.
           }
           onChange();
           return changesAt;
@@ -125,5 +125,10 @@ export function watchSource(
         getServerTime,
         source?.onUpdate,
       ),
-  };
+    () => {
+      if (current() !== seen) refresh();
+      return result;
+    },
+    () => loading,
+  ];
 }

@@ -5,12 +5,11 @@
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { Entry, Limit, Run } from "./kinds/kind.js";
 import { toShard, WHOLE } from "./sharding/interval.js";
-import { fastUnits } from "./sharding/policy.js";
-import { fold, type Shard, shareOf } from "./sharding/shard.js";
+import { deniedOnTwo } from "./sharding/pool.js";
+import { fold, type Shard } from "./sharding/shard.js";
 import { END_OF_TIME } from "./time.js";
 
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
-type Span = NonNullable<RateLimitSnapshot["few"]>[number];
 
 /** The snapshot of all shards of a bucket: as of the latest moment at which one of them was written. */
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
@@ -20,7 +19,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   const config = kind.shownConfig(limit);
   const { capacity: tokens = config.rate } = config;
   const { runsFrom, lastsMs } = kind.arrivals(limit);
-  const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...moments))) : [EACH_MS]) : undefined;
+  const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...moments))) : [EACH_MS]) : [];
   return {
     name,
     config,
@@ -31,13 +30,15 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    reservable: kind.most(limit, true),
     lastsMs: lastsMs ?? END_OF_TIME,
     lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)),
-    ...(runs && { runs: bringing(refillOf(limit), runs), ...(runsFrom && { windowsFrom: knownFrom(runs) }) }),
+    runs: bringing(refillOf(limit), runs),
+    windowsFrom: runsFrom ? knownFrom(runs) : 0,
+    restMs: Number(config.period) < SHORT_MS ? SHORT_MS : 0,
     fullAt: Math.max(...shards.map(whenFull)),
+    until: END_OF_TIME,
     parts: shards.map((shard) => partOf(shard, runs)),
-    ...(shards.length > 1 && { few: spansOf(limit, runs) }),
+    few: deniedOnTwo(limit),
   };
 }
 
@@ -49,6 +50,9 @@ function whenFull({ limit, state }: Shard): number {
 function knownFrom([first]: readonly Run[]): number {
   return first?.count === undefined ? -1 : first.start;
 }
+
+/** Windows shorter than this start too often to be shown one by one. */
+const SHORT_MS = 1000;
 
 /** Units arrive at the end of each ms. */
 const EACH_MS: Run = { start: 0, period: 1 };
@@ -63,28 +67,29 @@ function afterStart(runs: readonly Run[]): Run[] {
 }
 
 function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
-  return runs.map((run) => ({ ...run, units }));
+  return runs.map((run) => ({ count: END_OF_TIME, ...run, units }));
 }
 
 function refillOf(limit: Limit): number {
   return limit.kind.arrivals(limit).refill;
 }
 
-function partOf(shard: Shard, runs: readonly Run[] | undefined): RateLimitSnapshot["parts"][number] {
+function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][number] {
   const { interval, limit, state } = shard;
   const { kind, capacity } = limit;
   const { ts } = state;
   const { value } = kind.advance(limit, state, ts);
   const place = toShard(interval);
-  const { refill, lastsMs = END_OF_TIME } = kind.arrivals(limit);
+  const { refill, lastsMs } = kind.arrivals(limit);
   return {
     ...(place !== undefined && { shard: place }),
     value,
     ts,
     capacity,
-    runs: runs
-      ? bringing(refill, untilFull(runs, ts, (capacity - value) / refill))
-      : entriesOf(shard).map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
+    runs:
+      lastsMs === undefined
+        ? bringing(refill, untilFull(runs, ts, (capacity - value) / refill))
+        : entriesOf(shard).map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
   };
 }
 
@@ -109,21 +114,4 @@ function untilFull(runs: readonly Run[], ts: number, steps: number): Run[] {
     }
   }
   return needed;
-}
-
-/** The smallest spans of rows that a demand may be taken from, for demands that the refill serves fast; each twice as large as its demand. */
-function spansOf(limit: Limit, runs: readonly Run[] | undefined): Span[] {
-  const fast = fastUnits(limit);
-  const { lastsMs = END_OF_TIME } = limit.kind.arrivals(limit);
-  const spans: Span[] = [];
-  for (let level = limit.levels.most; (spans.at(-1)?.upTo ?? 0) < fast; level--) {
-    // The first on its level: no other of them has less.
-    const share = shareOf(limit, { start: 0, level });
-    const upTo = level === 0 ? fast : Math.min(fast, share.capacity / 2);
-    spans.push({
-      upTo,
-      runs: runs ? bringing(refillOf(share), runs) : [{ period: lastsMs, units: share.capacity }],
-    });
-  }
-  return spans;
 }

@@ -1,5 +1,5 @@
 /** Asks the limits, in one call, and says what is left even where their answer does not. */
-import { overrideAt, projectRateLimit } from "../browser/project.js";
+import { projectRateLimit } from "../browser/project.js";
 import { show } from "../engine/misuse.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { LimitRequest } from "./consume.js";
@@ -83,11 +83,12 @@ function completed(limit: Asked, snapshot: RateLimitSnapshot, now: number): Aske
   const { status } = limit;
   const { remaining, resetAt } =
     status.remaining === undefined ? projectRateLimit(snapshot, { now, count: 0 }) : status;
-  const { snapshot: overriding, unlimited } = overrideAt(snapshot, now);
+  const { override } = snapshot;
+  const isActive = override && now < override.until;
   return {
     ...limit,
-    ...(overriding && { config: overriding.config }),
-    ...(unlimited && { unlimited }),
+    ...(isActive && "config" in override && { config: override.config }),
+    ...(isActive && "unlimited" in override && { unlimited: override.unlimited }),
     status: { ...status, ...(remaining !== undefined && { remaining }), ...(resetAt !== undefined && { resetAt }) },
   };
 }

@@ -49,18 +49,15 @@ export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapsho
   const snapshot = snapshotOf(bucket.limit, shardsOf(bucket, rows));
   const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
   if (!override) return snapshot;
-  const { until, does } = override;
-  return {
-    ...snapshot,
-    override: {
-      until,
-      ...(does === "block" && { reason: "blocked" }),
-      ...(does === "unlimit" && { unlimited: true }),
-      ...(does === "configure" && {
-        snapshot: snapshotOf(override.limit, shardsOf({ ...bucket, limit: override.limit }, rows)),
-      }),
-    },
-  };
+  const { until } = override;
+  if (override.does !== "configure") {
+    return {
+      ...snapshot,
+      override: { until, ...(override.does === "block" ? { reason: "blocked" } : { unlimited: true }) },
+    };
+  }
+  const { limit } = override;
+  return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
 }
 
 /** What a bucket says to a demand. @param known - its rows, where they have been read. */

@@ -1,7 +1,7 @@
 /** React hooks: a limit, live, without asking the server whenever time passes. */
 import { type ConvexReactClient, useConvex } from "convex/react";
 import { getFunctionName } from "convex/server";
-import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "../browser/index.js";
 import { type RateLimitQuery, watchSource } from "../browser/watch.js";
 
@@ -29,33 +29,16 @@ export interface UseRateLimitResult {
  * @throws (while rendering) when the query does, when `count` could never be served, and when `jitter` is not from 0 to 1.
  */
 export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions | "skip" = {}): UseRateLimitResult {
-  const isSkipped = options === "skip";
-  const watched: UseRateLimitOptions = isSkipped ? {} : options;
-  const { key, count, reserve, jitter, getServerTime } = watched;
   const client = useConvex() as ConvexReactClient | undefined;
   if (!client) throw new Error("useRateLimit needs a ConvexProvider.");
-  // A reference from `api` is a new object each time; its name is not.
-  const name = getFunctionName(query);
-  const serverTime = getServerTime && getFunctionName(getServerTime);
-
-  const source = useMemo(
-    () => (isSkipped ? undefined : client.watchQuery(query, { key })),
+  const watch = useMemo(
+    () => {
+      const source = options === "skip" ? undefined : client.watchQuery(query, { key: options.key });
+      return watchSource(source, client, options as UseRateLimitOptions);
+    },
+    // A reference from `api` is a new object each time; its name is not.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [client, name, key, isSkipped],
+    [client, getFunctionName(query), JSON.stringify(options)],
   );
-  // Keeps the result while another demand takes the place of this one.
-  useEffect(() => source?.onUpdate(nothing), [source]);
-
-  const limit = useMemo(
-    () => watchSource(source, client, watched),
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-    [source, count, reserve, jitter, serverTime],
-  );
-  const { check } = limit;
-  const status = useSyncExternalStore(limit.subscribe, limit.status, nothing);
-  return useMemo(() => ({ status, check }), [status, check]);
-}
-
-function nothing(): undefined {
-  return undefined;
+  return useSyncExternalStore(...watch);
 }

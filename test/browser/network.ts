@@ -2,7 +2,14 @@
 import { vi } from "vitest";
 import { getServerTime } from "../react/fakeClient.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
-import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
+import { type ClockClient, serverClockOf } from "../../src/browser/serverClock.js";
+
+/** The clock of a client, with names. */
+export function clockOf(client: ClockClient) {
+  const [now, run, isKnown] = serverClockOf(client);
+  return { now, run, isKnown };
+}
+type Clock = ReturnType<typeof clockOf>;
 
 /** Milliseconds of a question's way to the server, and of the answer's way back. */
 export interface Delays {
@@ -14,7 +21,7 @@ export interface Delays {
 const LONGEST_MS = 10_000;
 
 /** Waits by a clock as a store does. */
-export function wakeAt(clock: ServerClock, moment: number, wake: () => void): void {
+export function wakeAt(clock: Clock, moment: number, wake: () => void): void {
   clock.run(() => {
     if (clock.now() < moment) return moment;
     wake();
@@ -23,7 +30,7 @@ export function wakeAt(clock: ServerClock, moment: number, wake: () => void): vo
 }
 
 /** In these tests `performance.now` is whole. */
-function aheadOf(clock: ServerClock): number {
+function aheadOf(clock: Clock): number {
   return clock.now() - performance.now();
 }
 
@@ -68,8 +75,8 @@ export class Network {
   }
 
   /** The clock, once it was measured; `onCorrection` is called when it has jumped. */
-  async measured(onCorrection: () => void = () => undefined): Promise<ServerClock> {
-    const clock = serverClockOf(this.client);
+  async measured(onCorrection: () => void = () => undefined): Promise<Clock> {
+    const clock = clockOf(this.client);
     let ahead = aheadOf(clock);
     clock.run(() => {
       if (aheadOf(clock) !== ahead) onCorrection();

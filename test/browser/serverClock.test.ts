@@ -3,9 +3,8 @@ import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
-import { serverClockOf } from "../../src/browser/serverClock.js";
 import { getServerTime } from "../react/fakeClient.js";
-import { type Delays, Network, wakeAt } from "./network.js";
+import { clockOf, type Delays, Network, wakeAt } from "./network.js";
 
 const NOW = 1_800_000_000_000;
 /** The server is ahead of this machine. */
@@ -124,7 +123,7 @@ describe("a measurement", () => {
     vi.spyOn(console, "error").mockReturnValue();
     const network = new Network([{ there: 10, back: 5000 }], serverTime);
     network.failsFrom = 0;
-    const clock = serverClockOf(network.client);
+    const clock = clockOf(network.client);
     clock.run(() => END_OF_TIME, getServerTime);
     await pass(100);
     network.failsFrom = Infinity;
@@ -137,7 +136,7 @@ describe("a measurement", () => {
 
   it("tells nobody who has gone", async () => {
     const network = new Network([{ there: 10, back: 10 }], serverTime);
-    const clock = serverClockOf(network.client);
+    const clock = clockOf(network.client);
     const update = vi.fn(() => END_OF_TIME);
     clock.run(update, getServerTime)();
     expect(update).toHaveBeenCalledOnce();
@@ -199,7 +198,7 @@ describe("the clock", () => {
   it("does not believe an answer from before a sleep", async () => {
     const slow = { there: 1000, back: 1000 };
     const network = new Network([{ there: 50, back: 950 }, slow, slow, slow, slow, slow], serverTime);
-    const clock = serverClockOf(network.client);
+    const clock = clockOf(network.client);
     clock.run(() => END_OF_TIME, getServerTime);
     await pass(100);
     sleep(MINUTE);
@@ -224,7 +223,7 @@ describe("the clock", () => {
   it("is the browser's own without a measurement", () => {
     const { client } = new Network([], serverTime);
 
-    const clock = serverClockOf(client);
+    const clock = clockOf(client);
     expect([clock.isKnown(), clock.now()]).toEqual([false, NOW]);
     setClock(HOUR);
     expect(clock.now()).toBe(NOW + HOUR);

@@ -176,7 +176,7 @@ describe("a watch", () => {
       const slow: StoredBucket = { ...empty, value: 5, config: { ...config, rate: 1 } };
       client.show({
         ...snapshotBy({ ...empty, value: 5 }),
-        override: { until: NOW + 200, snapshot: snapshotBy(slow) },
+        override: { ...snapshotBy(slow), until: NOW + 200 },
       });
       const { told } = watch(client);
       vi.advanceTimersByTime(200);
@@ -186,7 +186,7 @@ describe("a watch", () => {
     it("reports a count that only the override could serve when that ends", () => {
       const client = new FakeClient();
       const large: StoredBucket = { ...empty, value: 40, config: { ...config, capacity: 40 } };
-      client.show({ ...snapshotBy(empty), override: { until: NOW + 200, snapshot: snapshotBy(large) } });
+      client.show({ ...snapshotBy(empty), override: { ...snapshotBy(large), until: NOW + 200 } });
       const onError = vi.fn();
       const { told, status } = watch(client, { count: 30, onError });
       vi.advanceTimersByTime(200);
@@ -217,7 +217,7 @@ describe("a watch", () => {
     it("tells when another config ends, also of a bucket that is full under it", () => {
       const client = new FakeClient();
       const small: StoredBucket = { ...empty, value: 3, config: { ...config, capacity: 3 } };
-      client.show({ ...snapshotBy(empty), override: { until: NOW + 200, snapshot: snapshotBy(small) } });
+      client.show({ ...snapshotBy(empty), override: { ...snapshotBy(small), until: NOW + 200 } });
       const { told } = watch(client);
       vi.advanceTimersByTime(200);
       expect(told).toMatchObject([

@@ -16,11 +16,9 @@ import { NOW } from "./arbitraries.js";
 const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, key);
 
 /** The starts of windows that a snapshot lists: the first, and each at which units arrive. */
-const startsIn = ({ runs = [] }: RateLimitSnapshot) => [
+const startsIn = ({ runs }: RateLimitSnapshot) => [
   ...runs.slice(0, 1).map(({ start }) => start),
-  ...runs.flatMap(({ start, period, count = NaN }) =>
-    Array.from({ length: count }, (_, i) => start + (i + 1) * period),
-  ),
+  ...runs.flatMap(({ start, period, count }) => Array.from({ length: count }, (_, i) => start + (i + 1) * period)),
 ];
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, shards: 4 };
@@ -32,10 +30,14 @@ const terms = {
   unitsPerToken: limit.unitsPerToken,
   capacity: limit.capacity,
   maxReserved: limit.maxReserved,
-  reservable: limit.capacity + limit.maxReserved,
   lastsMs: END_OF_TIME,
   lastStart: 0,
-  runs: [{ start: 0, period: 1, units: refill }],
+  windowsFrom: 0,
+  restMs: 0,
+  until: END_OF_TIME,
+  runs: [{ start: 0, period: 1, count: END_OF_TIME, units: refill }],
+  // In 50 ms comes half a token.
+  few: tokens(0.5),
 };
 
 describe("a snapshot", () => {
@@ -61,7 +63,7 @@ describe("a snapshot", () => {
       value,
       ts,
       capacity: tokens(5),
-      runs: [{ start: ts, period: 1, units: refill / 2 }],
+      runs: [{ start: ts, period: 1, count: END_OF_TIME, units: refill / 2 }],
     });
     expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
@@ -76,31 +78,25 @@ describe("a snapshot", () => {
         { shard: toShard(left.interval), ...half(tokens(2), NOW) },
         { shard: toShard(right.interval), ...half(tokens(1), NOW + 200) },
       ],
-      // 50 ms of the rate: a quarter of the bucket, the smallest row that there may be, holds twice as much.
-      few: [{ upTo: tokens(0.5), runs: [{ start: 0, period: 1, units: refill / 4 }] }],
     });
   });
 
-  it("of a split bucket has the spans that a fast demand may be taken from, each with its part of the refill", () => {
-    const fast = parseLimit("fast", { kind: "token bucket", rate: 100, period: 1000, capacity: 8, shards: 4 });
-    const shards = splitTo(fast, { interval: WHOLE, limit: fast, state: { value: fast.capacity, ts: NOW } }, 2, NOW);
-    const units = fast.unitsPerToken / 10;
-    // Quarters hold 2 tokens, halves 4; in 50 ms come 5.
-    expect(snapshotOf(fast, shards).few).toEqual(
-      [1, 2, 5].map((upTo, i) => ({
-        upTo: upTo * fast.unitsPerToken,
-        runs: [{ start: 0, period: 1, units: units / 2 ** (2 - i) }],
-      })),
-    );
+  it("says up to how much a call may be denied on two rows: nothing where a bucket is one row", () => {
+    const few = (shards: number) => {
+      const fast = parseLimit("fast", { kind: "sliding window", rate: 40, period: 1000, shards });
+      return snapshotOf(fast, [fullShard(fast)]).few / fast.unitsPerToken;
+    };
+    expect([few(2), few(1)]).toEqual([2, 0]);
   });
 
-  it("of a split sliding window has spans that fill a period after they were empty", () => {
-    const fast = parseLimit("fast", { kind: "sliding window", rate: 40, period: 1000, shards: 2 });
-    const shards = splitTo(fast, { interval: WHOLE, limit: fast, state: { value: fast.capacity, ts: NOW } }, 1, NOW);
-    // In 50 ms come 2; half the window holds 20.
-    expect(snapshotOf(fast, shards).few).toEqual([
-      { upTo: 2 * fast.unitsPerToken, runs: [{ period: 1000, units: 20 * fast.unitsPerToken }] },
-    ]);
+  it("shows windows of less than a second once a second", () => {
+    const restMs = (config: RateLimitConfig) => {
+      const windows = parseLimit("short", config);
+      return snapshotOf(windows, [fullShard(windows)]).restMs;
+    };
+    expect(restMs({ kind: "fixed window", rate: 1, period: 999 })).toBe(1000);
+    expect(restMs({ kind: "fixed window", rate: 1, period: 1000 })).toBe(0);
+    expect(restMs({ kind: "fixed window", rate: 1, period: "day" })).toBe(0);
   });
 
   it("holds nothing of a capacity that is less than a unit", () => {
@@ -120,7 +116,7 @@ describe("a snapshot", () => {
     expect(windowsFrom({ period: "day" })).toBe(-1);
     // The midnight of Berlin before a quarter past eleven in the evening there.
     expect(windowsFrom({ period: "day", timeZone: "Europe/Berlin" })).toBe(Date.UTC(2023, 10, 13, 23));
-    expect(snapshotOf(limit, [fullShard(limit)]).windowsFrom).toBeUndefined();
+    expect(snapshotOf(limit, [fullShard(limit)]).windowsFrom).toBe(0);
   });
 
   it("lists of each row the windows that fill it", () => {
@@ -189,7 +185,7 @@ describe("a snapshot", () => {
     // Of each row those that were still to come.
     for (const { ts, runs } of snapshot.parts) {
       expect(runs.length).toBeGreaterThan(0);
-      const isToCome = ({ start, period, count = NaN }: (typeof runs)[number]) => count >= 1 && start + period > ts;
+      const isToCome = ({ start, period, count }: (typeof runs)[number]) => count >= 1 && start + period > ts;
       expect(runs.filter((run) => !isToCome(run))).toEqual([]);
     }
   });
@@ -215,10 +211,14 @@ describe("a snapshot", () => {
       unitsPerToken: sliding.unitsPerToken,
       capacity: sliding.capacity,
       maxReserved: sliding.maxReserved,
-      reservable: sliding.capacity,
       lastsMs: 1000,
       lastStart: NOW,
+      windowsFrom: 0,
+      restMs: 0,
+      until: END_OF_TIME,
       fullAt: NOW + 1000,
+      runs: [],
+      few: 0,
       parts: [
         {
           value: 7 * sliding.unitsPerToken,

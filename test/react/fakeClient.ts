@@ -13,13 +13,17 @@ export class FakeClient {
   private readonly results = new Map<string, StoredBucket>();
   private readonly queryListeners = new Set<() => void>();
   private readonly connectionListeners = new Set<() => void>();
-  private connection = { isWebSocketConnected: true, connectionCount: 1 };
+  private connection: { isWebSocketConnected: boolean; connectionCount: number };
   /** Questions for the server's time that have not been answered. */
   private questions: ((time: number | Error) => void)[] = [];
   asked = 0;
   /** Forgets results that nobody watches any more. */
   isForgetful = false;
   private failure: Error | undefined;
+
+  constructor({ isConnected = true } = {}) {
+    this.connection = { isWebSocketConnected: isConnected, connectionCount: Number(isConnected) };
+  }
 
   /** The query's result, for a key that was requested; to all that read it. */
   show(bucket: StoredBucket | RateLimitSnapshot, key?: string): void {

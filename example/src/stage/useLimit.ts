@@ -34,8 +34,8 @@ export function capacityOf({ config }: Pick<RateLimitSnapshot, "config">): numbe
 
 /** The bucket under the config that an admin has given it, while that holds. */
 function inForce(snapshot: RateLimitSnapshot, now: number): Pick<RateLimitSnapshot, "config"> {
-  const { until = 0, snapshot: overridden = snapshot } = snapshot.override ?? {};
-  return until > now ? overridden : snapshot;
+  const { override } = snapshot;
+  return override && now < override.until && "config" in override ? override : snapshot;
 }
 
 /** A snapshot, and from when on it was the bucket's state. */
