@@ -276,9 +276,9 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
 
   it("stays on its rows while the one that a call comes upon is in use, and folds the rows around it when that is idle", async () => {
     for (const { ages, left } of [
-      { ages: [2799, 9000, 9000, 9000], left: [11, 12, 12, 12] },
-      { ages: [2800, 0, 9000, 9000], left: [23, 12, 12] },
-      { ages: [5600, 0, 0, 0], left: [47] },
+      { ages: [1999, 9000, 9000, 9000], left: [11, 12, 12, 12] },
+      { ages: [2000, 0, 9000, 9000], left: [23, 12, 12] },
+      { ages: [4000, 0, 0, 0], left: [47] },
     ]) {
       const t = await opened(quarters([12, 12, 12, 12], ages));
       draw(0);

@@ -191,20 +191,20 @@ describe("a row of a limit whose refill does not bring the count within 50 ms", 
 describe("a cold row", () => {
   const fold = (level: number): Change => ({ kind: "fold", level });
 
-  it("folds after 2,800 ms; sooner it stays", () => {
-    expect(fateIn({ level: 1, gapMs: 2799, random: [1] })).toEqual(STAY);
-    expect(fateIn({ level: 1, gapMs: 2800, random: [1] })).toEqual(fold(0));
+  it("folds after 2,000 ms; sooner it stays", () => {
+    expect(fateIn({ level: 1, gapMs: 1999, random: [1] })).toEqual(STAY);
+    expect(fateIn({ level: 1, gapMs: 2000, random: [1] })).toEqual(fold(0));
   });
 
   it("folds the further up the longer it was idle, at most to the whole", () => {
     const levelAfter = (gapMs: number) => fateIn({ level: 6, gapMs });
-    expect([2800, 5599, 5600, 11_199, 11_200, 22_400, 1e9].map(levelAfter)).toEqual([5, 5, 4, 4, 3, 2, 0].map(fold));
+    expect([2000, 3999, 4000, 7999, 8000, 16_000, 1e9].map(levelAfter)).toEqual([5, 5, 4, 4, 3, 2, 0].map(fold));
   });
 
   it("takes one random number where it could split instead, none where it could not", () => {
-    for (const level of [1, 2, 3, 5]) expect(ask({ level, gapMs: 2800, random: [1] })).toMatchObject({ used: 1 });
-    expect(ask({ level: 6, gapMs: 2800 })).toEqual({ fate: fold(5), used: 0 });
-    expect(ask({ level: 3, gapMs: 2800, left: 3 })).toEqual({ fate: fold(2), used: 0 });
+    for (const level of [1, 2, 3, 5]) expect(ask({ level, gapMs: 2000, random: [1] })).toMatchObject({ used: 1 });
+    expect(ask({ level: 6, gapMs: 2000 })).toEqual({ fate: fold(5), used: 0 });
+    expect(ask({ level: 3, gapMs: 2000, left: 3 })).toEqual({ fate: fold(2), used: 0 });
   });
 
   it("never folds the whole", () => {
@@ -212,7 +212,7 @@ describe("a cold row", () => {
   });
 
   it("folds after a reservation, too", () => {
-    expect(fateIn({ level: 6, gapMs: 2800, reserve: true })).toEqual(fold(5));
+    expect(fateIn({ level: 6, gapMs: 2000, reserve: true })).toEqual(fold(5));
   });
 });
 
@@ -222,7 +222,7 @@ describe("a limit without keys that chooses its rows itself", () => {
 
   it("splits a row into 64 of the whole at its next write, whatever the random number", () => {
     expect([0, 1, 5].map((level) => fate({ level }))).toEqual([6, 6, 6].map(splitTo));
-    expect(ask({ limit: auto, key: null, gapMs: 2799 })).toEqual({ fate: splitTo(6), used: 0 });
+    expect(ask({ limit: auto, key: null, gapMs: 1999 })).toEqual({ fate: splitTo(6), used: 0 });
     expect(fate({ level: 6 })).toEqual(STAY);
     expect(fate({ level: 6, random: [0] })).toEqual(splitTo(7));
   });
@@ -236,7 +236,7 @@ describe("a limit without keys that chooses its rows itself", () => {
   });
 
   it("does not split at once a row that is cold, nor in the same millisecond", () => {
-    expect(fate({ gapMs: 2800 })).toEqual(STAY);
+    expect(fate({ gapMs: 2000 })).toEqual(STAY);
     expect(fate({ gapMs: 0 })).toEqual(STAY);
   });
 
