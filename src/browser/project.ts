@@ -32,7 +32,7 @@ export function projectRateLimit(
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
     throw new Error("projectRateLimit needs a snapshot.");
   }
-  const { now } = options;
+  const { now } = { ...options };
   if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(`Rate limit "${snapshot.name}": now must be milliseconds since the epoch, got ${String(now)}.`);
   }

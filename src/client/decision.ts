@@ -53,8 +53,9 @@ export function concludedAll(
   const denials = own.flatMap(({ status, ...one }) =>
     one.mode === "enforce" && !status.ok ? [{ ...one, status }] : [],
   );
-  const throws = denials.map((each) => each.throws).find(Boolean);
   const longest = denials.find(({ status }) => status.retryAt === all.retryAt);
+  // How the one that is thrown would throw by itself, if it would.
+  const throws = [longest, ...denials].map((each) => each?.throws).find(Boolean);
   if (throws && longest && !all.ok) throw thrown(longest.request, longest.status, throws, errorKeys);
   if (own.every(({ mode }) => mode === "enforce")) return all;
   const statuses = own.map(({ request, mode, status }) => (mode === "shadow" ? letThrough(request, status) : status));

@@ -8,6 +8,7 @@ import { adjustmentOf, type Bucket, requestTo } from "../engine/request.js";
 import { parseList } from "../operations/list.js";
 import { sweepTargets } from "../operations/sweep.js";
 import type { RateLimitOverride } from "../configs.js";
+import { checkJobReader } from "../storage/jobs.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus } from "../validators.js";
@@ -31,6 +32,7 @@ import {
   checkFunction,
   checkJob,
   checkScheduler,
+  isReference,
   reserveFor,
   SCHEDULE_FIELDS,
   scheduleReserved,
@@ -150,6 +152,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     cancelRateLimited: async (ctx, job) => {
       checkJob(job);
       checkScheduler(ctx, "cancelRateLimited");
+      checkJobReader(ctx, "cancelRateLimited");
       const { config, dueAt = job.runAt } = job;
       const bucket = lookUp({ ...idOf(job), ...(config && { config }) }, "cancelRateLimited");
       const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
@@ -184,7 +187,11 @@ export function functionsIn<Contexts extends InTables | InComponent>(
 }
 
 const SWEEP_FIELDS: Fields = {
-  configs: { permitted: "an object of configs by name", holds: (value) => typeof value === "object" && value !== null },
+  configs: {
+    permitted: "an object of configs by name",
+    // The entries of a map are no fields: rows would be swept as if their plans were not there.
+    holds: (value) => typeof value === "object" && value !== null && !(Symbol.iterator in value),
+  },
   cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
-  next: { permitted: "a function of yours", holds: (value) => value !== null },
+  next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };

@@ -13,7 +13,7 @@ import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import { type BucketId, idOf, type Reader, takingTurns, type Writer } from "../storage/rows.js";
+import { type BucketId, idOf, type Reader, readingInTurn, takingTurns, type Writer } from "../storage/rows.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
@@ -76,15 +76,15 @@ export interface Place<Contexts extends InTables | InComponent> {
 export const inTables: Place<InTables> = {
   queues: queuesInTables,
   consume: takingTurns(consume),
-  check: takingTurns(check),
+  check: readingInTurn(check),
   consumeAll: takingTurns(consumeAll),
-  checkAll: takingTurns(checkAll),
+  checkAll: readingInTurn(checkAll),
   adjust: takingTurns(adjust),
-  get: takingTurns(get),
+  get: readingInTurn(get),
   reset: takingTurns(reset),
   override: takingTurns(setOverride),
   clearOverride: takingTurns(clearOverride),
-  list: takingTurns(list),
+  list: readingInTurn(list),
   sweep: async (ctx, targets, { cursor, next }) => {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = next;

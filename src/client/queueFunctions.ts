@@ -14,6 +14,7 @@ import type { InComponent, InTables, Place } from "./places.js";
 import type { AnyEnqueueArgs } from "./queueArgs.js";
 import type { RateLimitQueues } from "./queues.js";
 import type { RateLimitsOptions } from "./rateLimits.js";
+import { checkFunction } from "./schedule.js";
 
 const ENQUEUE_FIELDS = ["count", "priority", "fairBy", "settles", "throws"];
 
@@ -55,6 +56,7 @@ export function queueFunctionsIn<Contexts extends InTables | InComponent>(
       const queue = find(asked, "enqueueRateLimited", ENQUEUE_FIELDS);
       const { name, key, throws = termsOf(name)?.throws ?? byDefault } = asked;
       checkTerms(name, { throws });
+      checkFunction(name, fn, [fnArgs]);
       const parsed = parseJob(queue, asked, "", fnArgs);
       const withHandle = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
       const result = await place.enqueue(ctx, queue, withHandle, functions);

@@ -8,7 +8,7 @@ import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import { wake, type Worker } from "../queue/start.js";
 import { type Queue, toQueueConfig } from "../queue/terms.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuePosition } from "../queue/wire.js";
-import { type BucketId, idOf, takingTurns } from "../storage/rows.js";
+import { type BucketId, idOf, readingInTurn, takingTurns } from "../storage/rows.js";
 import { mutation, query } from "./component.js";
 
 export interface QueuePlace<QueryCtx, MutationCtx> {
@@ -27,7 +27,7 @@ export interface QueuePlace<QueryCtx, MutationCtx> {
 export const queuesInTables: QueuePlace<QueueReader, QueueWriter> = {
   enqueue: takingTurns(async (ctx, queue, job, functions) => joining.enqueue(ctx, queue, await job(), functions())),
   cancel: takingTurns((ctx, queue, id, functions) => joining.cancel(ctx, queue, id, functions())),
-  get: takingTurns(position.get),
+  get: readingInTurn(position.get),
   wake: takingTurns((ctx, bucket, functions) => wake(ctx, bucket, functions())),
 };
 

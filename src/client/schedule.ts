@@ -1,5 +1,10 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
-import type { OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
+import {
+  getFunctionAddress,
+  type OptionalRestArgs,
+  type SchedulableFunctionReference,
+  type Scheduler,
+} from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { numberField } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
@@ -41,13 +46,24 @@ export function reserveFor(name: string, spread: number): { within: number } {
 
 /** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
 export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
-  const isReference = typeof fn === "string" ? fn !== "" : typeof fn === "object" && fn !== null;
-  if (!isReference) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
+  if (!isReference(fn)) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
   if (typeof args !== "object" || args === null) throw fieldError(name, "the function's arguments", "an object", args);
   try {
     convexToJson(args as Value);
   } catch (error) {
     throw misuseError(name, `the function's arguments cannot be stored: ${(error as Error).message}`);
+  }
+}
+
+/** Whether Convex can call it: a reference, in full, or the text of one. */
+export function isReference(fn: unknown): boolean {
+  if (fn === "") return false;
+  try {
+    getFunctionAddress(fn);
+    return true;
+  } catch {
+    // No reference, or one that stops at a module.
+    return false;
   }
 }
 
@@ -90,8 +106,10 @@ export async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob):
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
 export function checkJob(job: unknown): void {
-  const { name, id, count, runAt } = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
-  const isJob = typeof name === "string" && typeof id === "string" && typeof runAt === "number";
-  if (isJob && typeof count === "number" && count >= 0) return;
+  const given = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
+  const { name, id, count, runAt, dueAt = runAt, config = {} } = given;
+  const isOfBucket = typeof name === "string" && typeof config === "object" && (config as unknown) !== null;
+  const isScheduled = typeof id === "string" && Number.isFinite(runAt) && Number.isFinite(dueAt);
+  if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
 }

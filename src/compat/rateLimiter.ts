@@ -62,6 +62,12 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     readonly component: ComponentApi,
     readonly limits?: Defined,
   ) {
+    // The types forbid it, JavaScript does not: without a component the limits would be looked for in the app's tables.
+    if ((component as unknown) === undefined) {
+      throw new Error(
+        "RateLimiter needs the component: new RateLimiter(components.rateLimits, limits), got undefined.",
+      );
+    }
     this.#functions = functionsIn(component, limits ?? {});
   }
 
@@ -121,8 +127,8 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     });
   }
 
-  async #read(ctx: QueryCtx, name: string, options: AnyArgs = {}): Promise<RateLimitSnapshot> {
-    return await this.#functions.getRateLimit(ctx, bucketOf(name, options));
+  async #read(ctx: QueryCtx, name: string, options: AnyArgs | undefined): Promise<RateLimitSnapshot> {
+    return await this.#functions.getRateLimit(ctx, bucketOf(name, options ?? {}));
   }
 
   #config(name: string, { config }: AnyArgs): RateLimitConfig | undefined {
@@ -130,7 +136,8 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   }
 
   /** With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever is. */
-  #request(name: string, options: (AnyArgs & { throws?: boolean | undefined }) | undefined = {}) {
+  #request(name: string, given: (AnyArgs & { throws?: boolean | undefined }) | undefined) {
+    const options = given ?? {};
     const config = this.#config(name, options);
     const fits = (options.count ?? 1) <= (config?.capacity ?? config?.rate ?? 0);
     return request(name, options.throws && fits ? { ...options, reserve: false } : options);

@@ -13,15 +13,15 @@ export function checkName(name: unknown): void {
   );
 }
 
-/** @throws when `key` is present and not a well-formed string of 1 to 256 UTF-16 units. */
-export function checkKey(name: string, key: unknown): void {
+/** @throws when `key` is present and not a well-formed string of 1 to 256 UTF-16 units; `field` is what its caller calls it. */
+export function checkKey(name: string, key: unknown, field = "key"): void {
   if (key === undefined) return;
-  if (typeof key !== "string" || key === "") throw fieldError(name, "key", "a non-empty string", key);
+  if (typeof key !== "string" || key === "") throw fieldError(name, field, "a non-empty string", key);
   if (key.length > MAX_KEY) {
-    const permitted = `at most ${MAX_KEY} characters (UTF-16 units) long; await hashKey(key) makes one of 64`;
-    throw misuseError(name, `key must be ${permitted}, got ${described(key)}.`);
+    const permitted = `at most ${MAX_KEY} characters (UTF-16 units) long; await hashKey(${field}) makes one of 64`;
+    throw misuseError(name, `${field} must be ${permitted}, got ${described(key)}.`);
   }
-  if (!isWellFormed(key)) throw fieldError(name, "key", "well-formed, without an unpaired surrogate", key);
+  if (!isWellFormed(key)) throw fieldError(name, field, "well-formed, without an unpaired surrogate", key);
 }
 
 /** @throws when one of them is not what it may be. */

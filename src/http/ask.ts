@@ -1,4 +1,4 @@
-/** Asks the limits, in one call, and says what is left even where their answer does not. */
+/** Asks the limits, in one call, and says what is left, and until when, even where their answer does not. */
 import { projectRateLimit } from "../browser/project.js";
 import { show } from "../engine/misuse.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
@@ -7,7 +7,7 @@ import type { HttpCtx } from "./ctx.js";
 import { isOfCaller } from "./keyChoice.js";
 import type { LimitHttpOptions } from "./options.js";
 import type { Plan } from "./plan.js";
-import type { LimitedBy } from "./quota.js";
+import { type LimitedBy, needsSnapshot, overrideIn } from "./quota.js";
 import { tell } from "./report.js";
 
 /** A limit that was asked, and what it answered. */
@@ -50,8 +50,8 @@ function isStatus(status: unknown): boolean {
 }
 
 /**
- * A limit on several rows answers without `remaining`, and one that is overridden without the config that holds. A query of its own
- * reads them: it takes part in no transaction, so it conflicts with nothing.
+ * A limit on several rows answers without `remaining`, a sliding window without when tokens come back, and one that is overridden
+ * without the config that holds. A query of its own reads them: it takes part in no transaction, so it conflicts with nothing.
  */
 export async function withSnapshots(
   { consume, remaining = "read", report }: LimitHttpOptions,
@@ -59,9 +59,13 @@ export async function withSnapshots(
   ctx: HttpCtx,
   request: Request,
 ): Promise<readonly Asked[]> {
-  // Of a limit in shadow nothing is told.
-  const isUnknown = (limit: Asked | undefined) =>
-    limit && !limit.status.shadow && (limit.status.remaining === undefined || limit.overrides);
+  // A denial says itself when the same call succeeds.
+  const isServed = limited.every(({ status }) => status.ok);
+  const isUnknown = (limit: Asked | undefined) => {
+    // Of a limit in shadow nothing is told.
+    if (!limit || limit.status.shadow) return false;
+    return limit.status.remaining === undefined || limit.overrides === true || (isServed && needsSnapshot(limit));
+  };
   const unknown = requests.filter((_, i) => isUnknown(limited[i]));
   if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return limited;
   try {
@@ -78,17 +82,17 @@ export async function withSnapshots(
   }
 }
 
-/** The limit with what is left, under the config that holds. */
+/** The limit with its snapshot and what is left, under the config that holds. */
 function completed(limit: Asked, snapshot: RateLimitSnapshot, now: number): Asked {
   const { status } = limit;
   const { remaining, resetAt } =
     status.remaining === undefined ? projectRateLimit(snapshot, { now, count: 0 }) : status;
-  const { override } = snapshot;
-  const isActive = override && now < override.until;
+  const { config, unlimited } = overrideIn(snapshot, now);
   return {
     ...limit,
-    ...(isActive && "config" in override && { config: override.config }),
-    ...(isActive && "unlimited" in override && { unlimited: override.unlimited }),
+    snapshot,
+    ...(config && { config }),
+    ...(unlimited && { unlimited }),
     status: { ...status, ...(remaining !== undefined && { remaining }), ...(resetAt !== undefined && { resetAt }) },
   };
 }

@@ -39,7 +39,11 @@ export type LimitHttpOptions = {
    * above or the handler threw (`"failed"`), or when a function says so.
    */
   refund?: "successful" | "failed" | RefundRule;
-  /** `"omit"`: a limit whose status has no `remaining` sends its policy alone. Default: what is left is read with a query. */
+  /**
+   * What no status says is read with a query beside the call: what remains on several rows, and when tokens of a sliding window come
+   * back. So each allowed request to a sliding window costs a query more. `"omit"` saves it: a limit on several rows then sends its
+   * policy alone, and a sliding window its whole period as t.
+   */
   remaining?: "read" | "omit";
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
   cors?: Readonly<Record<string, string>> | ((request: Request) => Readonly<Record<string, string>>);

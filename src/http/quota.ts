@@ -1,6 +1,8 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
 import type { RateLimitConfig } from "../configs.js";
 import type { RateLimitDefinition } from "../index.js";
+import type { RateLimitSnapshot } from "../snapshots.js";
+import { projectRateLimit } from "../browser/project.js";
 import { parseLimit } from "../engine/limit.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { bucketAt } from "../engine/request.js";
@@ -19,6 +21,8 @@ export interface LimitedBy {
   status: HttpStatus;
   /** The config, or the definition, that the status was asked with. */
   config: RateLimitDefinition;
+  /** What `getRateLimit` has returned since. It tells when tokens of a sliding window come back: without it, after a whole period. */
+  snapshot?: RateLimitSnapshot | undefined;
   /** The tokens that the request asked for, default 1. */
   count?: number | undefined;
   /** The bucket's key; it is not sent. */
@@ -82,20 +86,26 @@ export function quotaOf(limit: LimitedBy, now: number): Quota {
   };
 }
 
+/** Whether t is longer than it has to be without a snapshot. */
+export function needsSnapshot(limit: LimitedBy): boolean {
+  return limitOf(limit).kind.quota.needsSnapshot ?? false;
+}
+
 /** The limit of the bucket: of windows without a `start`, it is the key that says when they start. */
 function limitOf({ name, key, config }: LimitedBy): Limit {
   return bucketAt(parseLimit(name, configIn(config)), key).limit;
 }
 
 function leftOf(limited: LimitedBy, now: number): Left | undefined {
-  const { status, count = 1 } = limited;
+  const { status, snapshot, count = 1 } = limited;
   const limit = limitOf(limited);
   const { quota } = limit.kind;
   const { remaining: available, resetAt } = status;
   if (available === undefined || resetAt === undefined) return undefined;
   const requests = count > 0 ? available / count : Infinity;
   if (!status.ok) return { available, paced: available, requests, until: status.retryAt };
-  const known = { ...status, remaining: available, resetAt };
+  const whenHeld = snapshot && ((tokens: number) => heldAt(snapshot, tokens, now));
+  const known = { ...status, remaining: available, resetAt, whenHeld };
   // A request that takes nothing tells nothing of those that follow.
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
@@ -105,6 +115,22 @@ function leftOf(limited: LimitedBy, now: number): Left | undefined {
   const perMs = limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
   const arriving = Math.ceil(lowered(perMs * (secondsUntil(until, now) + 1) * 1000));
   return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
+}
+
+/** The first moment from `now` on at which a bucket holds so many tokens, if nobody takes any; undefined for none. */
+function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number | undefined {
+  const { tokens = snapshot.tokens } = overrideIn(snapshot, now);
+  if (lowered(held) > tokens) return undefined;
+  const { retryAt = now } = projectRateLimit(snapshot, { now, count: Math.min(held, tokens) });
+  return retryAt < END_OF_TIME ? retryAt : undefined;
+}
+
+/** What overrides the limit at a moment. */
+export function overrideIn(
+  { override }: RateLimitSnapshot,
+  now: number,
+): Partial<RateLimitSnapshot> & { unlimited?: true } {
+  return override && now < override.until ? override : {};
 }
 
 /** The tightest first: denials, the longest wait first; then what will run out first; what is not known last. */

@@ -41,7 +41,7 @@ export function parseJob(queue: Queue, asked: JobArgs, fn: string, args: Record<
   if (!terms.fair && fairBy !== undefined) {
     throw misuseError(name, "fairBy must be left out unless the limit has queue: { fair: true }.");
   }
-  if (fairBy !== undefined) checkKey(name, fairBy);
+  if (fairBy !== undefined) checkKey(name, fairBy, "fairBy");
   // The types forbid anything else, JavaScript does not.
   if (settles !== undefined && !["mutation", "action"].includes(settles)) {
     throw fieldError(name, "settles", '"mutation" or "action"', settles);

@@ -60,13 +60,19 @@ const lastTurns = new WeakMap<object, Promise<unknown>>();
 
 /**
  * Runs `operation` when those before it on the same database have ended, however they ended.
- * @throws when the ctx has no database: that of an action, say.
+ * @throws when the ctx has no database: that of an action, say. Or when that of a query is given to what writes.
  */
-export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>): Promise<T> {
+export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, writes = false): Promise<T> {
   const db: unknown = typeof ctx === "object" && ctx !== null ? (ctx as { db?: unknown }).db : undefined;
   if (typeof db !== "object" || db === null) {
     throw new Error(
       `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
+    );
+  }
+  // Also where nothing would be written this time, as by a denial: the same call would fail another time.
+  if (writes && !("insert" in db)) {
+    throw new Error(
+      "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. A query can ask checkRateLimit.",
     );
   }
   const before = lastTurns.get(db);
@@ -75,11 +81,19 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>): Prom
   return await turn;
 }
 
-/** An operation that takes its turn. */
+/** An operation that takes its turn, and may write. */
 export function takingTurns<Ctx extends Reader, Args extends readonly unknown[], Result>(
   operation: (ctx: Ctx, ...args: Args) => Promise<Result>,
+  writes = true,
 ): (ctx: Ctx, ...args: Args) => Promise<Result> {
-  return (ctx, ...args) => inTurn(ctx, () => operation(ctx, ...args));
+  return (ctx, ...args) => inTurn(ctx, () => operation(ctx, ...args), writes);
+}
+
+/** The same of one that only reads. */
+export function readingInTurn<Ctx extends Reader, Args extends readonly unknown[], Result>(
+  operation: (ctx: Ctx, ...args: Args) => Promise<Result>,
+): (ctx: Ctx, ...args: Args) => Promise<Result> {
+  return takingTurns(operation, false);
 }
 
 /** The caller of the turn that failed has its error; the next turn does not wait for reasons. */

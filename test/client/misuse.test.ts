@@ -2,7 +2,7 @@
  * Bad input: every field, in both places and over the component's wire. Each gets an error that names the limit, the field, the
  * value and what is permitted; nothing is read or written; the gate does not open.
  */
-import { makeFunctionReference } from "convex/server";
+import { anyApi, makeFunctionReference } from "convex/server";
 import { defineRateLimits, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { snapshotBy } from "../support/snapshots.js";
@@ -368,6 +368,12 @@ const badHandles: BadCall[] = [
   { args: { name: "open", runAt: "soon" }, problem: JOB },
   { args: { name: "open", runAt: undefined }, problem: JOB },
   { args: { name: "open", id: 5 }, problem: JOB },
+  ...[NaN, Infinity, "soon", null].flatMap((time) => [
+    { args: { name: "open", runAt: time }, problem: JOB },
+    { args: { name: "open", dueAt: time }, problem: JOB },
+  ]),
+  // Not taken for a job without a config: that would be given back by another one.
+  ...[null, 0, "", false].map((config) => ({ args: { name: "open", config }, problem: JOB })),
 ];
 const badSpreads: BadCall[] = [...noNumbers, [-1, "-1"] as const, [86_400_001, "86400001"] as const].map(
   ([spread, shown]) => ({
@@ -516,10 +522,13 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     await refuses(["scheduleRateLimited"], args, problem);
   });
 
-  it.each([undefined, null, 5, "", () => null])("a job that is no function's reference: %s", async (fn) => {
-    const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn);
-    await refusesJob(call, 'Rate limit "open": the function must be a reference, such as internal.jobs.run, got');
-  });
+  it.each([undefined, null, 5, "", () => null, {}, [], new Date(0), anyApi["jobs"]])(
+    "a job that is no function's reference, #%#",
+    async (fn) => {
+      const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn);
+      await refusesJob(call, 'Rate limit "open": the function must be a reference, such as internal.jobs.run, got');
+    },
+  );
 
   it.each([
     [{ at: new Date(NOW) }, "cannot be stored: "],

@@ -101,6 +101,26 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(data).toEqual({ kind: "RateLimited", name: "slow", retryAt: NOW + 2000, retryAfter: 2000 });
   });
 
+  it("of several that throw, the one that is thrown says how: its jitter, not that of another", async () => {
+    const limits = defineIn(place, {
+      quick: { ...bucket, throws: true },
+      slow: { ...bucket, period: 4000, throws: { jitter: 0.5 } },
+    });
+    const t = openBackend();
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    for (const names of [
+      ["quick", "slow"],
+      ["slow", "quick"],
+    ]) {
+      const data = await t.mutation(async (ctx) => {
+        const requests = names.map((name) => ({ name, count: 2 }));
+        await limits.rateLimitAll(ctx, requests, { throws: false });
+        return await limits.rateLimitAll(ctx, requests).catch((error: unknown) => (error as { data: unknown }).data);
+      });
+      expect(data).toMatchObject({ name: "slow", retryAfter: 5000 });
+    }
+  });
+
   it("with jitter the wait is longer, at random, by up to that fraction of itself", async () => {
     const limits = defineIn(place, { hot: { ...bucket, throws: { jitter: 0.5 } } });
     const t = openBackend();

@@ -15,12 +15,13 @@ import {
   placeNames,
   rowsIn,
 } from "../support/places.js";
+import { snapshotBy } from "../support/snapshots.js";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const job = { name: "open", count: 1, runAt: 0, id: "none" };
 const waiting = { name: "queued", id: "none" };
 const send = makeFunctionReference<"mutation">("jobs:send");
-const snapshot = { name: "open", value: 3, ts: 0, config };
+const snapshot = snapshotBy({ name: "open", value: 3, ts: 0, config });
 
 type Fn = (...args: unknown[]) => unknown;
 
@@ -169,6 +170,30 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
       expect(refused).toBeGreaterThanOrEqual(10);
     });
     expect(await rowsIn(place, t)).toEqual([]);
+  });
+
+  it("what writes refuses the ctx of a query, also where there is nothing to write", async () => {
+    const t = openBackend();
+    const reads = /^(get|check|list)/;
+    await t.query(async (ctx) => {
+      for (const call of callsOf(place, ctx as unknown as MutationCtx)) {
+        if (reads.test(call.name)) continue;
+        saysWhatIsWrong(await thrownBy(call.fn, call.args), call, "the ctx of a query");
+      }
+      const { checkRateLimit } = defineIn(place, { open: config });
+      expect(await checkRateLimit(ctx as unknown as MutationCtx, { name: "open" })).toMatchObject({ ok: true });
+    });
+  });
+
+  it("cancelRateLimited refuses the ctx of an action, in its own name", async () => {
+    const t = openBackend();
+    const { cancelRateLimited } = defineIn(place, { open: config });
+    await t.action(async (ctx) => {
+      const message = String(await thrownBy(cancelRateLimited as Fn, [ctx, job]));
+      expect(message).toMatch(
+        /cancelRateLimited needs the ctx of a mutation, .* In an action call a mutation of yours/,
+      );
+    });
   });
 
   it.each(names)("%s refuses a ctx that is none", async (name) => {

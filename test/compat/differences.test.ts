@@ -23,6 +23,28 @@ async function failure(call: Promise<unknown>): Promise<string> {
   );
 }
 
+describe("what JavaScript may pass", () => {
+  it("no component is an error at once, not limits in the app's tables", () => {
+    const wrong = RateLimiter as unknown as new (component?: unknown, limits?: unknown) => unknown;
+    expect(() => new wrong()).toThrow("RateLimiter needs the component");
+    expect(() => new wrong(undefined, { send: bucket })).toThrow("RateLimiter needs the component");
+    expect(() => new wrong(null, { send: bucket })).toThrow("component must be a component's api");
+  });
+
+  it("null in place of options is none", async () => {
+    const t = openBoth();
+    const { ours } = limiters({ send: bucket });
+    const none = null as unknown as undefined;
+    await t.mutation(async (ctx) => {
+      expect(await ours.check(ctx, "send", none)).toEqual({ ok: true });
+      expect(await ours.limit(ctx, "send", none)).toEqual({ ok: true });
+      expect(await ours.getValue(ctx, "send", none)).toMatchObject({ value: 1 });
+      await ours.reset(ctx, "send", none);
+      expect(await ours.getValue(ctx, "send", none)).toMatchObject({ value: 2 });
+    });
+  });
+});
+
 describe("what is safer here", () => {
   it("a count that is NaN is an error; there it spoils the row, which lets everything through from then on", async () => {
     const t = openBoth();

@@ -40,7 +40,7 @@ const api = {
   keyed: true,
   overrides: true,
 } as const;
-type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig };
+type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const slow: How = { config: { kind: "token bucket", rate: 6, period: MINUTE } };
 const fast: How = { config: { kind: "token bucket", rate: 600, period: MINUTE } };
 
@@ -107,6 +107,20 @@ function open(place: PlaceName, rest: Partial<LimitHttpOptions> = {}) {
 const fieldsOf = ({ headers }: Response) => [headers.get("RateLimit-Policy"), headers.get("RateLimit")];
 
 describe.each(placeNames)("with the limits in the %s", (place) => {
+  it("a sliding window that overrides another kind says when its tokens come back, and while it holds", async () => {
+    const { send, override } = open(place);
+    const config: RateLimitConfig = { kind: "sliding window", rate: 50, period: 20_000 };
+    await override("ana", { config: { ...config, rate: 5 } });
+    expect(fieldsOf(await send("ana"))).toEqual(['"api";q=5;w=20', '"api";r=4;t=20']);
+    pass(12_000);
+    await send("ana");
+    pass(5000);
+    expect(fieldsOf(await send("ana"))).toEqual(['"api";q=5;w=20', '"api";r=2;t=8']);
+    // What is told outlasts the override, under which alone so much is held.
+    await override("ben", { config, until: Date.now() + 5000 });
+    expect(fieldsOf(await send("ben"))).toEqual(['"api";q=50;w=20', '"api";r=49;t=20']);
+  });
+
   it("a blocked caller is denied until the block ends, and nobody else", async () => {
     const { send, override } = open(place);
     await override("ada", { block: true, until: START + DAY });

@@ -240,6 +240,27 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(new Set(await keysOf(t, place))).toEqual(new Set(["a"]));
   });
 
+  it.each([5, true, {}, [], new Date(NOW), () => null, ""])(
+    "refuses a next that is no function's reference, #%#, also where one batch would do",
+    async (wrong) => {
+      const { t } = openSwept(sending);
+      await use(t, "send", "a", 1);
+      vi.setSystemTime(NOW + 1000 + SETTLED);
+      const sweeping = (ctx: MutationCtx) => sending.sweepRateLimits(ctx, { next: wrong as unknown as typeof next });
+      const caught = await t.mutation((ctx) => sweeping(ctx).then(() => "nothing", String));
+      expect(caught).toContain("next must be a reference to a function of yours, such as internal.upkeep.sweep, got");
+      expect(await keysOf(t, place)).toEqual(["a"]);
+    },
+  );
+
+  it("refuses configs in a map or a list, which would not be found there", async () => {
+    const { t } = openSwept(sending);
+    for (const configs of [new Map([["send", [send]]]), [], new Set([send]), 5, null]) {
+      const sweeping = (ctx: MutationCtx) => sending.sweepRateLimits(ctx, { next, configs: configs as never });
+      await expect(t.mutation(sweeping)).rejects.toThrow("configs must be an object of configs by name, got");
+    }
+  });
+
   it("writes nothing but the rows that it deletes: a row in use is never in its way", async () => {
     const { t, start } = openSwept(sending);
     await use(t, "send", "old", 1);

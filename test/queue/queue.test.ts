@@ -299,6 +299,21 @@ describe.each(placeNames)("in the %s", (place) => {
     await expect(enqueue("x", { name: "rare", count: 40_000 })).rejects.toThrow("only in over five years");
     await expect(enqueue("x", { fairBy: "a" })).rejects.toThrow("fairBy must be left out");
     await expect(enqueue("x", { name: "shared" })).rejects.toThrow('"shared": fairBy must be whose job it is');
+    await expect(enqueue("x", { name: "shared", fairBy: "" })).rejects.toThrow("fairBy must be a non-empty string");
+    await expect(enqueue("x", { name: "shared", fairBy: "a".repeat(257) })).rejects.toThrow(
+      "fairBy must be at most 256",
+    );
+    await expect(enqueue("x", { name: "shared", fairBy: "\ud800" })).rejects.toThrow("fairBy must be well-formed");
+    for (const wrong of [{}, [], 5, null, undefined, () => null]) {
+      const joining = (ctx: Parameters<typeof enqueueRateLimited>[0]) =>
+        enqueueRateLimited(ctx, { name: "llm" }, wrong as never, {});
+      await expect(t.mutation(joining)).rejects.toThrow('Rate limit "llm": the function must be a reference, such as');
+    }
+    for (const wrong of [5, null, "x"]) {
+      const joining = (ctx: Parameters<typeof enqueueRateLimited>[0]) =>
+        enqueueRateLimited(ctx, { name: "llm" }, run, wrong as never);
+      await expect(t.mutation(joining)).rejects.toThrow("the function's arguments must be an object, got");
+    }
     await expect(enqueue("x", { name: "plain" })).rejects.toThrow('"plain": has no queue');
     await expect(enqueue("x", { config })).rejects.toThrow("config must be left out");
     await expect(enqueue("x", { retries: 3 })).rejects.toThrow('"retries" is no field of enqueueRateLimited');

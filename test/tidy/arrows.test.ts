@@ -43,6 +43,7 @@ const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "src/http/quota.ts", to: "src/engine/request.ts", reason: "a window begins at a hash of name and key" },
   { from: "src/http/quota.ts", to: "src/engine/time.ts", reason: "a wait until the end of time helps nobody" },
   { from: "src/http/quota.ts", to: "src/engine/units.ts", reason: "a doubtful token counts as in a decision" },
+  { from: "src/http/quota.ts", to: "src/browser/project.ts", reason: "a snapshot says when tokens come back" },
   { from: "src/http/retryAfter.ts", to: "src/engine/hash.ts", reason: "jitter is spread by the same hash" },
   { from: "src/http/ask.ts", to: "src/browser/project.ts", reason: "snapshots are projected to know what remains" },
 ];

@@ -23,7 +23,7 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
 
 /**
  * At most MAX_ENTRIES: neighbours are joined at the later moment, those first whose units then wait the least in all. What has
- * started is never joined with what is promised for after `now`.
+ * started is never joined with what is promised for after `now`. The oldest entry is never joined: clients were told when it leaves.
  */
 export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
   const joined = [...entries];
@@ -32,7 +32,7 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
     let best = 0;
     for (const [i, { at, units }] of joined.entries()) {
       const next = joined[i + 1];
-      if (!next || (at <= now && next.at > now)) continue;
+      if (i === 0 || !next || (at <= now && next.at > now)) continue;
       const wait = units * (next.at - at);
       if (wait < least) [least, best] = [wait, i];
     }

@@ -96,9 +96,10 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
   quota: {
     windowMs: ({ period }) => period,
-    // What is spent now comes back after a whole period.
-    renewedAt: ({ period }, _left, _spent, _count, now) => now + period,
-    restoredInMs: ({ period }) => period,
+    // What was taken earlier comes back earlier. What is spent now comes back after a whole period.
+    renewedAt: ({ period }, { whenHeld }, spent, count, now) => whenHeld?.(spent + count) ?? now + period,
+    restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
+    needsSnapshot: true,
   },
   unitsPerMs: ({ capacity, period }) => capacity / period,
   most: ({ capacity }) => capacity,

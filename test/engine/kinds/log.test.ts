@@ -63,9 +63,14 @@ describe("a compact log", () => {
     }
   });
 
-  it("joins the oldest of those that wait alike", () => {
+  it("joins the oldest of those that wait alike, but for the very oldest", () => {
     const even = log(...Array.from({ length: 66 }, (_, i): [number, number] => [10 * i, 9]));
-    expect(compact(even, 1000).slice(0, 3)).toEqual(log([10, 18], [30, 18], [40, 9]));
+    expect(compact(even, 1000).slice(0, 4)).toEqual(log([0, 9], [20, 18], [40, 18], [50, 9]));
+  });
+
+  it("lets the oldest go when it has to, however close and small it is", () => {
+    const spaced = log(...Array.from({ length: 64 }, (_, i): [number, number] => [1000 + 10 * i, 9]));
+    expect(compact([{ at: 999, units: 1 }, ...spaced], 5000).slice(0, 3)).toEqual(log([999, 1], [1010, 18], [1020, 9]));
   });
 
   it("never joins what has started with what is promised", () => {
@@ -87,6 +92,7 @@ describe("a compact log", () => {
         expect(from(joined, now + 1)).toBe(from(entries, now + 1));
         const moments = entries.map(({ at }) => at);
         expect(joined.filter(({ at }) => !moments.includes(at))).toEqual([]);
+        expect(joined[0]).toEqual(entries[0]);
         for (const moment of moments) expect(from(joined, moment)).toBeGreaterThanOrEqual(from(entries, moment));
       }),
     );

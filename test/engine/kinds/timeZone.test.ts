@@ -1,6 +1,6 @@
 /** The clocks of time zones, beside what Intl shows at every quarter of an hour. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { isTimeZone, timeZoneOf } from "../../../src/engine/kinds/timeZone.js";
 
 const HOUR_MS = 3_600_000;
@@ -63,6 +63,26 @@ describe("the clocks of a zone", () => {
   it.each(["Europe/Berlin", "UTC", "Pacific/Auckland"])("of %s stayed on their side of it", (timeZone) => {
     const { dateLine } = timeZoneOf(timeZone);
     expect(dateLine.reached).toBe(dateLine.left);
+  });
+});
+
+describe("where a test has faked the timers, and Intl with them,", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it.each(["UTC", "Pacific/Apia", "Europe/Berlin"])("the clocks of %s show the same", async (timeZone) => {
+    const real = timeZoneOf(timeZone);
+    vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) });
+    vi.resetModules();
+    const { timeZoneOf: load } = await import("../../../src/engine/kinds/timeZone.js");
+    const faked = load(timeZone);
+
+    expect(faked).not.toBe(real);
+    expect(faked.dateLine).toEqual(real.dateLine);
+    for (const local of [0, Date.UTC(1970, 0, 2), Date.UTC(2011, 11, 31), Date.UTC(2026, 0, 1)]) {
+      expect(faked.firstAt(local)).toBe(real.firstAt(local));
+    }
   });
 });
 

@@ -27,7 +27,7 @@ export const giveBack = internalMutation({
   },
 });
 
-/** For what is left of limits on several rows. */
+/** For what is left of limits on several rows, and for t of sliding windows. */
 export const snapshots = internalQuery({
   args,
   handler: async (ctx, { requests }) =>
