@@ -33,7 +33,7 @@ export interface RateLimitWatch {
 }
 
 /** What a watch says: the same object until its status changes. */
-export interface WatchResult extends Pick<RateLimitWatch, "check"> {
+interface WatchResult extends Pick<RateLimitWatch, "check"> {
   status: ProjectedStatus | undefined;
 }
 

@@ -2,7 +2,7 @@
 import { act, cleanup, render as renderPage, renderHook } from "@testing-library/react";
 import { DAY, MINUTE, projectRateLimit, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { type RateLimitQuery, useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
-import { makeFunctionReference } from "convex/server";
+import { anyApi, makeFunctionReference } from "convex/server";
 import fc from "fast-check";
 import { createElement } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -276,6 +276,20 @@ describe("status", () => {
     expect(hook.status).toBeUndefined();
     await say(NOW + DAY, client);
     expect(hook.status).toMatchObject({ ok: true });
+  });
+
+  it("takes references as `api` gives them, a new object each time", async () => {
+    const client = new FakeClient();
+    client.show(empty);
+    const api = anyApi as unknown as { limits: { getServerTime: typeof getServerTime } };
+    const given = () => ({ getServerTime: api.limits.getServerTime });
+    expect(given().getServerTime).not.toBe(given().getServerTime);
+    const hook = render(client, given());
+    await say(NOW, client);
+    const { result } = hook;
+    expect(result.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
+    hook.rerender(given());
+    expect(hook.result).toBe(result);
   });
 
   it('asks nothing when told to "skip", and goes on afterwards', () => {

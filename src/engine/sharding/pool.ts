@@ -3,7 +3,7 @@ import type { RateLimitStatus } from "../../validators.js";
 import { decide, outlook, servedBy } from "../decide.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { END_OF_TIME, firstMoment } from "../time.js";
+import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { fastUnits, isFast, levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shareOf, splitTo } from "./shard.js";
@@ -93,10 +93,9 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], from: number,
 function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { units, reserve, atLeast } = demand;
   const mayDenyOnTwo = !reserve && !atLeast && units <= deniedOnTwo(limit);
-  const isServed = (moment: number) =>
-    grantsAt(limit, shards, moment, demand) &&
-    (!mayDenyOnTwo || shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity)));
-  return firstMoment(from, (moment) => moment >= END_OF_TIME || isServed(moment));
+  const isFound = (moment: number) =>
+    shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity));
+  return firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand) && (!mayDenyOnTwo || isFound(moment)));
 }
 
 /** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */

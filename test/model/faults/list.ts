@@ -37,14 +37,14 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "return firstMoment(from, (moment) => moment >= END_OF_TIME || isServed(moment));",
-    to: "return 1 + firstMoment(from, (moment) => moment >= END_OF_TIME || isServed(moment));",
+    from: "(moment) => grantsAt(limit, shards, moment, demand) && (",
+    to: "(moment) => grantsAt(limit, shards, moment - 1, demand) && (",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "return firstMoment(from, (moment) => moment >= END_OF_TIME || isServed(moment));",
-    to: "return firstMoment(from, (moment) => moment >= END_OF_TIME || isServed(moment + 1));",
+    from: "(moment) => grantsAt(limit, shards, moment, demand) && (",
+    to: "(moment) => grantsAt(limit, shards, moment + 1, demand) && (",
   },
   {
     name: "maxReserved is one unit less",
