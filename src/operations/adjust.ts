@@ -53,7 +53,7 @@ async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Pr
   const { units, at, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
   const shard = await loadAtRandom(ctx, adjustment, call);
-  if (!shard || shard.interval.level === 0) return undefined;
+  if (shard.interval.level === 0) return undefined;
   const { limit: share, state } = advance(shard, call.now);
   const hasRoom = units > 0 ? state.value >= units : share.capacity - state.value >= -units;
   if (!hasRoom) return undefined;

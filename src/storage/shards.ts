@@ -1,13 +1,11 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/limit.js";
 import { damageError, show } from "../engine/misuse.js";
-import type { Bucket } from "../engine/request.js";
+import { type Bucket, parseBucket } from "../engine/request.js";
 import {
   covers,
   fromShard,
   type Interval,
-  isSame,
   lastShardAt,
   shardsWithin,
   tile,
@@ -36,65 +34,54 @@ export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** The shard that covers a point; undefined when the bucket was split under another config, and so must be read whole. */
-export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promise<StoredShard | undefined> {
+/** The shard that covers a point: the whole, if there is no row or the bucket was split under another config. */
+export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promise<StoredShard> {
   const row = await readLast(ctx, bucket, lastShardAt(point));
-  if (!row) {
-    // A bucket without rows is full; one whose first row is missing is not.
-    if ((await readRows(ctx, bucket)).some(holdsTokens)) throw gapError(bucket);
-    return { ...fullShard(bucket.limit), rows: [] };
-  }
+  if (!row || !wasSplitUnder(row, bucket.limit)) return asOne(bucket, await readRows(ctx, bucket));
   const shard = fromRow(bucket, row);
   if (!covers(shard.interval, point)) throw gapError(bucket);
-  return wasSplitUnder(row, bucket.limit) ? shard : undefined;
+  return shard;
 }
 
-/** The shards within an interval that is not the whole; the bucket is known to be split under its limit's own config. */
-export async function loadWithin(ctx: Reader, bucket: Bucket, interval: Interval): Promise<StoredShard[]> {
-  const rows = await readRange(ctx, bucket, shardsWithin(interval));
-  return tiling(bucket, interval, rows);
+/** The shards within an interval; one, if there is no row or the bucket was split under another config. */
+export async function loadAll(ctx: Reader, bucket: Bucket, within = WHOLE): Promise<StoredShard[]> {
+  const isWhole = within.level === 0;
+  const rows = isWhole ? await readRows(ctx, bucket) : await readRange(ctx, bucket, shardsWithin(within));
+  return shardsOf(bucket, rows, within);
 }
 
-/** All shards; one, if there is no row or the bucket was split under another config. */
-export async function loadAll(ctx: Reader, bucket: Bucket): Promise<StoredShard[]> {
-  return shardsOf(bucket, await readRows(ctx, bucket));
-}
-
-/** All rows of a bucket → its shards. */
-export function shardsOf(bucket: Bucket, all: readonly Row[]): StoredShard[] {
-  const { limit } = bucket;
+/** All rows of a bucket, or those within an interval → its shards. */
+export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): StoredShard[] {
   const rows = all.filter(holdsTokens);
-  if (rows.length === 0) return [{ ...fullShard(limit), rows }];
-  if (rows.every((row) => wasSplitUnder(row, limit))) return tiling(bucket, WHOLE, rows);
-  return [{ ...foldForeign(bucket, rows), rows }];
+  const [first] = rows;
+  return first && wasSplitUnder(first, bucket.limit) ? tiling(bucket, within, rows) : [asOne(bucket, all)];
 }
 
 /**
- * A bucket that was split under another config, as one: as it stood under that config at its last write. So a change of config does
- * the same to a split bucket as to one row: what has come in since counts by the new one.
+ * A bucket without rows, which is full, or one that was split under another config: as it stood under that config at its last write.
+ * So a change of config does the same to a split bucket as to one row: what has come in since counts by the new one.
  */
-function foldForeign(bucket: Bucket, rows: readonly Row[]): Shard {
+function asOne(bucket: Bucket, all: readonly Row[]): StoredShard {
   const { name, limit, key } = bucket;
-  const config = rows[0]?.config;
-  if (!config) throw gapError(bucket);
-  const whole = parseLimit(name, config);
-  const former = { ...bucket, limit: whole.kind.forKey(whole, key) };
-  if (!rows.every((row) => wasSplitUnder(row, former.limit))) throw gapError(former);
-  const shards = tiling(former, WHOLE, rows);
+  const rows = all.filter(holdsTokens);
+  const [first] = rows;
+  if (!first) return { ...fullShard(limit), rows };
+  if (!first.config) throw gapError(bucket);
+  const former = parseBucket({ name, key, config: first.config });
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
-  const { state } = fold(former.limit, WHOLE, shards, lastWrite);
-  return { interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key) };
+  const { state } = fold(former.limit, WHOLE, tiling(former, WHOLE, rows), lastWrite);
+  return { interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows };
 }
 
 function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
   const shards = rows.map((row) => fromRow(bucket, row));
   const intervals = shards.map(({ interval }) => interval);
-  if (!tile(whole, intervals)) throw gapError(bucket);
+  const isTiled = tile(whole, intervals) && rows.every((row) => wasSplitUnder(row, bucket.limit));
+  if (!isTiled) throw gapError(bucket);
   return shards;
 }
 
-function fromRow(bucket: Bucket, row: Row): StoredShard {
-  const { limit, key } = bucket;
+function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
   const interval = fromShard(row.shard);
   if (!interval) throw damageError(limit.name, key, `the stored shard ${show(row.shard)} is unusable`);
   const share = shareOf(limit, interval);
@@ -115,10 +102,10 @@ function splitConfig({ config }: Limit): RateLimitConfig {
 
 function wasSplitUnder({ shard, config }: Row, limit: Limit): boolean {
   if (shard === undefined) return true;
-  const stored: Readonly<Record<string, unknown>> = config ?? {};
-  const own = splitConfig(limit) as unknown as Readonly<Record<string, unknown>>;
-  const fields = Object.keys(own).filter((field) => own[field] !== undefined);
-  return fields.length === Object.keys(stored).length && fields.every((field) => own[field] === stored[field]);
+  const stored: Partial<RateLimitConfig> = config ?? {};
+  const own = splitConfig(limit);
+  const fields = Object.keys({ ...stored, ...own }) as (keyof RateLimitConfig)[];
+  return fields.every((field) => own[field] === stored[field]);
 }
 
 /** Writes the shards that take the place of others, into as many of their rows as will do. */
@@ -128,24 +115,13 @@ export async function save(
   before: readonly StoredShard[],
   after: readonly Shard[],
 ): Promise<void> {
-  const free = before.flatMap(({ rows }) => rows);
-  const places = after.map((shard) => ({ shard, row: takeOut(free, (row) => holds(row, shard)) }));
-  for (const { shard, row } of places) {
-    const target = row ?? takeOut(free, () => true);
-    if (target) await patchRow(ctx, target, contentOf(bucket, shard));
+  const rows = before.flatMap((shard) => shard.rows);
+  for (const [index, shard] of after.entries()) {
+    const row = rows[index];
+    if (row) await patchRow(ctx, row, contentOf(bucket, shard));
     else await insertRow(ctx, bucket, contentOf(bucket, shard));
   }
-  for (const row of free) await deleteRow(ctx, row);
-}
-
-function takeOut(rows: Row[], fits: (row: Row) => boolean): Row | undefined {
-  const at = rows.findIndex(fits);
-  return at < 0 ? undefined : rows.splice(at, 1)[0];
-}
-
-function holds({ shard }: Row, { interval }: Shard): boolean {
-  const own = fromShard(shard);
-  return own !== undefined && isSame(own, interval);
+  for (const row of rows.slice(after.length)) await deleteRow(ctx, row);
 }
 
 function contentOf({ limit }: Bucket, shard: Shard): Content {

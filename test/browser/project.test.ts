@@ -7,7 +7,7 @@ import { parseLimit } from "../../src/engine/limit.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { MAX_LEVEL } from "../../src/engine/sharding/interval.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
-import { fullShard, type Shard, split } from "../../src/engine/sharding/shard.js";
+import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { lastStartIn } from "../support/snapshots.js";
 
@@ -72,7 +72,11 @@ function shardsAfter(config: RateLimitConfig, { splits, takes, reserved }: Histo
     const at = pick % shards.length;
     const shard = shards[at];
     if (!shard || shard.interval.level >= Math.min(MAX_LEVEL, limit.levels.most)) continue;
-    shards = [...shards.slice(0, at), ...split(limit, shard, NOW - 3000), ...shards.slice(at + 1)];
+    shards = [
+      ...shards.slice(0, at),
+      ...splitTo(limit, shard, shard.interval.level + 1, NOW - 3000),
+      ...shards.slice(at + 1),
+    ];
   }
   for (const { row, share, ago } of [...takes].sort((a, b) => b.ago - a.ago)) {
     const at = row % shards.length;
@@ -190,7 +194,7 @@ describe("projectRateLimit", () => {
 
   it("says, by a clock from before the last write, that a fast limit on several rows is served when a block ends", () => {
     const limit = parseLimit("send", { kind: "token bucket", rate: 1, period: 1, capacity: 20, shards: 4 });
-    const shards = split(limit, { ...fullShard(limit), state: { value: limit.capacity - 1, ts: NOW } }, NOW);
+    const shards = splitTo(limit, { ...fullShard(limit), state: { value: limit.capacity - 1, ts: NOW } }, 1, NOW);
     const until = NOW - 1000;
     expect(servedFrom(limit, shards, until, parseDemand(limit, { count: 1 }))).toBe(until);
     const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };

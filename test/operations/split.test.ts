@@ -82,9 +82,14 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   });
 
   it.each([
-    { title: "from one row", count: 1, rows: [16, 16, 16, 16] },
-    { title: "from all rows together", count: 10, rows: [4, 16, 16, 16] },
-  ])("says only that it is allowed, $title, where another limit denies", async ({ count, rows }) => {
+    { title: "only that it is allowed, from one row", count: 1, rows: [16, 16, 16, 16], known: {} },
+    {
+      title: "how it stands, too, from all rows together",
+      count: 10,
+      rows: [4, 16, 16, 16],
+      known: { remaining: 52, resetAt: NOW + 12 * HOUR },
+    },
+  ])("says $title, where another limit denies", async ({ count, rows, known }) => {
     const t = await opened(quarters(rows));
     draw(0, 0.01);
     const requests = [
@@ -95,7 +100,10 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const { ok, statuses } = await t.mutation(async (ctx) => await limits.rateLimitAll(ctx, requests));
     expect({ ok, statuses }).toEqual({
       ok: false,
-      statuses: [{ ok: true }, { ok: false, retryAt: NOW + HOUR, remaining: 0, resetAt: NOW + HOUR }],
+      statuses: [
+        { ok: true, ...known },
+        { ok: false, retryAt: NOW + HOUR, remaining: 0, resetAt: NOW + HOUR },
+      ],
     });
     expect((await values(t)).filter((value) => value !== -1)).toEqual(rows);
   });
@@ -255,7 +263,8 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const exact = await fill([1, 1, 1, 2, 8, 8, 8, 8], {});
     draw(0);
     expect(await exact.take({ count: 5 })).toEqual({ ok: true });
-    expect(await values(exact.t)).toEqual([0, 8, 8, 8, 8]);
+    // A row of a slow limit that is left with less than the count folds.
+    expect(await values(exact.t)).toEqual([32]);
   });
 
   it("gives a large count from all rows where those around the first are short", async () => {
@@ -265,10 +274,11 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values(t)).reduce((sum, value) => sum + Math.floor(value), 0)).toBe(29);
   });
 
-  it("stays on its rows while one of them is in use, and is one row when all are idle", async () => {
+  it("stays on its rows while the one that a call comes upon is in use, and folds the rows around it when that is idle", async () => {
     for (const { ages, left } of [
-      { ages: [3000, 3000, 3000, 100], left: [11, 12, 12, 12] },
-      { ages: [3000, 3000, 3000, 2000], left: [47] },
+      { ages: [1999, 9000, 9000, 9000], left: [11, 12, 12, 12] },
+      { ages: [2000, 0, 9000, 9000], left: [23, 12, 12] },
+      { ages: [4000, 0, 0, 0], left: [47] },
     ]) {
       const t = await opened(quarters([12, 12, 12, 12], ages));
       draw(0);

@@ -77,7 +77,7 @@ describe("auto", () => {
   });
 
   it("serves 1000/s with few conflicts and few reads, and loses little", async () => {
-    const { attemptsPerCall, failed, utilisation, perCall } = await runAuto("load-1000", 3);
+    const { attemptsPerCall, failed, utilisation, perCall } = await runAuto("load-1000", 10);
     expect(attemptsPerCall).toBeLessThanOrEqual(1.08);
     expect(failed).toBe(0);
     expect(utilisation).toBeGreaterThanOrEqual(0.995);

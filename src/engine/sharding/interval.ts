@@ -44,22 +44,14 @@ export function covers({ start, level }: Interval, point: number): boolean {
   return point >= start && point < start + width({ start, level });
 }
 
-export function isSame(a: Interval, b: Interval): boolean {
-  return a.start === b.start && a.level === b.level;
-}
-
 export function halves({ start, level }: Interval): [Interval, Interval] {
-  const half = POINTS / 2 ** (level + 1);
-  return [
-    { start, level: level + 1 },
-    { start: start + half, level: level + 1 },
-  ];
+  const left = { start, level: level + 1 };
+  return [left, { ...left, start: start + width(left) }];
 }
 
 /** The interval of a shallower level around this one. */
 export function around({ start }: Interval, level: number): Interval {
-  const length = width({ start, level });
-  return { start: start - (start % length), level };
+  return { start: start - (start % width({ start, level })), level };
 }
 
 /** The largest `shard` of a row that may cover the point: the last of those up to it covers it. */

@@ -1,9 +1,7 @@
 /** How far the bucket of a limit may be split: from what the config says of `shards`, and from the limit itself. */
+import type { RateLimitConfig } from "../../configs.js";
 import { type Field, plain } from "../fields.js";
-import { MAX_LEVEL, POINTS } from "./interval.js";
-
-/** `shards` of a config: at most so many rows, bounds on their number, or "auto". */
-type Shards = number | "auto" | { atLeast?: number | undefined; atMost?: number | undefined };
+import { POINTS } from "./interval.js";
 
 /** Depths of splitting: a bucket on level n has up to 2^n rows. */
 export interface Levels {
@@ -42,23 +40,19 @@ function isRange(value: unknown): boolean {
 
 /** What the levels depend on: tokens that a shard must get some of, arrivals a second, and what can be saved up. */
 interface Size {
-  readonly shards: Shards | undefined;
+  readonly shards: RateLimitConfig["shards"];
   readonly most: number;
   readonly perSecond: number;
   readonly capacity: number;
 }
 
 export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
-  const possible = Math.min(MAX_LEVEL, Math.floor(Math.log2(Math.max(1, tokens / TOKENS_PER_SHARD))));
-  const useful = Math.max(1, SHARDS_PER_CALL_A_SECOND * perSecond, SHARDS_PER_SAVED_TOKEN * capacity);
-  const own = Math.ceil(Math.log2(useful));
-  if (shards === "auto") return { most: Math.min(possible, own), least: 0, isAuto: true };
-  if (typeof shards === "number") {
-    return { most: Math.min(possible, Math.floor(Math.log2(shards))), least: 0, isAuto: false };
-  }
-  const { atLeast = 1, atMost = POINTS } = shards;
+  const isAuto = shards === "auto";
+  const { atLeast = 1, atMost = POINTS } = typeof shards === "object" ? shards : isAuto ? {} : { atMost: shards };
   // Where no power of two lies between the bounds, the upper one holds.
-  const bound = Math.min(possible, Math.floor(Math.log2(atMost)));
-  const least = Math.min(bound, Math.ceil(Math.log2(atLeast)));
-  return { most: Math.min(bound, Math.max(least, own)), least, isAuto: false };
+  const possible = Math.floor(Math.log2(Math.min(atMost, Math.max(1, tokens / TOKENS_PER_SHARD))));
+  const least = Math.min(possible, Math.ceil(Math.log2(atLeast)));
+  const useful = Math.max(atLeast, SHARDS_PER_CALL_A_SECOND * perSecond, SHARDS_PER_SAVED_TOKEN * capacity);
+  const most = typeof shards === "number" ? possible : Math.min(possible, Math.ceil(Math.log2(useful)));
+  return { most, least, isAuto };
 }

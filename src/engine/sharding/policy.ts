@@ -3,7 +3,7 @@
  * what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in docs/benchmarks.md.
  */
 import type { Limit } from "../kinds/kind.js";
-import type { Demand } from "../request.js";
+import type { Bucket, Demand } from "../request.js";
 import { around, type Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 
@@ -13,10 +13,10 @@ import type { Shard } from "./shard.js";
  */
 const HOT_MS = 40;
 /**
- * A row that was not written for this long is cold: it can be one with its neighbours, if they have been idle for half as long. On a
- * hot bucket with 0.3 rows for each call a second (levels.ts) one gap in a hundred is as long; folds there only cost reads.
+ * A row that was not written for this long is cold: it becomes one with its neighbours. On a hot bucket with 0.3 rows for each call a
+ * second (levels.ts) one gap in a thousand is as long, so folds there hardly conflict.
  */
-const COLD_MS = 1400;
+const COLD_MS = 2000;
 /**
  * The bucket of a limit without keys is hot as a rule: it becomes 2^6 rows at once, and keeps them when it cools down. With 2^4 a step
  * to 1000/s conflicts so much that 16 permits (bench/README.md) are not enough for the attempts, and the bucket stays as it is.
@@ -43,49 +43,45 @@ const CROWDED_CHANCE = 1 / 4;
 /** A refill that brings a demand within so long is fast: a caller who is denied and comes back finds it. */
 const FAST_MS = 50;
 
-/** On which level a row goes on: its own, a deeper one in equal parts, or a higher one with all rows around it. */
-export interface Fate {
-  readonly level: number;
-  /** Whether the rows around it must have been idle, too. */
-  readonly mustBeIdle?: boolean;
+/** What a call has taken from a row. */
+export interface Taken extends Pick<Demand, "units" | "reserve"> {
+  /** Whether another row was short of it. */
+  readonly wasShort?: boolean;
 }
 
 /**
+ * The level on which a row goes on: its own, a deeper one in equal parts, or a higher one with all rows around it.
  * @param before - the row as it was read.
  * @param after - the row with the units taken, advanced.
- * @param wasShort - whether another row was short of the demand.
  * @param random - numbers in [0, 1).
  */
-export function fateOf(
-  whole: Limit,
+export function levelAfter(
+  { limit, key }: Bucket,
   before: Shard,
   after: Shard,
-  { units, reserve, wasShort = false }: Pick<Demand, "units" | "reserve"> & { wasShort?: boolean },
-  { now, key, random }: { now: number; key: string | undefined; random: () => number },
-): Fate {
-  const { least, most, isAuto } = whole.levels;
+  { units, reserve, wasShort = false }: Taken,
+  { now, random }: { now: number; random: () => number },
+): number {
+  const { least, most, isAuto } = limit.levels;
   const { level } = before.interval;
-  if (level > most) return { level: most };
+  if (level > most) return most;
   const isEmptied = after.state.value < units;
   // So a slow bucket runs out on one row, and denials read no more than that.
-  if (isEmptied && !isFast(whole, units)) return { level: Math.max(0, level - 1) };
+  if (isEmptied && !isFast(limit, units)) return Math.max(0, level - 1);
   const gapMs = now - before.state.ts;
   // The same transaction, or the same millisecond: nothing can be told from it.
-  if (gapMs === 0) return { level };
+  if (gapMs === 0) return level;
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, KEPT_LEVEL) : 0);
   const isCrowded = isEmptied && (wasShort || level === 0);
   const held = isCrowded ? 1 : levelsFor(after.state.value, units);
-  const useful = reserve ? Math.max(least, levelsFor(whole.capacity, units, QUEUE_ROOM)) : most;
-  const deepest = whole.kind.owed(after.state) > 0 ? level : Math.min(most, useful, level + held);
+  const useful = reserve ? Math.max(least, levelsFor(limit.capacity, units, QUEUE_ROOM)) : most;
+  const deepest = limit.kind.owed(after.state) > 0 ? level : Math.min(most, useful, level + held);
   if (level < deepest) {
-    if (level < least || (level < floor && gapMs < COLD_MS)) return { level: Math.min(floor, deepest) };
-    if (random() < (isCrowded && wasShort ? CROWDED_CHANCE : splitChance(level, gapMs))) return { level: level + 1 };
+    if (level < least || (level < floor && gapMs < COLD_MS)) return Math.min(floor, deepest);
+    if (random() < (isCrowded && wasShort ? CROWDED_CHANCE : splitChance(level, gapMs))) return level + 1;
   }
-  if (level > floor && gapMs >= COLD_MS) {
-    const up = 1 + Math.floor(Math.log2(gapMs / COLD_MS));
-    return { level: Math.max(floor, level - up), mustBeIdle: true };
-  }
-  return { level };
+  if (level <= floor || gapMs < COLD_MS) return level;
+  return Math.max(floor, level - 1 - Math.floor(Math.log2(gapMs / COLD_MS)));
 }
 
 /** Rarely while there are few rows, more often further down; less often the longer ago the row was written. */
@@ -102,16 +98,6 @@ export function levelsFor(held: number, units: number, room = ROOM): number {
 /** The interval around a row, itself not included, from which a count that is large for the row is taken. */
 export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
   return around(interval, Math.max(0, Math.min(interval.level - 1, levelsFor(capacity, units))));
-}
-
-/** Whether the neighbours of a row may become one with it: they have been idle. */
-export function areIdle(neighbours: readonly Shard[], now: number): boolean {
-  return neighbours.every(({ state }) => now - state.ts >= COLD_MS / 2);
-}
-
-/** Whether either of the rows was written this very millisecond: by this transaction, or in a burst; the others may be full. */
-export function isJustWritten(shards: readonly Shard[], now: number): boolean {
-  return shards.some(({ state }) => state.ts >= now);
 }
 
 /** Whether a denial may rest on what two rows say, and a bucket need not save what it holds for later. */

@@ -9,19 +9,22 @@ export interface Shard {
   readonly state: State;
 }
 
+/** Fewer whole tokens than this are not worth a second row's write. */
+const WORTH_MOVING = 2;
+
 /** The share of a limit that an interval has. */
 export function shareOf(limit: Limit, interval: Interval): Limit {
   if (interval.level === 0) return limit;
   return limit.kind.shareOf(limit, { index: interval.start / width(interval), count: 2 ** interval.level });
 }
 
-export function shardAt(limit: Limit, interval: Interval, state: State): Shard {
-  return { interval, limit: shareOf(limit, interval), state };
+export function shardAt(whole: Limit, interval: Interval, state: State): Shard {
+  return { interval, limit: shareOf(whole, interval), state };
 }
 
 /** A bucket without rows. */
 export function fullShard(limit: Limit): Shard {
-  return { interval: WHOLE, limit, state: fullState(limit) };
+  return shardAt(limit, WHOLE, fullState(limit));
 }
 
 export function advance(shard: Shard, now: number): Shard {
@@ -38,21 +41,29 @@ export function heldByAll(shards: readonly Shard[], now: number): number {
   return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
 }
 
-/** The two halves of a shard that owes nothing. @param whole - the limit of the whole bucket. */
-export function split(whole: Limit, shard: Shard, now: number): [Shard, Shard] {
-  const [left, right] = halves(shard.interval).map((half) => shareOf(whole, half)) as [Limit, Limit];
-  const [ofLeft, ofRight] = shard.limit.kind.split(left, right, advance(shard, now).state);
-  const [first, second] = halves(shard.interval);
+/**
+ * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
+ * Undefined where that is not worth the write. Both are advanced to the same moment.
+ */
+export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
+  const { kind, unitsPerToken, capacity } = short.limit;
+  const { value } = short.state;
+  const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
+  if (tokens < WORTH_MOVING) return undefined;
+  const units = tokens * unitsPerToken;
   return [
-    { interval: first, limit: left, state: ofLeft },
-    { interval: second, limit: right, state: ofRight },
+    { ...short, state: kind.giveBack(short.limit, short.state, units) },
+    { ...other, state: kind.take(other.limit, other.state, units) },
   ];
 }
 
-/** Splits a shard evenly, down to a level. */
+/** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */
 export function splitTo(whole: Limit, shard: Shard, level: number, now: number): Shard[] {
   if (shard.interval.level >= level) return [shard];
-  return split(whole, shard, now).flatMap((half) => splitTo(whole, half, level, now));
+  const [left, right] = halves(shard.interval);
+  const states = shard.limit.kind.split(shareOf(whole, left), shareOf(whole, right), advance(shard, now).state);
+  const parts = [shardAt(whole, left, states[0]), shardAt(whole, right, states[1])];
+  return parts.flatMap((part) => splitTo(whole, part, level, now));
 }
 
 /** The shards that tile an interval, as one. */

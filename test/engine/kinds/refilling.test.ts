@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { fold, shardAt, split } from "../../../src/engine/sharding/shard.js";
+import { fold, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
 
@@ -62,7 +62,7 @@ describe.each(limits)("a $name", (limit) => {
   it("is split and joined without making or losing a unit", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: capacity }), (value) => {
-        const halves = split(limit, shardAt(limit, WHOLE, { value, ts: NOW }), NOW);
+        const halves = splitTo(limit, shardAt(limit, WHOLE, { value, ts: NOW }), 1, NOW);
         const [left, right] = halves.map((half) => half.state.value) as [number, number];
         expect(left + right).toBe(value);
         for (const half of halves) {

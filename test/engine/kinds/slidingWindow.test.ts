@@ -7,7 +7,7 @@ import { parseDemand } from "../../../src/engine/request.js";
 import { fullState, type State } from "../../../src/engine/kinds/kind.js";
 import { MAX_ENTRIES } from "../../../src/engine/kinds/log.js";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { fold, shardAt, split } from "../../../src/engine/sharding/shard.js";
+import { fold, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
@@ -126,13 +126,13 @@ describe("a sliding window", () => {
 describe("a split sliding window", () => {
   it("cuts each entry, and keeps its moment", () => {
     const shard = shardAt(limit, WHOLE, stateOf(NOW, [NOW - 10, 4], [NOW, 2]));
-    const [left, right] = split(limit, shard, NOW);
+    const [left, right] = splitTo(limit, shard, 1, NOW) as [Shard, Shard];
     expect(left.state).toEqual({ value: tokens(2), ts: NOW, recent: entries([NOW - 10, 2], [NOW, 1]) });
     expect(right.state).toEqual({ value: tokens(2), ts: NOW, recent: entries([NOW - 10, 2], [NOW, 1]) });
-    const ofOne = split(limit, shardAt(limit, WHOLE, stateOf(NOW, [NOW - 10, 1], [NOW, 1])), NOW);
+    const ofOne = splitTo(limit, shardAt(limit, WHOLE, stateOf(NOW, [NOW - 10, 1], [NOW, 1])), 1, NOW);
     expect(ofOne.map(({ state }) => state.recent)).toEqual([entries([NOW, 1]), entries([NOW - 10, 1])]);
-    const [empty, other] = split(limit, shardAt(limit, WHOLE, stateOf(NOW)), NOW);
-    expect([empty.state, other.state].map(({ value, recent }) => [value, recent])).toEqual([
+    const empty = splitTo(limit, shardAt(limit, WHOLE, stateOf(NOW)), 1, NOW);
+    expect(empty.map(({ state }) => state).map(({ value, recent }) => [value, recent])).toEqual([
       [tokens(5), []],
       [tokens(5), []],
     ]);
@@ -153,7 +153,7 @@ describe("a split sliding window", () => {
       fc.property(rates, histories, (rate, history) => {
         const own = parseLimit("send", { ...config, rate });
         const { state, now } = stateAfter(own, history);
-        const halves = split(own, shardAt(own, WHOLE, state), now);
+        const halves = splitTo(own, shardAt(own, WHOLE, state), 1, now);
         for (const half of halves) {
           const taken = (half.state.recent ?? []).reduce((sum, { units }) => sum + units, 0);
           expect(half.state.value).toBe(half.limit.capacity - taken);

@@ -3,17 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
-import {
-  areIdle,
-  fastUnits,
-  type Fate,
-  fateOf,
-  isFast,
-  isJustWritten,
-  levelsFor,
-  spanFor,
-} from "../../../src/engine/sharding/policy.js";
-import { type Shard, shardAt } from "../../../src/engine/sharding/shard.js";
+import { fastUnits, isFast, levelAfter, levelsFor, spanFor } from "../../../src/engine/sharding/policy.js";
+import { shardAt } from "../../../src/engine/sharding/shard.js";
 
 const NOW = 1_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1024, period: 1000 };
@@ -22,12 +13,11 @@ const upTo = (shards: RateLimitConfig["shards"], more: Partial<RateLimitConfig> 
 const limit = upTo(64);
 
 /** What becomes of a row: the level is that of a split or of a fold. */
-type Change =
-  { kind: "stay" } | { kind: "split"; level: number } | { kind: "fold"; level: number; mustBeIdle: boolean };
+type Change = { kind: "stay" } | { kind: "split"; level: number } | { kind: "fold"; level: number };
 const STAY: Change = { kind: "stay" };
-function changeOf(from: number, { level, mustBeIdle = false }: Fate): Change {
+function changeOf(from: number, level: number): Change {
   if (level === from) return STAY;
-  return level > from ? { kind: "split", level } : { kind: "fold", level, mustBeIdle };
+  return { kind: level > from ? "split" : "fold", level };
 }
 
 interface Case {
@@ -68,8 +58,9 @@ function ask(given: Case) {
   let used = 0;
   const { wasShort } = given;
   const demand = { units: count * unitsPerToken, reserve, ...(wasShort !== undefined && { wasShort }) };
-  const call = { now: NOW, key: key ?? undefined, random: () => random[used++] ?? NaN };
-  const fate = changeOf(level, fateOf(whole, before, after, demand, call));
+  const bucket = { name: "send", limit: whole, key: key ?? undefined };
+  const call = { now: NOW, random: () => random[used++] ?? NaN };
+  const fate = changeOf(level, levelAfter(bucket, before, after, demand, call));
   return { fate, used };
 }
 const fateIn = (given: Case) => ask(given).fate;
@@ -163,7 +154,8 @@ describe("a hot row", () => {
       const before = shardAt(sliding, { start: 0, level: 0 }, { ...state(NOW - 1), ts: NOW - 1 });
       const after = { ...before, state: state(at) };
       const demand = { units: sliding.unitsPerToken, reserve: false };
-      return changeOf(0, fateOf(sliding, before, after, demand, { now: NOW, key: undefined, random: () => 0 }));
+      const bucket = { name: "send", limit: sliding, key: undefined };
+      return changeOf(0, levelAfter(bucket, before, after, demand, { now: NOW, random: () => 0 }));
     };
     expect([fate(NOW), fate(NOW + 1)]).toEqual([splitTo(1), STAY]);
   });
@@ -173,8 +165,8 @@ describe("a row of a limit whose refill does not bring the count within 50 ms", 
   const slow = upTo(64, { rate: 19, capacity: 1024 });
   const fate = (given: Partial<Case>) => ask({ limit: slow, level: 4, gapMs: 1, ...given });
 
-  it("folds with its neighbours when it is left with less than the count, idle or not, and takes no random number", () => {
-    const fold: Change = { kind: "fold", level: 3, mustBeIdle: false };
+  it("folds with its neighbours when it is left with less than the count, and takes no random number", () => {
+    const fold: Change = { kind: "fold", level: 3 };
     for (const more of [
       {},
       { gapMs: 0 },
@@ -197,22 +189,22 @@ describe("a row of a limit whose refill does not bring the count within 50 ms", 
 });
 
 describe("a cold row", () => {
-  const fold = (level: number): Change => ({ kind: "fold", level, mustBeIdle: true });
+  const fold = (level: number): Change => ({ kind: "fold", level });
 
-  it("folds after 1,400 ms, if its neighbours are idle; sooner it stays", () => {
-    expect(fateIn({ level: 1, gapMs: 1399, random: [1] })).toEqual(STAY);
-    expect(fateIn({ level: 1, gapMs: 1400, random: [1] })).toEqual(fold(0));
+  it("folds after 2,000 ms; sooner it stays", () => {
+    expect(fateIn({ level: 1, gapMs: 1999, random: [1] })).toEqual(STAY);
+    expect(fateIn({ level: 1, gapMs: 2000, random: [1] })).toEqual(fold(0));
   });
 
   it("folds the further up the longer it was idle, at most to the whole", () => {
     const levelAfter = (gapMs: number) => fateIn({ level: 6, gapMs });
-    expect([1400, 2799, 2800, 5599, 5600, 11_200, 1e9].map(levelAfter)).toEqual([5, 5, 4, 4, 3, 2, 0].map(fold));
+    expect([2000, 3999, 4000, 7999, 8000, 16_000, 1e9].map(levelAfter)).toEqual([5, 5, 4, 4, 3, 2, 0].map(fold));
   });
 
   it("takes one random number where it could split instead, none where it could not", () => {
-    for (const level of [1, 2, 3, 5]) expect(ask({ level, gapMs: 1400, random: [1] })).toMatchObject({ used: 1 });
-    expect(ask({ level: 6, gapMs: 1400 })).toEqual({ fate: fold(5), used: 0 });
-    expect(ask({ level: 3, gapMs: 1400, left: 3 })).toEqual({ fate: fold(2), used: 0 });
+    for (const level of [1, 2, 3, 5]) expect(ask({ level, gapMs: 2000, random: [1] })).toMatchObject({ used: 1 });
+    expect(ask({ level: 6, gapMs: 2000 })).toEqual({ fate: fold(5), used: 0 });
+    expect(ask({ level: 3, gapMs: 2000, left: 3 })).toEqual({ fate: fold(2), used: 0 });
   });
 
   it("never folds the whole", () => {
@@ -220,7 +212,7 @@ describe("a cold row", () => {
   });
 
   it("folds after a reservation, too", () => {
-    expect(fateIn({ level: 6, gapMs: 1400, reserve: true })).toEqual(fold(5));
+    expect(fateIn({ level: 6, gapMs: 2000, reserve: true })).toEqual(fold(5));
   });
 });
 
@@ -230,7 +222,7 @@ describe("a limit without keys that chooses its rows itself", () => {
 
   it("splits a row into 64 of the whole at its next write, whatever the random number", () => {
     expect([0, 1, 5].map((level) => fate({ level }))).toEqual([6, 6, 6].map(splitTo));
-    expect(ask({ limit: auto, key: null, gapMs: 1399 })).toEqual({ fate: splitTo(6), used: 0 });
+    expect(ask({ limit: auto, key: null, gapMs: 1999 })).toEqual({ fate: splitTo(6), used: 0 });
     expect(fate({ level: 6 })).toEqual(STAY);
     expect(fate({ level: 6, random: [0] })).toEqual(splitTo(7));
   });
@@ -244,12 +236,12 @@ describe("a limit without keys that chooses its rows itself", () => {
   });
 
   it("does not split at once a row that is cold, nor in the same millisecond", () => {
-    expect(fate({ gapMs: 1400 })).toEqual(STAY);
+    expect(fate({ gapMs: 2000 })).toEqual(STAY);
     expect(fate({ gapMs: 0 })).toEqual(STAY);
   });
 
   it("stays split into 64 when it cools down", () => {
-    expect(fate({ level: 8, gapMs: 1e9 })).toEqual({ kind: "fold", level: 6, mustBeIdle: true });
+    expect(fate({ level: 8, gapMs: 1e9 })).toEqual({ kind: "fold", level: 6 });
     expect(fate({ level: 6, gapMs: 1e9 })).toEqual(STAY);
   });
 
@@ -262,7 +254,7 @@ describe("a limit without keys that chooses its rows itself", () => {
   it("is the only one: buckets with a key and limits with a number of rows start as one row, and become one again", () => {
     for (const other of [{ key: "alice" }, { limit }]) {
       expect(fate(other)).toEqual(STAY);
-      expect(fate({ level: 5, gapMs: 1e9, ...other })).toEqual({ kind: "fold", level: 0, mustBeIdle: true });
+      expect(fate({ level: 5, gapMs: 1e9, ...other })).toEqual({ kind: "fold", level: 0 });
     }
   });
 });
@@ -292,34 +284,13 @@ describe("bounds on the number of rows", () => {
   });
 
   it("keep a cold row from being folded further", () => {
-    expect(fateIn({ limit: bounded, level: 4, gapMs: 1e9, random: [0] })).toEqual({
-      kind: "fold",
-      level: 2,
-      mustBeIdle: true,
-    });
+    expect(fateIn({ limit: bounded, level: 4, gapMs: 1e9, random: [0] })).toEqual({ kind: "fold", level: 2 });
     expect(fateIn({ limit: bounded, level: 2, gapMs: 1e9, random: [1, 0] })).toEqual(STAY);
   });
 
-  it("that were lowered fold a row at its next write, whether its neighbours are idle or not", () => {
-    const fold: Change = { kind: "fold", level: 4, mustBeIdle: false };
+  it("that were lowered fold a row at its next write", () => {
+    const fold: Change = { kind: "fold", level: 4 };
     for (const gapMs of [0, 1, 1e9]) expect(ask({ limit: bounded, level: 5, gapMs })).toEqual({ fate: fold, used: 0 });
-  });
-});
-
-describe("neighbours", () => {
-  const writtenAgo = (...gaps: number[]): Shard[] =>
-    gaps.map((gapMs) => shardAt(limit, { start: 0, level: 1 }, { value: 0, ts: NOW - gapMs }));
-
-  it("are idle when none was written for 700 ms", () => {
-    expect(areIdle(writtenAgo(700, 1000), NOW)).toBe(true);
-    expect(areIdle(writtenAgo(699, 1000), NOW)).toBe(false);
-    expect(areIdle([], NOW)).toBe(true);
-  });
-
-  it("are just written when one was this millisecond, or by a clock that is ahead", () => {
-    expect(isJustWritten(writtenAgo(5, 0), NOW)).toBe(true);
-    expect(isJustWritten(writtenAgo(5, -7), NOW)).toBe(true);
-    expect(isJustWritten(writtenAgo(5, 1), NOW)).toBe(false);
   });
 });
 

@@ -13,7 +13,6 @@ import {
   type Shard,
   shardAt,
   shareOf,
-  split,
   splitTo,
 } from "../../../src/engine/sharding/shard.js";
 import { worstInterval } from "../kinds/slidingBrute.js";
@@ -88,7 +87,7 @@ describe("a shard", () => {
       fc.property(limits, histories, fc.nat(5000), (limit, history, laterMs) => {
         const { state, now } = stateAfter(limit, history);
         const whole = shardAt(limit, WHOLE, state);
-        const parts = split(limit, whole, now);
+        const parts = splitTo(limit, whole, 1, now);
         expect(parts.map(({ interval }) => interval)).toEqual(halves(WHOLE));
         for (const { limit: share, state } of parts) {
           expect(state.value).toBeGreaterThanOrEqual(0);
@@ -123,7 +122,7 @@ describe("a bucket on several rows", () => {
           const index = which % shards.length;
           const shard = advance(shards[index] ?? fullShard(limit), now);
           if (what === "split" && shard.interval.level < MAX_LEVEL)
-            shards.splice(index, 1, ...split(limit, shard, now));
+            shards.splice(index, 1, ...splitTo(limit, shard, shard.interval.level + 1, now));
           if (what === "fold") shards = [fold(limit, WHOLE, shards, now)];
           if (what !== "take") continue;
           const units = Math.floor(part * shard.state.value);
