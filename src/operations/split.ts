@@ -5,7 +5,7 @@
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { around, covers, POINTS } from "../engine/sharding/interval.js";
-import { isFast, levelAfter, spanFor, type Taken } from "../engine/sharding/policy.js";
+import { isFast, levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
 import { outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
@@ -85,7 +85,7 @@ export async function settle(
   bucket: Bucket,
   before: StoredShard,
   after: Shard,
-  taken: Taken,
+  taken: ShardDemand,
   call: Call,
 ): Promise<NonNullable<Answer["write"]>> {
   const level = levelAfter(bucket, before, after, taken, call);

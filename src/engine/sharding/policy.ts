@@ -43,8 +43,8 @@ const CROWDED_CHANCE = 1 / 4;
 /** A refill that brings a demand within so long is fast: a caller who is denied and comes back finds it. */
 const FAST_MS = 50;
 
-/** What a call has taken from a row. */
-export interface Taken extends Pick<Demand, "units" | "reserve"> {
+/** What a call takes from a row. */
+export interface ShardDemand extends Pick<Demand, "units" | "reserve"> {
   /** Whether another row was short of it. */
   readonly wasShort?: boolean;
 }
@@ -59,7 +59,7 @@ export function levelAfter(
   { limit, key }: Bucket,
   before: Shard,
   after: Shard,
-  { units, reserve, wasShort = false }: Taken,
+  { units, reserve, wasShort = false }: ShardDemand,
   { now, random }: { now: number; random: () => number },
 ): number {
   const { least, most, isAuto } = limit.levels;
