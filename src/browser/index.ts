@@ -88,7 +88,7 @@ export function watchRateLimit(
   };
 }
 
-/** It is given up at once when `end` is called. */
+/** The live result of a query, until `end`: a listener of this entry that stops leaves nothing behind, not even for a tick. */
 function liveResult(
   client: ConvexClient,
   query: RateLimitQuery,
