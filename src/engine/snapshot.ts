@@ -18,7 +18,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   const ts = Math.max(...moments);
   const config = kind.shownConfig(limit);
   const { capacity: tokens = config.rate } = config;
-  const { runsFrom, lastsMs } = kind.arrivals(limit);
+  const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
   const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...moments))) : [EACH_MS]) : [];
   return {
     name,
@@ -32,7 +32,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     maxReserved,
     lastsMs: lastsMs ?? END_OF_TIME,
     lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)),
-    runs: bringing(refillOf(limit), runs),
+    runs: bringing(refill, runs),
     windowsFrom: runsFrom ? knownFrom(runs) : 0,
     restMs: Number(config.period) < SHORT_MS ? SHORT_MS : 0,
     fullAt: Math.max(...shards.map(whenFull)),
@@ -68,10 +68,6 @@ function afterStart(runs: readonly Run[]): Run[] {
 
 function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
   return runs.map((run) => ({ count: END_OF_TIME, ...run, units }));
-}
-
-function refillOf(limit: Limit): number {
-  return limit.kind.arrivals(limit).refill;
 }
 
 function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][number] {

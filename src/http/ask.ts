@@ -59,20 +59,21 @@ export async function withSnapshots(
   ctx: HttpCtx,
   request: Request,
 ): Promise<readonly Asked[]> {
+  if (remaining === "omit" || !consume.snapshots) return limited;
   // A denial says itself when the same call succeeds.
   const isServed = limited.every(({ status }) => status.ok);
-  const isUnknown = (limit: Asked | undefined) => {
+  const areUnknown = limited.map((limit) => {
     // Of a limit in shadow nothing is told.
-    if (!limit || limit.status.shadow) return false;
+    if (limit.status.shadow) return false;
     return limit.status.remaining === undefined || limit.overrides === true || (isServed && needsSnapshot(limit));
-  };
-  const unknown = requests.filter((_, i) => isUnknown(limited[i]));
-  if (unknown.length === 0 || remaining === "omit" || !consume.snapshots) return limited;
+  });
+  const unknown = requests.filter((_, i) => areUnknown[i]);
+  if (unknown.length === 0) return limited;
   try {
     const snapshots = [...(await consume.snapshots(ctx, unknown))];
     const now = Date.now();
-    return limited.map((limit) => {
-      const snapshot = isUnknown(limit) ? snapshots.shift() : undefined;
+    return limited.map((limit, i) => {
+      const snapshot = areUnknown[i] ? snapshots.shift() : undefined;
       return snapshot ? completed(limit, snapshot, now) : limit;
     });
   } catch (error) {

@@ -5,8 +5,8 @@
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { around, covers, POINTS } from "../engine/sharding/interval.js";
-import { isFast, levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
-import { outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
+import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
+import { mayDenyOnTwo, outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
@@ -16,7 +16,7 @@ import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
   const { now } = call;
-  const { units, reserve, atLeast } = demand;
+  const { units } = demand;
   // A question that takes nothing is answered in full.
   if (units === 0) return await answerAll(ctx, request, now);
   const first = await loadAtRandom(ctx, request, call);
@@ -34,7 +34,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   }
   // A row that was written this very millisecond, by this transaction or in a burst, says nothing of the others.
   const isJustWritten = seen.some(({ state }) => state.ts >= now);
-  if (!reserve && !atLeast && isFast(limit, units) && !isJustWritten) {
+  if (mayDenyOnTwo(limit, demand) && !isJustWritten) {
     return { status: { ok: false, retryAt: whenAnyServes(limit, seen, now, units) }, untouched: unknown };
   }
   return await answerAll(ctx, request, now);

@@ -91,16 +91,23 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], from: number,
  * two, each has to hold the demand, or all that it can.
  */
 function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
-  const { units, reserve, atLeast } = demand;
-  const mayDenyOnTwo = !reserve && !atLeast && units <= deniedOnTwo(limit);
+  const { units } = demand;
   const isFound = (moment: number) =>
     shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity));
-  return firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand) && (!mayDenyOnTwo || isFound(moment)));
+  return firstMoment(
+    from,
+    (moment) => grantsAt(limit, shards, moment, demand) && (!mayDenyOnTwo(limit, demand) || isFound(moment)),
+  );
 }
 
 /** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */
 function grantsAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
   return decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
+}
+
+/** Whether a denial may rest on what two of several rows say. */
+export function mayDenyOnTwo(limit: Limit, { units, reserve, atLeast }: Demand): boolean {
+  return !reserve && !atLeast && units <= deniedOnTwo(limit);
 }
 
 /** The most units that a call denies on what two of several rows say. */

@@ -410,9 +410,9 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "on several rows, who takes as much as there is may be denied by what two of them say",
-    file: "operations/split.ts",
-    from: "!reserve && !atLeast && isFast",
-    to: "!reserve && isFast",
+    file: "engine/sharding/pool.ts",
+    from: "return !reserve && !atLeast && units",
+    to: "return !reserve && units",
     test: "test/operations/atLeast.test.ts",
   },
   {
