@@ -22,7 +22,7 @@ const vBucket = v.object({
   runs: vRuns,
   parts: v.array(
     v.object({
-      shard: v.optional(v.number()),
+      shard: v.optional(v.string()),
       value: v.number(),
       ts: v.number(),
       capacity: v.number(),

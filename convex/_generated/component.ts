@@ -677,7 +677,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     start: number;
                     units: number;
                   }>;
-                  shard?: number;
+                  shard?: string;
                   ts: number;
                   value: number;
                 }>;
@@ -703,7 +703,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               start: number;
               units: number;
             }>;
-            shard?: number;
+            shard?: string;
             ts: number;
             value: number;
           }>;

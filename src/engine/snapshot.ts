@@ -4,7 +4,7 @@
  */
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { Entry, Limit, Run } from "./kinds/kind.js";
-import { toShard, WHOLE } from "./sharding/interval.js";
+import { WHOLE } from "./sharding/interval.js";
 import { deniedOnTwo } from "./sharding/pool.js";
 import { fold, type Shard } from "./sharding/shard.js";
 import { END_OF_TIME } from "./time.js";
@@ -75,10 +75,9 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const { kind, capacity } = limit;
   const { ts } = state;
   const { value } = kind.advance(limit, state, ts);
-  const place = toShard(interval);
   const { refill, lastsMs } = kind.arrivals(limit);
   return {
-    ...(place !== undefined && { shard: place }),
+    ...(interval !== WHOLE && { shard: interval }),
     value,
     ts,
     capacity,

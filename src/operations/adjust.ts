@@ -3,8 +3,8 @@ import { outlook } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import { type Adjustment, adjustmentOf } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { owing } from "../engine/sharding/pool.js";
-import { advance, fold, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import { giveBack, owing } from "../engine/sharding/pool.js";
+import { advance, fold, heldByAll } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, save, shardsOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -33,7 +33,7 @@ async function adjustRows(
   const alone = await adjustOneRow(ctx, adjustment, call);
   if (alone) return alone;
   const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
-  if (units <= 0) return await giveBack(ctx, adjustment, shards, call.now);
+  if (units <= 0) return await refund(ctx, adjustment, shards, call.now);
   if (heldByAll(shards, call.now) < units) return await charge(ctx, adjustment, shards, call.now);
   const demand = { units, reserve: false, withinMs: Infinity };
   const { status, write } = answerOnAll({ ...adjustment, asked: {}, demand }, shards, call.now);
@@ -53,7 +53,7 @@ async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Pr
   const { units, at, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
   const shard = await loadAtRandom(ctx, adjustment, call);
-  if (shard.interval.level === 0) return undefined;
+  if (shard.interval === WHOLE) return undefined;
   const { limit: share, state } = advance(shard, call.now);
   const hasRoom = units > 0 ? state.value >= units : share.capacity - state.value >= -units;
   if (!hasRoom) return undefined;
@@ -81,27 +81,14 @@ async function charge(
 }
 
 /** Gives to the emptiest first, none above its share. */
-async function giveBack(
+async function refund(
   ctx: Writer,
   bucket: Adjustment,
   shards: readonly StoredShard[],
   now: number,
 ): Promise<RateLimitStatus> {
   const { limit, units, at } = bucket;
-  const room = (shard: Shard) => shard.limit.capacity - shard.state.value;
-  const current = shards.map((stored) => ({ stored, shard: advance(stored, now) }));
-  current.sort((a, b) => room(b.shard) - room(a.shard));
-  const before: StoredShard[] = [];
-  const after: Shard[] = [];
-  let left = -units;
-  for (const { stored, shard } of current) {
-    const state = shard.limit.kind.giveBack(shard.limit, shard.state, left, at);
-    const given = state.value - shard.state.value;
-    if (given <= 0) continue;
-    before.push(stored);
-    after.push({ ...shard, state });
-    left -= given;
-  }
+  const { before, after } = giveBack(shards, now, -units, at);
   await save(ctx, bucket, before, after);
   const all = [...shards.filter((shard) => !before.includes(shard)), ...after];
   return standing(limit, fold(limit, WHOLE, all, now).state, now);

@@ -4,7 +4,7 @@
  */
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
-import { around, covers, POINTS } from "../engine/sharding/interval.js";
+import { around, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
 import { mayDenyOnTwo, outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
@@ -20,7 +20,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   // A question that takes nothing is answered in full.
   if (units === 0) return await answerAll(ctx, request, now);
   const first = await loadAtRandom(ctx, request, call);
-  if (first.interval.level === 0 || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
+  if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
 
   const isLarge = 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
@@ -46,7 +46,7 @@ async function answerAll(ctx: Reader, request: Request, now: number): Promise<An
 
 /** The shard at a random point. */
 export async function loadAtRandom(ctx: Reader, bucket: Bucket, { random }: Call): Promise<StoredShard> {
-  return await loadAt(ctx, bucket, Math.floor(random() * POINTS));
+  return await loadAt(ctx, bucket, pointAt(random()));
 }
 
 /**
@@ -64,7 +64,7 @@ async function answerOn(
   const { units, atLeast } = demand;
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);
-  const isWhole = shard.interval.level === 0;
+  const isWhole = shard.interval === WHOLE;
   const whole = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, [shard], now) });
   const untouched = isWhole ? whole : unknown;
   if (!taken) return { status, untouched };
@@ -89,12 +89,12 @@ export async function settle(
   call: Call,
 ): Promise<NonNullable<Answer["write"]>> {
   const level = levelAfter(bucket, before, after, taken, call);
-  if (level >= before.interval.level) {
+  if (level >= before.interval.length) {
     return (writer) => save(writer, bucket, [before], splitTo(bucket.limit, after, level, call.now));
   }
   const interval = around(before.interval, level);
   const all = await loadAll(ctx, bucket, interval);
-  const others = all.filter((shard) => !covers(before.interval, shard.interval.start));
+  const others = all.filter((shard) => !shard.interval.startsWith(before.interval));
   const folded = fold(bucket.limit, interval, [...others, after], call.now);
   return (writer) => save(writer, bucket, all, [folded]);
 }

@@ -9,7 +9,7 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import { show } from "../engine/misuse.js";
-import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
+import { type Interval, OVERRIDE_SHARD } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitsDataModel } from "./tables.js";
@@ -110,7 +110,7 @@ export async function readRows({ db }: Reader, { name, key }: BucketId): Promise
 }
 
 /** The last row with a `shard` of at most this, or none; the transaction depends on what lies from there on, and no more. */
-export async function readLast({ db }: Reader, { name, key }: BucketId, most: number): Promise<Row | null> {
+export async function readLast({ db }: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
   return await db
     .query("rateLimits")
     .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).lte("shard", most))
@@ -118,15 +118,13 @@ export async function readLast({ db }: Reader, { name, key }: BucketId, most: nu
     .first();
 }
 
-/** The rows of a range of shards; the range, and nothing more, is what the transaction depends on. */
-export async function readRange(
-  { db }: Reader,
-  { name, key }: BucketId,
-  { first, last }: { first: number; last: number },
-): Promise<Row[]> {
+/** The rows within an interval that is not the whole: their `shard`s begin with its digits. The transaction depends on these alone. */
+export async function readRange({ db }: Reader, { name, key }: BucketId, interval: Interval): Promise<Row[]> {
   return await db
     .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).gte("shard", first).lte("shard", last))
+    .withIndex("by_name_key_shard", (q) =>
+      q.eq("name", name).eq("key", key).gte("shard", interval).lt("shard", `${interval}2`),
+    )
     .collect();
 }
 

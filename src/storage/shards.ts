@@ -2,16 +2,7 @@
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
 import { type Bucket, parseBucket } from "../engine/request.js";
-import {
-  covers,
-  fromShard,
-  type Interval,
-  lastShardAt,
-  shardsWithin,
-  tile,
-  toShard,
-  WHOLE,
-} from "../engine/sharding/interval.js";
+import { type Interval, isPart, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { RateLimitConfig } from "../configs.js";
@@ -35,18 +26,17 @@ export interface StoredShard extends Shard {
 }
 
 /** The shard that covers a point: the whole, if there is no row or the bucket was split under another config. */
-export async function loadAt(ctx: Reader, bucket: Bucket, point: number): Promise<StoredShard> {
-  const row = await readLast(ctx, bucket, lastShardAt(point));
+export async function loadAt(ctx: Reader, bucket: Bucket, point: string): Promise<StoredShard> {
+  const row = await readLast(ctx, bucket, point);
   if (!row || !wasSplitUnder(row, bucket.limit)) return asOne(bucket, await readRows(ctx, bucket));
   const shard = fromRow(bucket, row);
-  if (!covers(shard.interval, point)) throw gapError(bucket);
+  if (!point.startsWith(shard.interval)) throw gapError(bucket);
   return shard;
 }
 
 /** The shards within an interval; one, if there is no row or the bucket was split under another config. */
 export async function loadAll(ctx: Reader, bucket: Bucket, within = WHOLE): Promise<StoredShard[]> {
-  const isWhole = within.level === 0;
-  const rows = isWhole ? await readRows(ctx, bucket) : await readRange(ctx, bucket, shardsWithin(within));
+  const rows = within === WHOLE ? await readRows(ctx, bucket) : await readRange(ctx, bucket, within);
   return shardsOf(bucket, rows, within);
 }
 
@@ -82,8 +72,9 @@ function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredSh
 }
 
 function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
-  const interval = fromShard(row.shard);
-  if (!interval) throw damageError(limit.name, key, `the stored shard ${show(row.shard)} is unusable`);
+  const { shard: interval = WHOLE } = row;
+  if (interval !== WHOLE && !isPart(interval))
+    throw damageError(limit.name, key, `the stored shard ${show(row.shard)} is unusable`);
   const share = shareOf(limit, interval);
   return { interval, limit: share, state: fromStored(share, row, key), rows: [row] };
 }
@@ -126,6 +117,5 @@ export async function save(
 
 function contentOf({ limit }: Bucket, shard: Shard): Content {
   const content = toStored(limit, shard.state);
-  const number = toShard(shard.interval);
-  return number === undefined ? content : { ...content, shard: number, config: splitConfig(limit) };
+  return shard.interval === WHOLE ? content : { ...content, shard: shard.interval, config: splitConfig(limit) };
 }

@@ -30,8 +30,8 @@ export const rateLimitTables = {
     value: v.number(),
     /** When `value` was true: milliseconds since the epoch. */
     ts: v.number(),
-    /** Of a split bucket, which part of it: 16 times the start of its interval in 1/1024ths, plus the level of splitting. */
-    shard: v.optional(v.number()),
+    /** Of a split bucket, which part of it: "0" and "1" are its halves, "00" to "11" its quarters, and so on. */
+    shard: v.optional(v.string()),
     /** Of a split bucket, the config that the shares were cut from. */
     config: v.optional(vRateLimitConfig),
     /** Of a sliding window, what was taken and when: tokens, and milliseconds since the epoch. */

@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { project } from "../../src/browser/project.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { parseDemand } from "../../src/engine/request.js";
-import { MAX_LEVEL } from "../../src/engine/sharding/interval.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
@@ -71,10 +70,10 @@ function shardsAfter(config: RateLimitConfig, { splits, takes, reserved }: Histo
   for (const pick of splits) {
     const at = pick % shards.length;
     const shard = shards[at];
-    if (!shard || shard.interval.level >= Math.min(MAX_LEVEL, limit.levels.most)) continue;
+    if (!shard || shard.interval.length >= limit.levels.most) continue;
     shards = [
       ...shards.slice(0, at),
-      ...splitTo(limit, shard, shard.interval.level + 1, NOW - 3000),
+      ...splitTo(limit, shard, shard.interval.length + 1, NOW - 3000),
       ...shards.slice(at + 1),
     ];
   }

@@ -6,7 +6,7 @@ import type { Calendar } from "../../src/engine/kinds/calendar.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { toShard, WHOLE } from "../../src/engine/sharding/interval.js";
+import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
@@ -75,8 +75,8 @@ describe("a snapshot", () => {
       // The left half lacks 3 tokens, the right one 4 of its 5, and 5 a second come to each.
       fullAt: NOW + 1000,
       parts: [
-        { shard: toShard(left.interval), ...half(tokens(2), NOW) },
-        { shard: toShard(right.interval), ...half(tokens(1), NOW + 200) },
+        { shard: left.interval, ...half(tokens(2), NOW) },
+        { shard: right.interval, ...half(tokens(1), NOW + 200) },
       ],
     });
   });

@@ -219,7 +219,7 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[]
   return call.act === "adjust" ? [-call.count] : [];
 }
 
-/** Each row of a token bucket fills at its part of the rate: 2^-level, where level is the last hexadecimal digit of `shard`. */
+/** Each row of a token bucket fills at its part of the rate: 2^-level, where level is the number of digits of `shard`. */
 async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
   if (limit.kind !== "token bucket") return;
   const later = now + Math.ceil(lengthOf(limit) / 64);
@@ -230,7 +230,7 @@ async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: numbe
   let room = ZERO;
   for (const { shard, value, ts, capacity } of parts) {
     if (shard === undefined) return;
-    const part = fraction(1n, 2n ** BigInt(shard % 16));
+    const part = fraction(1n, 2n ** BigInt(shard.length));
     const elapsedMs = fraction(BigInt(Math.max(0, later - ts)), 1n);
     total = plus(total, least(tokens(capacity), plus(tokens(value), times(times(rate, part), elapsedMs))));
     room = plus(room, tokens(capacity));

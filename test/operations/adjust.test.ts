@@ -1,6 +1,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { partsOf } from "../support/parts.js";
 import {
   type Backend,
   component,
@@ -206,10 +207,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     insertRows(
       place,
       t,
-      Array.from({ length: 2 ** level }, (_, i) => {
-        const shard = 16 * ((1024 / 2 ** level) * i) + level;
-        return { name, shard, value, ts, config: configs[name], ...more };
-      }),
+      partsOf(level).map((shard) => ({ name, shard, value, ts, config: configs[name], ...more })),
     );
   const adjust = (name: string, count: number) => t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
   const values = async () => (await rowsIn(place, t)).map(({ value }) => value);

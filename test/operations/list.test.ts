@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
 import { list as listIn, parseList } from "../../src/operations/list.js";
 import type { Reader } from "../../src/storage/rows.js";
+import { partsOf } from "../support/parts.js";
 import { type Backend, type StoredRow, defineIn, insertRows, openBackend, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
@@ -146,9 +147,7 @@ describe.each(placeNames)("in the %s", (place) => {
       const value = i === 299 ? 0 : 1;
       if (i === 0) rows.push({ name: "hot", key: key(i), value: 8, ts: NOW });
       else {
-        for (let start = 0; start < 1024; start += 128) {
-          rows.push({ name: "hot", key: key(i), shard: 16 * start + 3, value, ts: NOW, config: split });
-        }
+        rows.push(...partsOf(3).map((shard) => ({ name: "hot", key: key(i), shard, value, ts: NOW, config: split })));
       }
     }
     await insertRows(place, t, rows);
@@ -188,7 +187,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const bad = (key: string, fields: Partial<StoredRow>) => ({ name: "send", key, value: 1, ts: NOW, ...fields });
     const twice = bad("b2", {});
     // More rows than a bucket can have do not stop the walk.
-    const many = Array.from({ length: 600 }, () => bad("b3", { shard: 1000 }));
+    const many = Array.from({ length: 600 }, () => bad("b3", { shard: "none" }));
     await insertRows(place, t, [bad("b1", { value: NaN }), twice, twice, ...many]);
     const { page: entries, cursor } = await page(t, { name: "send" });
     const problems = [

@@ -1,6 +1,7 @@
 /** Operations on a bucket of four rows, of which a call reads those that chance chooses. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { partsOf } from "../support/parts.js";
 import {
   type Backend,
   defineIn,
@@ -34,7 +35,7 @@ const rowsOf = (
     name: "hot",
     value,
     ts: NOW - (ages[i] ?? 0),
-    shard: (16 * 1024 * i) / 2 ** level + level,
+    shard: partsOf(level)[i] ?? "",
     config,
   }));
 
@@ -55,7 +56,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     return t;
   };
   const values = async (t: Backend) =>
-    (await rowsIn(place, t)).sort((a, b) => (a.shard ?? 0) - (b.shard ?? 0)).map(({ value }) => value);
+    (await rowsIn(place, t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1)).map(({ value }) => value);
 
   it("is given back to where there is room, the emptiest row first, none above its share", async () => {
     const t = await opened(quarters([16, 15, 10, 4]));

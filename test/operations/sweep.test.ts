@@ -195,7 +195,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const bad = [
       { value: NaN, ts: NOW },
       { value: 10, ts: -1 },
-      { value: 10, ts: NOW, shard: 1000 },
+      { value: 10, ts: NOW, shard: "none" },
     ];
     for (const [i, fields] of bad.entries()) await insertRow(place, t, { name: "send", key: `${i}`, ...fields });
     vi.setSystemTime(NOW + 1e9);
@@ -232,7 +232,7 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("more rows than a bucket can have do not stop the sweep", async () => {
     const { t, start, finish } = openSwept(limits);
-    const many = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: 1000, value: 1, ts: NOW }));
+    const many = Array.from({ length: 600 }, () => ({ name: "send", key: "a", shard: "none", value: 1, ts: NOW }));
     await insertRows(place, t, [...many, { name: "send", key: "b", value: 1, ts: NOW }]);
     vi.setSystemTime(NOW + 1e6);
     await start();

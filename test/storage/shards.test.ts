@@ -3,11 +3,12 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import type { Bucket } from "../../src/engine/request.js";
 import { parseBucket } from "../../src/engine/request.js";
-import { MAX_LEVEL, toShard, WHOLE } from "../../src/engine/sharding/interval.js";
+import { pointAt, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { fromStored } from "../../src/engine/units.js";
 import { readRows } from "../../src/storage/rows.js";
 import { loadAll, loadAt, save, shardsOf, type StoredShard } from "../../src/storage/shards.js";
+import { partsOf } from "../support/parts.js";
 import { type Backend, insertRows, openBackend, type QueryCtx, rowsIn, type StoredRow } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
@@ -44,8 +45,8 @@ describe("the rows of a split bucket", () => {
     const t = await splitBucket(1);
     const rows = await rowsIn("tables", t);
     expect(rows).toMatchObject([
-      { name: "send", key: "alice", value: 16, ts: NOW, shard: 1 },
-      { name: "send", key: "alice", value: 16, ts: NOW, shard: 8193 },
+      { name: "send", key: "alice", value: 16, ts: NOW, shard: "0" },
+      { name: "send", key: "alice", value: 16, ts: NOW, shard: "1" },
     ]);
     for (const row of rows) {
       // Without what does not decide how shares are cut: shards and maxReserved.
@@ -67,9 +68,7 @@ describe("the rows of a split bucket", () => {
   it("are read as the shards that they stand for", async () => {
     const t = await splitBucket(3);
     const shards = await load(t);
-    expect(shards.map(({ interval }) => interval)).toEqual(
-      Array.from({ length: 8 }, (_, index) => ({ start: 128 * index, level: 3 })),
-    );
+    expect(shards.map(({ interval }) => interval)).toEqual(partsOf(3));
     expect(tokensIn(shards)).toEqual(Array(8).fill(4));
     expect(shards.every(({ rows }) => rows.length === 1)).toBe(true);
     expect(fold(bucket.limit, WHOLE, shards, NOW)).toEqual(wholeOf(bucket, 32));
@@ -114,23 +113,26 @@ describe("the rows of a split bucket", () => {
 describe("a row", () => {
   it("is found by any point that it covers, alone", async () => {
     const t = await splitBucket(2);
-    const at = async (point: number) => await reading(t, (ctx) => loadAt(ctx, bucket, point));
-    for (const point of [0, 255, 256, 511, 512, 1023]) {
-      expect((await at(point)).interval).toEqual({ start: point - (point % 256), level: 2 });
+    const at = async (point: string) => await reading(t, (ctx) => loadAt(ctx, bucket, point));
+    for (const random of [0, 255 / 1024, 1 / 4, 511 / 1024, 1 / 2, 1023 / 1024]) {
+      expect((await at(pointAt(random))).interval).toBe(["00", "01", "10", "11"][Math.floor(4 * random)]);
     }
     const one = await splitBucket(0);
-    expect(await reading(one, (ctx) => loadAt(ctx, bucket, 700))).toMatchObject({
+    expect(await reading(one, (ctx) => loadAt(ctx, bucket, pointAt(0.7)))).toMatchObject({
       interval: WHOLE,
       rows: [{ value: 32 }],
     });
     const none = openBackend();
-    expect(await reading(none, (ctx) => loadAt(ctx, bucket, 700))).toMatchObject({ interval: WHOLE, rows: [] });
+    expect(await reading(none, (ctx) => loadAt(ctx, bucket, pointAt(0.7)))).toMatchObject({
+      interval: WHOLE,
+      rows: [],
+    });
   });
 
   it("is found with its neighbours within an interval", async () => {
     const t = await splitBucket(3);
-    const shards = await reading(t, (ctx) => loadAll(ctx, bucket, { start: 512, level: 2 }));
-    expect(shards.map(({ interval }) => interval.start)).toEqual([512, 640]);
+    const shards = await reading(t, (ctx) => loadAll(ctx, bucket, "10"));
+    expect(shards.map(({ interval }) => interval)).toEqual(["100", "101"]);
   });
 
   it("of an unsplit bucket is its whole state", async () => {
@@ -143,7 +145,7 @@ describe("a row", () => {
 describe("damage", () => {
   const damaged = 'Rate limit "send": the bucket of key "alice" cannot be used: ';
   const gap = `${damaged}the stored shards overlap or leave a gap, so nothing is let through.`;
-  const row = (shard: number | undefined, more: object = {}): StoredRow => ({
+  const row = (shard: string | undefined, more: object = {}): StoredRow => ({
     name: "send",
     key: "alice",
     value: 1,
@@ -151,15 +153,13 @@ describe("damage", () => {
     ...(shard !== undefined && { shard, config: { kind: "token bucket", rate: 64, period: 1000, capacity: 64 } }),
     ...more,
   });
-  const left = toShard({ start: 0, level: 1 });
-  const right = toShard({ start: 512, level: 1 });
-  const quarter = toShard({ start: 512, level: 2 });
+  const [left, right, quarter] = ["0", "1", "10"];
   const without = { config: undefined };
 
   it.each<[string, StoredRow[], string]>([
     ["a gap at the end", [row(left)], gap],
     ["a gap at the start", [row(right)], gap],
-    ["a gap in the middle", [row(left), row(toShard({ start: 768, level: 2 }))], gap],
+    ["a gap in the middle", [row(left), row("11")], gap],
     ["two rows for one part", [row(left), row(right), row(right)], gap],
     ["a row within another", [row(left), row(quarter), row(right)], gap],
     ["two rows for the whole", [row(undefined), row(undefined)], gap],
@@ -171,9 +171,14 @@ describe("damage", () => {
       [row(left, { config: { kind: "token bucket", rate: 5, period: 1000, capacity: 5 } }), row(right)],
       gap,
     ],
-    ["a number that names no part", [row(17)], `${damaged}the stored shard 17 is unusable`],
-    ["a number that is not whole", [row(1.5)], `${damaged}the stored shard 1.5 is unusable`],
-    ["the numbers of a heap", [row(2), row(3)], gap],
+    ["a name of no part", [row("02")], `${damaged}the stored shard "02" is unusable`],
+    ["a part too small", [row("0".repeat(11))], `${damaged}the stored shard "00000000000" is unusable`],
+    [
+      "an override's name without an override",
+      [row(left), row("override"), row(right)],
+      `${damaged}the stored shard "override" is unusable`,
+    ],
+    ["the whole, written as no digits", [row("", without)], gap],
     ["a value that is none", [row(left, { value: NaN }), row(right)], `${damaged}the stored state is unusable`],
   ])("is %s: nothing is let through", async (_what, rows, problem) => {
     const t = openBackend();
@@ -186,10 +191,10 @@ describe("damage", () => {
 
   it("is noticed by a call that reads one row, or those of an interval", async () => {
     const t = openBackend();
-    await insertRows("tables", t, [row(left), row(toShard({ start: 768, level: 2 }))]);
-    await expect(reading(t, (ctx) => loadAt(ctx, bucket, 600))).rejects.toThrow(gap);
-    await expect(reading(t, (ctx) => loadAll(ctx, bucket, { start: 512, level: 1 }))).rejects.toThrow(gap);
-    expect(await reading(t, (ctx) => loadAt(ctx, bucket, 100))).toMatchObject({ interval: { start: 0, level: 1 } });
+    await insertRows("tables", t, [row(left), row("11")]);
+    await expect(reading(t, (ctx) => loadAt(ctx, bucket, pointAt(0.6)))).rejects.toThrow(gap);
+    await expect(reading(t, (ctx) => loadAll(ctx, bucket, "1"))).rejects.toThrow(gap);
+    expect(await reading(t, (ctx) => loadAt(ctx, bucket, pointAt(0.1)))).toMatchObject({ interval: "0" });
   });
 });
 
@@ -231,7 +236,7 @@ describe("a bucket that was split under another config", () => {
   it("is read whole by a call that came upon one of its rows", async () => {
     const t = await splitBucket(2);
     const slower = under({ rate: 8, capacity: 64 });
-    expect([await reading(t, (ctx) => loadAt(ctx, slower, 700))]).toEqual(await load(t, slower));
+    expect([await reading(t, (ctx) => loadAt(ctx, slower, pointAt(0.7)))]).toEqual(await load(t, slower));
   });
 
   it("differs by a field that the limit had before and has no longer, not by one that is undefined", async () => {
@@ -248,8 +253,8 @@ describe("a bucket that was split under another config", () => {
       [undefined, 0, false],
     ] as const) {
       const t = await splitBucket(2, 32, windowsFrom(before));
-      const found = await reading(t, (ctx) => loadAt(ctx, windowsFrom(now), 700));
-      expect([before, now, found.interval.level === 2]).toEqual([before, now, isFound]);
+      const found = await reading(t, (ctx) => loadAt(ctx, windowsFrom(now), pointAt(0.7)));
+      expect([before, now, found.interval.length === 2]).toEqual([before, now, isFound]);
     }
   });
 
@@ -279,9 +284,9 @@ describe("saving shards", () => {
     const [first, second] = (await load(t)) as [StoredShard, StoredShard];
     await t.mutation((ctx) => save(ctx, bucket, [second], splitTo(bucket.limit, second, 2, NOW)));
     expect(await stored(t)).toEqual([
-      { value: 16, shard: 1 },
-      { value: 8, shard: toShard({ start: 512, level: 2 }) },
-      { value: 8, shard: toShard({ start: 768, level: 2 }) },
+      { value: 16, shard: "0" },
+      { value: 8, shard: "10" },
+      { value: 8, shard: "11" },
     ]);
     expect((await rowsIn("tables", t)).slice(0, 2).map(({ _id }) => _id)).toEqual(before.map(({ _id }) => _id));
     expect(first.rows).toHaveLength(1);
@@ -304,7 +309,7 @@ describe("saving shards", () => {
       state: { value: (index + 1) * shard.limit.unitsPerToken, ts: NOW + 1 },
     }));
     await t.mutation((ctx) => save(ctx, bucket, shards, after.reverse()));
-    expect((await load(t)).map(({ interval }) => interval.start)).toEqual([0, 512]);
+    expect((await load(t)).map(({ interval }) => interval)).toEqual(["0", "1"]);
     expect(tokensIn(await load(t), NOW + 1)).toEqual([1, 2]);
   });
 
@@ -322,7 +327,7 @@ describe("saving shards", () => {
     );
     const read = await load(t, slower);
     expect(tokensIn(read)).toEqual([16, 16]);
-    expect(read.map(({ interval }) => interval.level)).toEqual([1, 1]);
+    expect(read.map(({ interval }) => interval)).toEqual(["0", "1"]);
   });
 
   it("writes nothing where nothing changes", async () => {
@@ -334,7 +339,7 @@ describe("saving shards", () => {
 
   it("keeps a bucket of the most rows", async () => {
     const large = parseBucket({ name: "send", key: "alice", config: { ...config, rate: 4096, shards: 1024 } });
-    const t = await splitBucket(MAX_LEVEL, 4096, large);
+    const t = await splitBucket(10, 4096, large);
     const shards = await load(t, large);
     expect(shards).toHaveLength(1024);
     expect(

@@ -45,7 +45,7 @@ export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InCompon
 export interface StoredRow {
   name: string;
   key?: string;
-  shard?: number;
+  shard?: string;
   value: number;
   ts: number;
   recent?: { at: number; count: number }[];

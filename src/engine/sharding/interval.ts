@@ -1,75 +1,46 @@
 /**
- * Which part of a bucket a row stands for: an interval of [0, 1), of length 2^-level. The rows of a bucket are none (it is full) or
- * tile [0, 1), so exactly one row covers each point.
+ * Which part of a bucket a row stands for: an interval of [0, 1), named by the binary digits with which all of its points begin. "0" and
+ * "1" are the halves of a bucket, "00" to "11" its quarters. Rows of a bucket are none (it is full) or tile [0, 1), so the digits of
+ * exactly one row begin those of each point. It comes last of the rows up to the point, in the order of strings.
  */
 
-/** Intervals start at multiples of 1/1024: enough rows for several thousand calls a second. */
-export const MAX_LEVEL = 10;
-export const POINTS = 2 ** MAX_LEVEL;
-
-export interface Interval {
-  /** In 1/1024ths. */
-  readonly start: number;
-  readonly level: number;
-}
+/** Its length is the level of splitting. */
+export type Interval = string;
 
 /** The whole bucket. */
-export const WHOLE: Interval = { start: 0, level: 0 };
+export const WHOLE: Interval = "";
 
-/** A row's `shard` holds start and level, ordered by start: absent for the whole. */
-const LEVELS = 16;
+const MAX_LEVEL = 10;
 
-/** The `shard` of the row that overrides a bucket's limit: after those of all its parts, and no part itself. */
-export const OVERRIDE_SHARD = LEVELS * POINTS;
+/** Enough for several thousand calls a second. */
+export const MAX_SHARDS = 2 ** MAX_LEVEL;
 
-export function toShard({ start, level }: Interval): number | undefined {
-  return level === 0 ? undefined : LEVELS * start + level;
+/** The `shard` of the row that overrides a bucket's limit: after those of all its parts. */
+export const OVERRIDE_SHARD = "override";
+
+/** Whether a row's `shard` names a part of a split bucket. */
+export function isPart(shard: string): boolean {
+  return /^[01]{1,10}$/.test(shard);
 }
 
-/** The interval that a row's `shard` names; undefined when it names none. */
-export function fromShard(shard: number | undefined): Interval | undefined {
-  if (shard === undefined) return WHOLE;
-  const interval = { start: Math.floor(shard / LEVELS), level: shard % LEVELS };
-  const { start, level } = interval;
-  const isOurs = Number.isInteger(shard) && level >= 1 && level <= MAX_LEVEL;
-  return isOurs && start % width(interval) === 0 && start < POINTS ? interval : undefined;
+/** @param random - in [0, 1). */
+export function pointAt(random: number): string {
+  const digits = Math.floor(random * MAX_SHARDS).toString(2);
+  return digits.padStart(MAX_LEVEL, "0");
 }
 
-/** The length in 1/1024ths. */
-export function width({ level }: Interval): number {
-  return POINTS / 2 ** level;
-}
-
-export function covers({ start, level }: Interval, point: number): boolean {
-  return point >= start && point < start + width({ start, level });
-}
-
-export function halves({ start, level }: Interval): [Interval, Interval] {
-  const left = { start, level: level + 1 };
-  return [left, { ...left, start: start + width(left) }];
+export function halves(interval: Interval): [Interval, Interval] {
+  return [`${interval}0`, `${interval}1`];
 }
 
 /** The interval of a shallower level around this one. */
-export function around({ start }: Interval, level: number): Interval {
-  return { start: start - (start % width({ start, level })), level };
+export function around(interval: Interval, level: number): Interval {
+  return interval.slice(0, level);
 }
 
-/** The largest `shard` of a row that may cover the point: the last of those up to it covers it. */
-export function lastShardAt(point: number): number {
-  return LEVELS * point + LEVELS - 1;
-}
-
-/** The `shard`s of the rows within an interval that is not the whole. */
-export function shardsWithin(interval: Interval): { first: number; last: number } {
-  return { first: LEVELS * interval.start, last: lastShardAt(interval.start + width(interval) - 1) };
-}
-
-/** Whether the intervals, in order, cover an interval exactly once. */
+/** Whether parts, in the order of strings, cover an interval exactly once. */
 export function tile(whole: Interval, parts: readonly Interval[]): boolean {
-  let next = whole.start;
-  for (const part of parts) {
-    if (part.start !== next) return false;
-    next += width(part);
-  }
-  return next === whole.start + width(whole);
+  const widths = parts.reduce((sum, part) => sum + 2 ** -part.length, 0);
+  const isClear = parts.every((part, i) => part.startsWith(whole) && !parts[i + 1]?.startsWith(part));
+  return isClear && widths === 2 ** -whole.length;
 }

@@ -1,7 +1,7 @@
 /** How far the bucket of a limit may be split: from what the config says of `shards`, and from the limit itself. */
 import type { RateLimitConfig } from "../../configs.js";
 import { type Field, plain } from "../fields.js";
-import { POINTS } from "./interval.js";
+import { MAX_SHARDS } from "./interval.js";
 
 /** Depths of splitting: a bucket on level n has up to 2^n rows. */
 export interface Levels {
@@ -23,16 +23,17 @@ const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
 const SHARDS_PER_SAVED_TOKEN = 0.1;
 
-const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= POINTS;
+const isCount = (value: unknown) =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_SHARDS;
 
 export const shardsField: Field = {
-  permitted: `a whole number from 1 to ${plain(POINTS)}, "auto", or { atLeast, atMost } of such numbers`,
+  permitted: `a whole number from 1 to ${plain(MAX_SHARDS)}, "auto", or { atLeast, atMost } of such numbers`,
   holds: (value) => value === "auto" || isCount(value) || isRange(value),
 };
 
 function isRange(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
-  const { atLeast = 1, atMost = POINTS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
+  const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
   return (
     Object.keys(others).length === 0 && isCount(atLeast) && isCount(atMost) && (atLeast as number) <= (atMost as number)
   );
@@ -48,7 +49,7 @@ interface Size {
 
 export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
   const isAuto = shards === "auto";
-  const { atLeast = 1, atMost = POINTS } = typeof shards === "object" ? shards : isAuto ? {} : { atMost: shards };
+  const { atLeast = 1, atMost = MAX_SHARDS } = typeof shards === "object" ? shards : isAuto ? {} : { atMost: shards };
   // Where no power of two lies between the bounds, the upper one holds.
   const possible = Math.floor(Math.log2(Math.min(atMost, Math.max(1, tokens / TOKENS_PER_SHARD))));
   const least = Math.min(possible, Math.ceil(Math.log2(atLeast)));

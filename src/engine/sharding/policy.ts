@@ -63,7 +63,7 @@ export function levelAfter(
   { now, random }: { now: number; random: () => number },
 ): number {
   const { least, most, isAuto } = limit.levels;
-  const { level } = before.interval;
+  const level = before.interval.length;
   if (level > most) return most;
   const isEmptied = after.state.value < units;
   // So a slow bucket runs out on one row, and denials read no more than that.
@@ -97,7 +97,7 @@ export function levelsFor(held: number, units: number, room = ROOM): number {
 
 /** The interval around a row, itself not included, from which a count that is large for the row is taken. */
 export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
-  return around(interval, Math.max(0, Math.min(interval.level - 1, levelsFor(capacity, units))));
+  return around(interval, Math.max(0, Math.min(interval.length - 1, levelsFor(capacity, units))));
 }
 
 /** Whether a denial may rest on what two rows say, and a bucket need not save what it holds for later. */

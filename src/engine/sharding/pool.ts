@@ -1,7 +1,7 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../validators.js";
 import { decide, outlook, servedBy } from "../decide.js";
-import { emptyState, type Limit } from "../kinds/kind.js";
+import { emptyState, type Limit, type State } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
@@ -53,18 +53,45 @@ function take<S extends Shard>(
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
     return { before: shards, after: splitTo(limit, left, level, now) };
   }
-  const fullest = shards
-    .map((shard) => ({ shard, current: advance(shard, now) }))
-    .sort((a, b) => b.current.state.value - a.current.state.value);
+  return distribute(shards, now, units, {
+    most: ({ state }) => state.value,
+    change: (own, state, missing) => own.kind.take(own, state, Math.min(missing, state.value)),
+  });
+}
+
+/** Units that come back, to as few shards as have room for them: none holds more than its share. @param at - as of `Adjustment`. */
+export function giveBack<S extends Shard>(
+  shards: readonly S[],
+  now: number,
+  units: number,
+  at?: number,
+): Pick<Outcome<S>, "before" | "after"> {
+  return distribute(shards, now, units, {
+    most: ({ limit, state }) => limit.capacity - state.value,
+    change: (own, state, left) => own.kind.giveBack(own, state, left, at),
+  });
+}
+
+/** Takes units from some shards, or gives them: first where most can be had, as much as goes there. */
+function distribute<S extends Shard>(
+  shards: readonly S[],
+  now: number,
+  units: number,
+  { most, change }: { most: (shard: Shard) => number; change: (own: Limit, state: State, left: number) => State },
+): Pick<Outcome<S>, "before" | "after"> {
+  const current = shards.map((stored) => ({ stored, shard: advance(stored, now) }));
+  current.sort((a, b) => most(b.shard) - most(a.shard));
   const before: S[] = [];
   const after: Shard[] = [];
-  let missing = units;
-  for (const { shard, current } of fullest) {
-    if (missing === 0) break;
-    const share = Math.min(missing, current.state.value);
-    before.push(shard);
-    after.push({ ...current, state: current.limit.kind.take(current.limit, current.state, share) });
-    missing -= share;
+  let left = units;
+  for (const { stored, shard } of current) {
+    if (left === 0) break;
+    const state = change(shard.limit, shard.state, left);
+    const moved = Math.abs(state.value - shard.state.value);
+    if (moved === 0) continue;
+    before.push(stored);
+    after.push({ ...shard, state });
+    left -= moved;
   }
   return { before, after };
 }
@@ -120,9 +147,9 @@ export function deniedOnTwo(limit: Limit): number {
  * that were read as they are, the others even if they are empty now.
  */
 export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
-  let { most: level } = limit.levels;
-  while (level > 0 && shareOf(limit, { start: 0, level }).capacity < 2 * units) level--;
-  const share = shareOf(limit, { start: 0, level });
+  let smallest = "0".repeat(limit.levels.most);
+  while (smallest !== WHOLE && shareOf(limit, smallest).capacity < 2 * units) smallest = smallest.slice(1);
+  const share = shareOf(limit, smallest);
   const moments = [{ limit: share, state: emptyState(share, now) }, ...seen].map(({ limit: own, state }) =>
     own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
   );

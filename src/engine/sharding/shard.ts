@@ -1,6 +1,6 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
 import { fullState, type Limit, type State } from "../kinds/kind.js";
-import { halves, type Interval, WHOLE, width } from "./interval.js";
+import { halves, type Interval, WHOLE } from "./interval.js";
 
 export interface Shard {
   readonly interval: Interval;
@@ -14,8 +14,8 @@ const WORTH_MOVING = 2;
 
 /** The share of a limit that an interval has. */
 export function shareOf(limit: Limit, interval: Interval): Limit {
-  if (interval.level === 0) return limit;
-  return limit.kind.shareOf(limit, { index: interval.start / width(interval), count: 2 ** interval.level });
+  if (interval === WHOLE) return limit;
+  return limit.kind.shareOf(limit, { index: Number.parseInt(interval, 2), count: 2 ** interval.length });
 }
 
 export function shardAt(whole: Limit, interval: Interval, state: State): Shard {
@@ -59,7 +59,7 @@ export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
 
 /** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */
 export function splitTo(whole: Limit, shard: Shard, level: number, now: number): Shard[] {
-  if (shard.interval.level >= level) return [shard];
+  if (shard.interval.length >= level) return [shard];
   const [left, right] = halves(shard.interval);
   const states = shard.limit.kind.split(shareOf(whole, left), shareOf(whole, right), advance(shard, now).state);
   const parts = [shardAt(whole, left, states[0]), shardAt(whole, right, states[1])];

@@ -1,131 +1,143 @@
-/** Intervals of a split bucket, and the numbers that rows have for them. */
+/** Intervals of a split bucket, and how rows name them. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   around,
-  covers,
-  fromShard,
   halves,
   type Interval,
-  lastShardAt,
-  MAX_LEVEL,
+  isPart,
+  MAX_SHARDS,
   OVERRIDE_SHARD,
-  POINTS,
-  shardsWithin,
+  pointAt,
   tile,
-  toShard,
   WHOLE,
-  width,
 } from "../../../src/engine/sharding/interval.js";
 import { tilings } from "../arbitraries.js";
 
-const all: Interval[] = Array.from({ length: MAX_LEVEL + 1 }, (_, level) =>
-  Array.from({ length: 2 ** level }, (_, index) => ({ start: (index * POINTS) / 2 ** level, level })),
-).flat();
-const points = fc.integer({ min: 0, max: POINTS - 1 });
+const LEVELS = Math.log2(MAX_SHARDS);
+const all: Interval[] = [WHOLE];
+for (const interval of all) if (interval.length < LEVELS) all.push(...halves(interval));
+const parts = all.slice(1);
+const points = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }).map(pointAt);
+
+/** Start and end as numbers, without any of the functions under test. */
+function boundsOf(interval: Interval): [number, number] {
+  const start = Array.from(interval).reduce((sum, digit, i) => sum + Number(digit) / 2 ** (i + 1), 0);
+  return [start, start + 1 / 2 ** interval.length];
+}
 
 describe("an interval", () => {
-  it("has a number of its own, and the whole has none", () => {
-    expect(all).toHaveLength(2 * POINTS - 1);
-    expect(toShard(WHOLE)).toBeUndefined();
-    expect(fromShard(undefined)).toEqual(WHOLE);
-    expect(toShard({ start: 0, level: 1 })).toBe(1);
-    expect(toShard({ start: 512, level: 1 })).toBe(8193);
-    expect(all.map((interval) => fromShard(toShard(interval)))).toEqual(all);
-    expect(new Set(all.map(toShard)).size).toBe(all.length);
+  it("is one of 2047: the whole, and parts down to 1/1024", () => {
+    expect(new Set(all).size).toBe(2 * MAX_SHARDS - 1);
+    expect(parts.every(isPart)).toBe(true);
+    const bounds = new Set(all.map((interval) => boundsOf(interval).join()));
+    expect(bounds.size).toBe(all.length);
   });
 
-  it("has a number below that of an override, which names none", () => {
-    expect(Math.max(...all.map((interval) => toShard(interval) ?? 0))).toBeLessThan(OVERRIDE_SHARD);
-    expect(fromShard(OVERRIDE_SHARD)).toBeUndefined();
+  it("is named by nothing else: no part is the whole, an override, or what is not binary", () => {
+    const others = ["", OVERRIDE_SHARD, "2", "02", "0 ", " 0", "0\n", "-0", "1.0", "0".repeat(11), "00000000002"];
+    expect(others.filter(isPart)).toEqual([]);
   });
 
-  it("is not named by any other number", () => {
-    const numbers = new Set(all.map(toShard));
-    for (let shard = -40; shard < 16 * POINTS + 40; shard++) {
-      if (!numbers.has(shard)) expect(fromShard(shard)).toBeUndefined();
-    }
-    expect([1.5, NaN, Infinity, -Infinity, 1e300, 2 ** 53].map(fromShard)).toEqual(Array(6).fill(undefined));
-  });
-
-  it("has a width, and covers the points from its start on", () => {
-    expect([0, 1, 10].map((level) => width({ start: 0, level }))).toEqual([1024, 512, 1]);
-    const quarter = { start: 256, level: 2 };
-    expect([255, 256, 511, 512].map((point) => covers(quarter, point))).toEqual([false, true, true, false]);
+  it("comes before an override, in the order of strings", () => {
+    expect(parts.every((part) => part < OVERRIDE_SHARD)).toBe(true);
   });
 
   it("is made up of its halves", () => {
-    expect(halves({ start: 256, level: 2 })).toEqual([
-      { start: 256, level: 3 },
-      { start: 384, level: 3 },
-    ]);
-    for (const interval of all.filter(({ level }) => level < MAX_LEVEL)) {
+    for (const interval of all.filter(({ length }) => length < LEVELS)) {
+      const [start, end] = boundsOf(interval);
+      const middle = (start + end) / 2;
+      expect(halves(interval).map(boundsOf)).toEqual([
+        [start, middle],
+        [middle, end],
+      ]);
       expect(tile(interval, halves(interval))).toBe(true);
     }
   });
 
-  it("lies within what is around it, and within nothing else of that size", () => {
+  it("lies within what is around it", () => {
     fc.assert(
-      fc.property(fc.constantFrom(...all), fc.constantFrom(...all), (inner, outer) => {
-        const isCovered = inner.start >= outer.start && inner.start + width(inner) <= outer.start + width(outer);
-        if (outer.level <= inner.level) expect(toShard(around(inner, outer.level)) === toShard(outer)).toBe(isCovered);
+      fc.property(fc.constantFrom(...all), fc.nat({ max: LEVELS }), (inner, level) => {
+        const [start, end] = boundsOf(inner);
+        const outer = boundsOf(around(inner, Math.min(level, inner.length)));
+        expect(outer[1] - outer[0]).toBe(1 / 2 ** Math.min(level, inner.length));
+        expect(outer[0] <= start && end <= outer[1]).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("a point", () => {
+  it("is a part of the smallest size, the one that holds the random number", () => {
+    expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(["0000000000", "1000000000", "1100000000", "1111111111"]);
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
+        const point = pointAt(random);
+        const [start, end] = boundsOf(point);
+        expect(point).toHaveLength(LEVELS);
+        expect(random >= start && random < end).toBe(true);
       }),
     );
   });
 });
 
 describe("intervals that tile", () => {
-  it("cover the whole once, in order", () => {
+  it("cover the whole once, in the order of strings and of their starts", () => {
     fc.assert(
-      fc.property(tilings, points, (parts, point) => {
-        expect(tile(WHOLE, parts)).toBe(true);
-        expect(parts.filter((part) => covers(part, point))).toHaveLength(1);
+      fc.property(tilings, points, (tiling, point) => {
+        expect(tile(WHOLE, tiling)).toBe(true);
+        expect([...tiling].sort()).toEqual(tiling);
+        const starts = tiling.map((part) => boundsOf(part)[0]);
+        expect([...starts].sort((a, b) => a - b)).toEqual(starts);
+        expect(tiling.filter((part) => point.startsWith(part))).toHaveLength(1);
       }),
     );
   });
 
-  it("leave no gap, do not overlap, and are in order", () => {
-    const [left, right] = halves(WHOLE);
-    expect(tile(WHOLE, [WHOLE])).toBe(true);
-    for (const parts of [[], [left], [right], [right, left], [left, left], [left, WHOLE], [left, right, right]]) {
-      expect(tile(WHOLE, parts)).toBe(false);
+  it("leave no gap and do not overlap", () => {
+    const wrong = [[], ["0"], ["1"], ["0", "0"], [WHOLE, "0"], ["0", "1", "1"], ["0", "00", "01"]];
+    for (const tiling of [...wrong, ["00", "1"], ["0", "01", "1"], [WHOLE, WHOLE], ["00", "00", "1"]]) {
+      expect(tile(WHOLE, tiling)).toBe(false);
     }
-    expect(tile(left, [left])).toBe(true);
-    expect(tile(left, [left, right])).toBe(false);
+    expect(tile(WHOLE, [WHOLE])).toBe(true);
+    expect(tile("0", ["0"])).toBe(true);
+    expect(tile("0", ["0", "1"])).toBe(false);
+    expect(tile("0", ["1"])).toBe(false);
     fc.assert(
       fc.property(
-        tilings.filter((parts) => parts.length > 1),
+        tilings.filter((tiling) => tiling.length > 1),
         fc.nat(),
-        (parts, at) => {
-          const index = at % parts.length;
-          expect(tile(WHOLE, [...parts.slice(0, index), ...parts.slice(index + 1)])).toBe(false);
-          expect(tile(WHOLE, [...parts.slice(0, index + 1), ...parts.slice(index)])).toBe(false);
+        (tiling, at) => {
+          const index = at % tiling.length;
+          expect(tile(WHOLE, [...tiling.slice(0, index), ...tiling.slice(index + 1)])).toBe(false);
+          expect(tile(WHOLE, [...tiling.slice(0, index + 1), ...tiling.slice(index)])).toBe(false);
         },
       ),
     );
   });
 
-  it("are found by their numbers: the last one up to a point covers it", () => {
-    expect(lastShardAt(511)).toBe(8191);
-    expect(shardsWithin({ start: 256, level: 2 })).toEqual({ first: 4096, last: 8191 });
+  it("are what a naive rule says: sorted ends that meet", () => {
+    const some = fc.array(fc.constantFrom(...all.slice(0, 15)), { maxLength: 6 }).map((parts) => parts.sort());
     fc.assert(
-      fc.property(tilings, points, (parts, point) => {
-        const numbered = parts.filter((part) => (toShard(part) ?? -1) <= lastShardAt(point));
-        expect(numbered.at(-1)).toEqual(parts.find((part) => covers(part, point)));
+      fc.property(fc.constantFrom(...all.slice(0, 7)), some, (whole, tiling) => {
+        let [next] = boundsOf(whole);
+        const doMeet = tiling.every((part) => {
+          const [start, end] = boundsOf(part);
+          const meets = start === next;
+          next = end;
+          return meets;
+        });
+        expect(tile(whole, tiling)).toBe(tiling.length > 0 && doMeet && next === boundsOf(whole)[1]);
       }),
+      { numRuns: 2000 },
     );
   });
 
-  it("lie within another interval exactly if their numbers lie in its range", () => {
+  it("are found by their names: the last one up to a point covers it", () => {
     fc.assert(
-      fc.property(tilings, fc.constantFrom(...all.slice(1)), (parts, outer) => {
-        const { first, last } = shardsWithin(outer);
-        const starting = parts.filter(({ start }) => covers(outer, start));
-        const numbered = parts.filter((part) => {
-          const shard = toShard(part) ?? -1;
-          return shard >= first && shard <= last;
-        });
-        if (parts.length > 1) expect(numbered).toEqual(starting);
+      fc.property(tilings, points, (tiling, point) => {
+        const upTo = tiling.filter((part) => part <= point);
+        expect(upTo.at(-1)).toBe(tiling.find((part) => point.startsWith(part)));
       }),
     );
   });

@@ -1,4 +1,5 @@
 /** When a row splits and when it folds. */
+import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
@@ -50,7 +51,7 @@ function ask(given: Case) {
     random = [0],
   } = given;
   const { unitsPerToken } = whole;
-  const interval = { start: 0, level };
+  const interval = "0".repeat(level);
   const full = shardAt(whole, interval, { value: 0, ts: 0 }).limit.capacity;
   const value = left === undefined ? full : left * unitsPerToken;
   const before = shardAt(whole, interval, { value: full, ts: NOW - gapMs });
@@ -151,7 +152,7 @@ describe("a hot row", () => {
       recent: [{ at, units: 10 * sliding.unitsPerToken }],
     });
     const fate = (at: number) => {
-      const before = shardAt(sliding, { start: 0, level: 0 }, { ...state(NOW - 1), ts: NOW - 1 });
+      const before = shardAt(sliding, WHOLE, { ...state(NOW - 1), ts: NOW - 1 });
       const after = { ...before, state: state(at) };
       const demand = { units: sliding.unitsPerToken, reserve: false };
       const bucket = { name: "send", limit: sliding, key: undefined };
@@ -308,18 +309,18 @@ describe("units", () => {
     expect([51, 52].map((count) => isFast(limit, count * unitsPerToken))).toEqual([true, false]);
   });
   it("that are much for a row are taken from the smallest span around it that can hold four times as many", () => {
-    const interval = { start: 96 * 8, level: 7 };
+    const interval = "1100000";
     const spanOf = (count: number) => spanFor(limit, interval, count * limit.unitsPerToken);
     expect([1, 4, 5, 8, 64, 65, 128, 129, 1024].map(spanOf)).toEqual([
-      { start: 768, level: 6 },
-      { start: 768, level: 6 },
-      { start: 768, level: 5 },
-      { start: 768, level: 5 },
-      { start: 768, level: 2 },
-      { start: 512, level: 1 },
-      { start: 512, level: 1 },
-      { start: 0, level: 0 },
-      { start: 0, level: 0 },
+      "110000",
+      "110000",
+      "11000",
+      "11000",
+      "11",
+      "1",
+      "1",
+      WHOLE,
+      WHOLE,
     ]);
   });
 });

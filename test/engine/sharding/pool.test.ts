@@ -26,7 +26,7 @@ const emptied = ({ limit, shards: [first, ...others] }: { limit: Limit; shards: 
   limit,
   shards: [...(first ? [{ ...first, state: { value: 0, ts: NOW } }] : []), ...others],
 });
-const levelsOf = (shards: readonly Shard[]) => shards.map(({ interval }) => interval.level);
+const levelsOf = (shards: readonly Shard[]) => shards.map(({ interval }) => interval.length);
 const tokensIn = (shards: readonly Shard[], now = NOW) =>
   shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
 
@@ -246,7 +246,7 @@ describe("for every kind", () => {
           expect(status.remaining).toBe(one.status.remaining);
           expect(after.length === 0).toBe(one.taken === undefined);
           const kept = [...shards.filter((shard) => !before.includes(shard)), ...after];
-          kept.sort((a, b) => a.interval.start - b.interval.start);
+          kept.sort((a, b) => (a.interval < b.interval ? -1 : 1));
           expect(
             tile(
               WHOLE,

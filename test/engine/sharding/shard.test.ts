@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit, type State } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { halves, MAX_LEVEL, POINTS, WHOLE } from "../../../src/engine/sharding/interval.js";
+import { halves, MAX_SHARDS, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   advance,
   fold,
@@ -15,9 +15,11 @@ import {
   shareOf,
   splitTo,
 } from "../../../src/engine/sharding/shard.js";
+import { partsOf } from "../../support/parts.js";
 import { worstInterval } from "../kinds/slidingBrute.js";
 import { histories, limits, NOW, stateAfter, tilings } from "../arbitraries.js";
 
+const MAX_LEVEL = Math.log2(MAX_SHARDS);
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
 const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
 /** What arrives per ms or per window; a sliding window has none. */
@@ -33,8 +35,8 @@ describe("the share of an interval", () => {
   it("adds up to the limit on every level, in capacity and rate", () => {
     fc.assert(
       fc.property(limits, levels, (limit, level) => {
-        const width = POINTS / 2 ** level;
-        const shares = Array.from({ length: 2 ** level }, (_, i) => shareOf(limit, { start: i * width, level }));
+        const parts = level === 0 ? [WHOLE] : partsOf(level);
+        const shares = parts.map((part) => shareOf(limit, part));
         expect(capacityOf(shares)).toBe(limit.capacity);
         if (limit.kind.name === "fixed window") {
           expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
@@ -74,7 +76,7 @@ describe("a shard", () => {
         const moment = now + laterMs;
         const whole = shardAt(limit, WHOLE, state);
         const shards = splitTo(limit, whole, level, moment);
-        expect(shards.map(({ interval }) => interval.level)).toEqual(Array(2 ** level).fill(level));
+        expect(shards.map(({ interval }) => interval.length)).toEqual(Array(2 ** level).fill(level));
         expect(heldByAll(shards, moment)).toBe(heldBy(whole, moment));
         expect(fold(limit, WHOLE, shards, moment)).toEqual(advance(whole, moment));
       }),
@@ -121,8 +123,8 @@ describe("a bucket on several rows", () => {
           now += waitMs;
           const index = which % shards.length;
           const shard = advance(shards[index] ?? fullShard(limit), now);
-          if (what === "split" && shard.interval.level < MAX_LEVEL)
-            shards.splice(index, 1, ...splitTo(limit, shard, shard.interval.level + 1, now));
+          if (what === "split" && shard.interval.length < MAX_LEVEL)
+            shards.splice(index, 1, ...splitTo(limit, shard, shard.interval.length + 1, now));
           if (what === "fold") shards = [fold(limit, WHOLE, shards, now)];
           if (what !== "take") continue;
           const units = Math.floor(part * shard.state.value);

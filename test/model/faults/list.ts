@@ -120,9 +120,9 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "the rows of a span leave out the last",
-    file: "engine/sharding/interval.ts",
-    from: "return { first: LEVELS * interval.start, last: lastShardAt(interval.start + width(interval) - 1) };",
-    to: "return { first: LEVELS * interval.start, last: lastShardAt(interval.start + width(interval) / 2 - 1) };",
+    file: "storage/rows.ts",
+    from: '.lt("shard", `${interval}2`)',
+    to: '.lt("shard", `${interval}1`)',
   },
   {
     name: "a take from a span forgets a row",
@@ -248,8 +248,8 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "what one row has no room for is given to each of the others",
-    file: "operations/adjust.ts",
-    from: "left -= given;",
+    file: "engine/sharding/pool.ts",
+    from: "left -= moved;",
     to: "left -= 0;",
   },
   {
