@@ -8,7 +8,7 @@ import { isProgram, parseChoices, parseNumbers, versionLine, versions } from "./
 import type { Design, Shards } from "./simulator/design.js";
 import { ours } from "./simulator/ours.js";
 import { peer, peerAsynchronous } from "./simulator/peer.js";
-import type { ClassName } from "./simulator/platform.js";
+import { type ClassName, PLATFORM } from "./simulator/platform.js";
 import { simulate } from "./simulator/simulation.js";
 
 const CLASS_NAMES = ["S256", "S16"] as const satisfies readonly ClassName[];
@@ -23,6 +23,8 @@ export interface ContentionOptions {
   readonly official?: readonly (number | "async")[];
   readonly seed: string;
   readonly skewMs: number;
+  /** The median of what an attempt takes, in ms, instead of the model's own. */
+  readonly executionMs?: number;
   readonly browser: boolean;
   /** Whether browsers send calls again that the platform gave up, in every case. */
   readonly resends: boolean;
@@ -85,6 +87,7 @@ const HELP = `npm run bench:contention -- [options]
   --official   shard counts or async, instead of each case's own
   --seed       default ${DEFAULTS.seed}
   --skew       ms by which the clocks of attempts may be off, default 0
+  --execution  ms that an attempt takes (the median; p99 five times as much), default ${PLATFORM.execution.median}
   --actions    calls come from actions: a call that wrote nothing is not validated
   --resend     browsers send calls again that the platform gave up
   --json FILE  --svg FILE  --markdown FILE`;
@@ -102,6 +105,7 @@ function parse(args: string[]) {
       official: text,
       seed: text,
       skew: text,
+      execution: text,
       actions: flag,
       resend: flag,
       json: text,
@@ -119,6 +123,7 @@ function parse(args: string[]) {
     ...(values.official && { official: parseShards(values.official, "async") }),
     ...(values.seed && { seed: values.seed }),
     ...(values.skew && { skewMs: Number(values.skew) }),
+    ...(values.execution && { executionMs: parseNumbers(values.execution)[0] ?? NaN }),
     ...(values.actions && { browser: false }),
     ...(values.resend && { resends: true }),
   };

@@ -39,7 +39,7 @@ export interface Scenario {
   readonly probes?: number;
 }
 
-export interface RunOptions extends Pick<BackendOptions, "seed" | "platform" | "skewMs" | "browser"> {
+export interface RunOptions extends Pick<BackendOptions, "seed" | "platform" | "skewMs" | "executionMs" | "browser"> {
   /** Whether browsers send calls again that the platform gave up, until the scenario's time is over; default false. */
   readonly resends?: boolean | undefined;
   /** Hears of each call when it is over. */

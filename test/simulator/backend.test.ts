@@ -99,16 +99,17 @@ describe("the simulated backend", () => {
   });
 
   it("takes the time of an execution from the model: what it does by itself, reads, hops, and work beside the limit", async () => {
-    const timesOf = async (body: (ctx: SimulatedCtx) => Promise<unknown>, holdMs = 0) => {
-      const calls = await run(new Backend({ schema }, { seed: "times", browser: false, holdMs }), body, 4000, 2000);
+    const timesOf = async (body: (ctx: SimulatedCtx) => Promise<unknown>, holdMs = 0, executionMs?: number) => {
+      const options = { seed: "times", browser: false, holdMs, executionMs };
+      const calls = await run(new Backend({ schema }, options), body, 4000, 2000);
       return calls.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
     };
     const idle = await timesOf(async () => {
       await Promise.resolve();
     });
     // Three standard errors of the quantiles of 4000 draws.
-    expect(Math.abs((idle[2000] ?? 0) - PLATFORM.execution.median)).toBeLessThan(0.33);
-    expect(Math.abs((idle[3960] ?? 0) - PLATFORM.execution.p99)).toBeLessThan(5);
+    expect(Math.abs((idle[2000] ?? 0) / PLATFORM.execution.median - 1)).toBeLessThan(0.041);
+    expect(Math.abs((idle[3960] ?? 0) / PLATFORM.execution.p99 - 1)).toBeLessThan(0.125);
     const longer = (times: readonly number[]) => times.map((ms, i) => Math.round((ms - (idle[i] ?? 0)) * 1e6) / 1e6);
     const reading = await timesOf(async (ctx) => {
       await Promise.all([read(ctx), read(ctx), read(ctx)]);
@@ -124,6 +125,15 @@ describe("the simulated backend", () => {
         ),
       ),
     ).toEqual(new Set([90]));
+    const twice = async () =>
+      await timesOf(
+        async () => {
+          await Promise.resolve();
+        },
+        0,
+        2 * PLATFORM.execution.median,
+      );
+    expect((await twice()).map((ms, i) => Math.round((1e6 * ms) / (idle[i] ?? 0)) / 1e6)).toEqual(Array(4000).fill(2));
   });
 
   it("freezes the clock within an attempt and lets clocks differ between attempts when asked to", async () => {
@@ -223,13 +233,13 @@ describe("the simulated backend", () => {
     expect(calls.find(({ outcome }) => outcome.kind === "overloaded")?.endedMs).toBe(5000);
   });
 
-  /** A row that somebody else writes every other millisecond until then. */
+  /** A row that somebody else writes every millisecond until then, which is how long the shortest attempt takes. */
   function contendUntil(backend: Backend, untilMs: number) {
     const counters = "/counters";
     const first = new Transaction(backend.store, 0);
     const id = first.insert(counters, { name: "n", value: 0 });
     first.commit();
-    for (let { nowMs: atMs } = backend.agenda; atMs < untilMs; atMs += 2) {
+    for (let { nowMs: atMs } = backend.agenda; atMs < untilMs; atMs++) {
       backend.agenda.plan(atMs, () => {
         const transaction = new Transaction(backend.store, 0);
         transaction.patch(id, { value: -atMs });
