@@ -7,7 +7,15 @@ import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
-import { decideOnAll, outlookOf, owing, servedFrom, whenAnyServes } from "../../../src/engine/sharding/pool.js";
+import {
+  decideOnAll,
+  deniedOnTwo,
+  mayDenyOnTwo,
+  outlookOf,
+  owing,
+  servedFrom,
+  whenAnyServes,
+} from "../../../src/engine/sharding/pool.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
@@ -75,10 +83,12 @@ describe("a bucket of several rows", () => {
   it("that is slow and holds much gives from as few rows as it can, the fullest first", () => {
     const rows = rowsOf({ ...slow, capacity: 640 }, 640, 2);
     const [first, ...others] = rows.shards as [Shard, ...Shard[]];
-    const emptier = { ...first, state: { ...first.state, value: 0 } };
-    const { before, after } = ask({ ...rows, shards: [emptier, ...others] }, { count: 1 });
-    expect(before).toEqual([others[0]]);
-    expect(tokensIn(after)).toEqual([159]);
+    for (const held of [0, 159]) {
+      const emptier = { ...first, state: { ...first.state, value: held * rows.limit.unitsPerToken } };
+      const { before, after } = ask({ ...rows, shards: [emptier, ...others] }, { count: 1 });
+      expect(before).toEqual([others[0]]);
+      expect(tokensIn(after)).toEqual([159]);
+    }
     // Four rows that hold four counts each need not become fewer.
     expect(tokensIn(ask(rowsOf(slow, 20, 2), { count: 1 }).after)).toEqual([4]);
   });
@@ -89,6 +99,13 @@ describe("a bucket of several rows", () => {
     expect(before).toEqual(rows.shards.slice(0, 2));
     expect(tokensIn(after)).toEqual([0, 1]);
     expect(levelsOf(after)).toEqual([4, 4]);
+  });
+
+  it("may be denied on two rows what the refill brings within 50 ms, and no more", () => {
+    const limit = parseLimit("send", { ...fast, rate: 40, period: 1000 });
+    const demandOf = (count: number) => parseDemand(limit, { count });
+    expect(deniedOnTwo(limit)).toBe(2 * limit.unitsPerToken);
+    expect([1, 2, 3].map((count) => mayDenyOnTwo(limit, demandOf(count)))).toEqual([true, true, false]);
   });
 
   it("that is fast is laid anew where it has more rows than it may have now", () => {
