@@ -254,6 +254,12 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     expect(await values()).toEqual(Array(8).fill(0));
   });
 
+  it("that is hot is split by a charge as by a call, into smaller parts than by a reservation", async () => {
+    await fill("fast", 2, 16, NOW - 1);
+    expect(await adjust("fast", 1)).toEqual({ ok: true });
+    expect(await values()).toEqual([7, 16, 16, 16, 8]);
+  });
+
   it("that is cold becomes one with the others when it is charged, and stays when it is given back to", async () => {
     await fill("slow", 3, 5, NOW - 20_000);
     await adjust("slow", -1);

@@ -227,6 +227,16 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     const parts = await fill([0.5, 0.6, 16, 16], { config: fast });
     draw(0, 0.3);
     expect(await parts.take()).toMatchObject({ ok: true, remaining: 32 });
+    // The other of the two was written before.
+    for (const ages of [
+      [0, 10, 10, 10],
+      [10, 0, 10, 10],
+    ]) {
+      const t = await opened(rowsOf(2, [0, 0, 16, 16], ages, fast));
+      draw(0, 0.3);
+      const call = { name: "hot", config: { ...fast, shards: 4 } };
+      expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, call))).toMatchObject({ ok: true });
+    }
   });
 
   it("denies by two rows where they are older, but no reservation, and nobody whom less would suffice", async () => {
