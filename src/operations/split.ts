@@ -37,7 +37,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (mayDenyOnTwo(limit, demand) && !isJustWritten) {
     return { status: { ok: false, retryAt: whenAnyServes(limit, seen, now, units) }, untouched: unknown };
   }
-  return await answerAll(ctx, request, now);
+  // Where the count takes the whole bucket, that has been read.
+  return isLarge && span === WHOLE ? answerOnAll(request, seen, now) : await answerAll(ctx, request, now);
 }
 
 async function answerAll(ctx: Reader, request: Request, now: number): Promise<Answer> {

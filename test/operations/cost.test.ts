@@ -229,6 +229,25 @@ describe.each(placeNames)("in the %s", (place) => {
     });
 
     it("slow: a denial reads a row, another, and all, and writes none", async () => {
+      const t = await splitInFour("slow", 1);
+      const takeAt = async (random: number, count: number) => {
+        vi.spyOn(Math, "random").mockReturnValue(random);
+        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "slow", count }));
+      };
+      // No call leaves a row with less than it took: that would fold it.
+      for (const row of [0, 0.3, 0.6, 0.9]) for (const count of [7, 3, 2, 1]) await takeAt(row, count);
+      await takeAt(0.3, 1);
+      expect(await rowsIn(place, t)).toHaveLength(4);
+      const deny = async (c: MutationCtx) => {
+        const points = [0.1, 0.7];
+        vi.spyOn(Math, "random").mockImplementation(() => points.shift() ?? 0);
+        expect(await wide.rateLimit(c, { name: "slow", count: 8 })).toMatchObject({ ok: false });
+      };
+      const cost = await t.mutation(async (ctx) => await costOf(ctx, deny));
+      expect(cost).toEqual({ ranges: 3, documentsRead: 6, documentsWritten: 0, hops });
+    });
+
+    it("slow: a bucket runs out on one row, so that a denial reads one, and writes none", async () => {
       const t = await splitInFour("slow");
       await t.mutation(async (ctx) => {
         while ((await wide.rateLimit(ctx, { name: "slow", count: 4 })).ok);
@@ -241,6 +260,20 @@ describe.each(placeNames)("in the %s", (place) => {
       // As it ran out the slow bucket was folded: it is one row again, which is read as any.
       expect(await rowsIn(place, t)).toHaveLength(1);
       expect(cost).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
+    });
+
+    it("slow: a count for which all rows are short reads a row, and all of them once; denied or reserved", async () => {
+      for (const [reserve, written] of [
+        [false, { documentsRead: 5, documentsWritten: 0 }],
+        // One row stays, three are deleted; each is read again by its id.
+        [true, { documentsRead: 9, documentsWritten: 4 }],
+      ] as const) {
+        const t = await splitInFour("slow");
+        const ask = async (c: MutationCtx) => {
+          expect((await wide.rateLimit(c, { name: "slow", count: 62, reserve })).ok).toBe(reserve);
+        };
+        expect(await t.mutation(async (ctx) => await costOf(ctx, ask))).toEqual({ ranges: 2, ...written, hops });
+      }
     });
 
     it("several limits at once read one row of each, in one hop", async () => {
