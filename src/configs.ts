@@ -50,13 +50,13 @@ export interface QueueConfig {
   /** How many priorities there are, 1 to 10, default 1. A job's priority is 0 to one less; the higher go first. */
   priorities?: number;
   /**
-   * How many milliseconds of waiting a level of priority counts as: a whole number of at least 0, default a minute. A job is overtaken
+   * How many milliseconds of waiting a level of priority counts as: a whole number from 0 to 365 days, default a minute. A job is overtaken
    * only by one that came at most this much later for each level that it is above.
    */
   aging?: number;
   /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
   fair?: boolean;
-  /** Whether `maxQueued` is exact, at the price that callers conflict. Default false: off by the jobs of a second. */
+  /** Whether `maxQueued`, which it needs, is exact, at the price that callers conflict. Default false: off by the jobs of a second. */
   exact?: boolean;
 }
 

@@ -108,10 +108,10 @@ export const vRateLimitPage = v.object({ page: v.array(vRateLimitEntry), cursor:
 /**
  * Keys of a limit in their order, the bucket without a key first; keys with a full bucket may be missing.
  *
- * - `value`: tokens held now, negative while tokens are owed to reservations.
+ * - `value`: tokens held now, negative while tokens are owed to reservations and charges.
  * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
  * - `override`: what holds at the key in place of the limit's config, while it does.
- * - `error`: of a bucket whose rows are damaged, what is wrong; its calls throw until it is reset.
+ * - `error`: of a bucket whose rows are damaged, what is wrong; its calls throw until it is reset, or its override cleared.
  * - `cursor`: where the next page starts; null after the last.
  */
 export type RateLimitPage = Infer<typeof vRateLimitPage>;

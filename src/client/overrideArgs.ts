@@ -20,7 +20,7 @@ type OverrideWay =
       unlimited?: undefined;
     }
   | {
-      /** Nothing is let through: denials say `reason: "blocked"`, and `until` as their `retryAt`. */
+      /** Nothing is let through: denials say `reason: "blocked"`, and as `retryAt` when calls succeed once `until` is over. */
       block: true;
       config?: undefined;
       unlimited?: undefined;

@@ -33,7 +33,8 @@ import type {
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
- * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read.
+ * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read (but
+ * for a count too large, where the limit has `overrides`).
  */
 export interface RateLimits<
   Limits,
@@ -164,8 +165,8 @@ export interface RateLimits<
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes the rows that have been full for a minute, since they mean the same as no row: a batch of up to 512 rows now, and
-   * the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
+   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended: a batch of about
+   * 512 rows now, and the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },

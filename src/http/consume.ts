@@ -42,7 +42,7 @@ export interface Consume {
   (ctx: HttpCtx, requests: LimitRequest[]): Promise<Statuses>;
   /** Gives back the tokens of requests that were allowed, and says what is left then; `refund` needs it. */
   readonly giveBack?: (ctx: HttpCtx, requests: LimitRequest[]) => Promise<Statuses>;
-  /** What is stored of each request's bucket; read for limits whose status has no `remaining`, and for t of sliding windows. */
+  /** What is stored of each request's bucket: for limits whose status has no `remaining`, for t of sliding windows, for overrides. */
   readonly snapshots?: ReadSnapshots;
 }
 

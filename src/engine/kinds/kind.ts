@@ -27,7 +27,7 @@ export interface Entry {
 export interface Limit {
   readonly name: string;
   readonly kind: Kind;
-  /** What the limit was parsed from, with defaults filled in and without `shards`. */
+  /** What the limit was parsed from, with defaults filled in. */
   readonly config: RateLimitConfig;
   readonly unitsPerToken: number;
   /** The most units that a bucket holds. */
