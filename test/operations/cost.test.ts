@@ -276,6 +276,49 @@ describe.each(placeNames)("in the %s", (place) => {
       }
     });
 
+    it("a call whose first row is short reads two, and writes the second; both where the two share", async () => {
+      const t = await splitInFour("slow", 1);
+      const takeAt = async (random: number, count: number) => {
+        vi.spyOn(Math, "random").mockReturnValue(random);
+        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "slow", count }));
+      };
+      for (const count of [7, 3, 2, 1]) await takeAt(0, count);
+      const take = async (c: MutationCtx) => {
+        const points = [0.1, 0.9];
+        vi.spyOn(Math, "random").mockImplementation(() => points.shift() ?? 0.9);
+        expect(await wide.rateLimit(c, { name: "slow", count: 4 })).toEqual({ ok: true });
+      };
+      await takeAt(0.9, 7);
+      // One token and four: half of the difference is not worth a write.
+      const alone = await t.mutation(async (ctx) => await costOf(ctx, take));
+      expect(alone).toEqual({ ranges: 2, documentsRead: 3, documentsWritten: 1, hops });
+      await t.mutation(async (ctx) => await wide.adjustRateLimit(ctx, { name: "slow", count: -8 }));
+      const shared = await t.mutation(async (ctx) => await costOf(ctx, take));
+      expect(shared).toEqual({ ranges: 2, documentsRead: 4, documentsWritten: 2, hops });
+    });
+
+    it("a call whose row splits writes two, and one whose rows fold reads them and deletes all but one", async () => {
+      const t = openBackend();
+      const grown = defineIn(place, { grown: { kind: "token bucket", rate: 64, period: 64_000_000, shards: 4 } });
+      const costAt = async (ms: number, random: number) => {
+        vi.setSystemTime(NOW + ms);
+        vi.spyOn(Math, "random").mockReturnValue(random);
+        return await t.mutation(async (ctx) => await costOf(ctx, (c) => grown.rateLimit(c, { name: "grown" })));
+      };
+      await costAt(0, 0.9);
+      expect(await costAt(10, 0)).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 2, hops });
+      expect(await rowsIn(place, t)).toHaveLength(2);
+      // The row, then both; each is read again by its id.
+      expect(await costAt(3000, 0.9)).toEqual({ ranges: 2, documentsRead: 5, documentsWritten: 2, hops });
+      expect(await rowsIn(place, t)).toHaveLength(1);
+    });
+
+    it.each(kinds)("%s: a reset reads one range and deletes the four rows", async (name) => {
+      const t = await splitInFour(name);
+      const cost = await t.mutation(async (ctx) => await costOf(ctx, (c) => wide.resetRateLimit(c, { name })));
+      expect(cost).toEqual({ ranges: 1, documentsRead: 8, documentsWritten: 4, hops });
+    });
+
     it("several limits at once read one row of each, in one hop", async () => {
       const t = await splitInFour("slow");
       vi.spyOn(Math, "random").mockReturnValue(0.6);
