@@ -48,16 +48,18 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/** One of several rows, if it has what is charged, or room for what comes back. */
+/**
+ * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken by
+ * its moment, which may be in other rows.
+ */
 async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
   const { units, at, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
   const shard = await loadAtRandom(ctx, adjustment, call);
   if (shard.interval === WHOLE) return undefined;
   const { limit: share, state } = advance(shard, call.now);
-  const hasRoom = units > 0 ? state.value >= units : share.capacity - state.value >= -units;
-  if (!hasRoom) return undefined;
   const next = units > 0 ? share.kind.take(share, state, units) : share.kind.giveBack(share, state, -units, at);
+  if (next.value < 0 || state.value - next.value !== units) return undefined;
   const after = { ...shard, state: next };
   const write =
     units > 0

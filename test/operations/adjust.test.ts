@@ -13,7 +13,7 @@ import {
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, openQueue, run, useClock } from "../support/jobs.js";
 
 useClock();
 
@@ -188,7 +188,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   const fast = { ...bucket, period: 64 };
   const large = { kind: "token bucket", rate: 64_000, period: 1000, capacity: 64_000 } as const;
   const sliding = { kind: "sliding window", rate: 64, period: 1000 } as const;
-  const { adjustRateLimit } = defineIn(place, {
+  const { adjustRateLimit, scheduleRateLimited, cancelRateLimited } = defineIn(place, {
     slow: { ...slow, shards: 8 },
     fast: { ...fast, shards: 8 },
     auto: { ...large, shards: "auto" },
@@ -236,6 +236,23 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     expect((await rowsIn(place, t))[0]).toMatchObject({ value: 3, recent: [taken, { at: NOW, count: 2 }] });
     await adjust("sliding", -4);
     expect((await rowsIn(place, t))[0]).toMatchObject({ value: 7, recent: [{ at: NOW - 100, count: 1 }] });
+  });
+
+  it("of a sliding window is not given back to alone what was taken from another before its own was", async () => {
+    t = openQueue().t;
+    await fill("sliding", 3, 8, NOW, { recent: [] });
+    const job = { label: "job", tokens: 3 };
+    const scheduled = await t.mutation((ctx) =>
+      scheduleRateLimited(ctx, { name: "sliding", count: 3, spread: 1000 }, run, job),
+    );
+    if (!scheduled.ok) throw new Error("denied");
+    vi.spyOn(Math, "random").mockReturnValue(0.99);
+    vi.setSystemTime(NOW + 10);
+    await adjust("sliding", 4);
+    expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 4]);
+    // The call finds the last row again, which has room, but only for what it has taken since.
+    expect(await t.mutation((ctx) => cancelRateLimited(ctx, scheduled.job))).toEqual({ canceled: true });
+    expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 4]);
   });
 
   it("is not written by an adjustment by 0, which says how all of them stand", async () => {
