@@ -85,6 +85,8 @@ function distribute<S extends Shard>(
   const after: Shard[] = [];
   let left = units;
   for (const { stored, shard } of current) {
+    // A damaged row may owe: nothing is taken from it.
+    if (left === 0) break;
     const state = change(shard.limit, shard.state, left);
     const moved = Math.abs(state.value - shard.state.value);
     if (moved === 0) continue;

@@ -65,6 +65,20 @@ describe("a bucket of several rows", () => {
     expect(tokensIn(after)).toEqual([0]);
   });
 
+  it("gives what is asked for and no more where a row owes, as only damage can make it", () => {
+    const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 100, shards: 4 });
+    const shards = [12, 12, 18, 16].map((count, i) => {
+      const recent = [{ at: NOW, units: count * limit.unitsPerToken }];
+      return shardAt(limit, ["00", "01", "10", "11"][i] ?? WHOLE, { value: 0, ts: NOW, recent });
+    });
+    expect(tokensIn(shards)).toEqual([4, 4, -2, 0]);
+    const { before, after } = ask({ limit, shards }, { count: 5 });
+    expect([tokensIn(before), tokensIn(after)]).toEqual([
+      [4, 4],
+      [0, 3],
+    ]);
+  });
+
   it("owes as one row what is charged beyond what all of them hold", () => {
     const { limit, shards } = rowsOf(slow, 20, 4);
     const charged = owing(limit, shards, NOW, 30 * limit.unitsPerToken);
