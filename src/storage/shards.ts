@@ -52,15 +52,23 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
  * So a change of config does the same to a split bucket as to one row: what has come in since counts by the new one.
  */
 function asOne(bucket: Bucket, all: readonly Row[]): StoredShard {
-  const { name, limit, key } = bucket;
+  const { limit, key } = bucket;
   const rows = all.filter(holdsTokens);
   const [first] = rows;
   if (!first) return { ...fullShard(limit), rows };
   if (!first.config) throw gapError(bucket);
-  const former = parseBucket({ name, key, config: first.config });
+  const former = formerBucket(bucket, first.config);
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
   const { state } = fold(former.limit, WHOLE, tiling(former, WHOLE, rows), lastWrite);
   return { interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows };
+}
+
+function formerBucket({ name, limit, key }: Bucket, config: RateLimitConfig): Bucket {
+  try {
+    return parseBucket({ name, key, config });
+  } catch (error) {
+    throw damageError(limit.name, key, `the stored config is unusable (${(error as Error).message})`);
+  }
 }
 
 function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
