@@ -170,9 +170,9 @@ export async function writeOverride(
   else await ctx.db.insert("rateLimits", { ...idOf(bucket), shard: OVERRIDE_SHARD, value: 0, ts, override });
 }
 
-/** Whether a row is one of those that hold a bucket, and not the one that overrides its limit. */
-export function holdsTokens({ override }: Row): boolean {
-  return override === undefined;
+/** Whether a row is one of those that hold a bucket, and not the one that overrides its limit; a damaged one is the bucket's. */
+export function holdsTokens({ shard, override }: Row): boolean {
+  return shard !== OVERRIDE_SHARD || override === undefined;
 }
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {

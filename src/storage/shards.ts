@@ -80,9 +80,10 @@ function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredSh
 }
 
 function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
-  const { shard: interval = WHOLE } = row;
-  if (interval !== WHOLE && !isPart(interval))
-    throw damageError(limit.name, key, `the stored shard ${show(row.shard)} is unusable`);
+  const { shard, shard: interval = WHOLE } = row;
+  if (shard !== undefined && !isPart(shard)) {
+    throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
+  }
   const share = shareOf(limit, interval);
   return { interval, limit: share, state: fromStored(share, row, key), rows: [row] };
 }

@@ -569,6 +569,20 @@ describe.each(placeNames)("in the %s", (place) => {
     );
   });
 
+  it("an override in a part's row is none, and a reset deletes it with the bucket's other rows", async () => {
+    const damage = { value: 0, ts: NOW, override: { unlimited: true } } as const;
+    await insertRow(place, t, { ...alice, shard: "0", ...damage });
+    await expect(take()).rejects.toThrow("resetRateLimit makes it full again");
+    await expect(check()).rejects.toThrow("resetRateLimit makes it full again");
+    await run((ctx) => limits.resetRateLimit(ctx, alice));
+    expect(await rowsIn(place, t)).toEqual([]);
+    await insertRow(place, t, { ...alice, ...damage });
+    expect(await take()).toMatchObject({ ok: false });
+    expect(await check()).toMatchObject({ ok: false });
+    await run((ctx) => limits.resetRateLimit(ctx, alice));
+    expect(await rowsIn(place, t)).toEqual([]);
+  });
+
   it("a config says when it serves, where that is before it ends", async () => {
     await override({ config: { ...bucket, rate: 4 }, until: NOW + 60_000 });
     await take(4);

@@ -183,7 +183,8 @@ describe("damage", () => {
       [row(left, { config: { ...config, rate: -1 } }), row(right, { config: { ...config, rate: -1 } })],
       `${damaged}the stored config is unusable (Rate limit "send": rate must be a number above 0 and at most 1e12, got -1.), so nothing is let through. resetRateLimit`,
     ],
-    ["the whole, written as no digits", [row("", without)], gap],
+    ["the whole, written as no digits", [row("")], `${damaged}the stored shard "" is unusable`],
+    ["no digits, and no config", [row("", without)], gap],
     ["a value that is none", [row(left, { value: NaN }), row(right)], `${damaged}the stored state is unusable`],
   ])("is %s: nothing is let through", async (_what, rows, problem) => {
     const t = openBackend();
