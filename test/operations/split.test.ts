@@ -66,6 +66,35 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect(await values(t)).toEqual([16, 15, 13, 16]);
   });
 
+  it("of a sliding window never starts more than its rate in any period, also when a clock that is behind finds a row short", async () => {
+    const sliding = { kind: "sliding window", rate: 40, period: 100 } as const;
+    const { rateLimit } = defineIn(place, { hot: { ...sliding, shards: 2 } });
+    const t = await opened([
+      { name: "hot", shard: "0", value: 0, ts: NOW, recent: [{ at: NOW, count: 20 }], config: sliding },
+      { name: "hot", shard: "1", value: 20, ts: NOW - 40, recent: [], config: sliding },
+    ]);
+    draw(0, 0.99);
+    vi.setSystemTime(NOW - 40);
+    const take = (count: number) => t.mutation((ctx) => rateLimit(ctx, { name: "hot", count, atLeast: 0 }));
+    expect(await take(1)).toMatchObject({ taken: 1 });
+    vi.setSystemTime(NOW + 1);
+    expect(await take(40)).toMatchObject({ taken: 19 });
+    // Of those 40 the one has left the window.
+    vi.setSystemTime(NOW + 60);
+    expect(await take(40)).toMatchObject({ taken: 1 });
+  });
+
+  it.each([
+    ["the short one", 0, 40],
+    ["the other one", 40, 0],
+  ])("shares nothing between two rows when a clock ahead has written %s", async (_which, ...ages) => {
+    const t = await opened(quarters([0, 16, 16, 16], ages));
+    vi.setSystemTime(NOW - 40);
+    draw(0, 0.25);
+    await t.mutation((ctx) => limits.rateLimit(ctx, { name: "hot" }));
+    expect(await values(t)).toEqual([0, 15, 16, 16]);
+  });
+
   it("is given back to no further than to its capacity", async () => {
     const t = await opened(quarters([16, 15, 10, 4]));
     draw(0);

@@ -43,13 +43,14 @@ export function heldByAll(shards: readonly Shard[], now: number): number {
 
 /**
  * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
- * Undefined where that is not worth the write. Both are advanced to the same moment.
+ * Undefined where that is not worth the write, or where a clock ahead has written one of them: what is given would come from a moment
+ * to come, or a sliding window remember it as taken at one that is past. Both are advanced.
  */
 export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
   const { kind, unitsPerToken, capacity } = short.limit;
   const { value } = short.state;
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
-  if (tokens < WORTH_MOVING) return undefined;
+  if (tokens < WORTH_MOVING || short.state.ts !== other.state.ts) return undefined;
   const units = tokens * unitsPerToken;
   return [
     { ...short, state: kind.giveBack(short.limit, short.state, units) },
