@@ -243,8 +243,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund goes to one row, whatever room it has",
     file: "operations/adjust.ts",
-    from: "share.capacity - state.value >= -units;",
-    to: "true;",
+    from: "if (next.value < 0 || state.value - next.value !== units) return undefined;",
+    to: "if (next.value < 0) return undefined;",
   },
   {
     name: "what one row has no room for is given to each of the others",
