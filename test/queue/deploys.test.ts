@@ -89,6 +89,44 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order().sort()).toEqual(["a1", "a2", "a3", "b1", "plain"]);
   });
 
+  it.each([
+    [{}, {}],
+    [{ fair: true }, {}],
+    [{}, { fair: true }],
+    [{ fair: true }, { fair: true }],
+    [{ maxQueued: 1000, exact: true }, {}],
+  ])("a bound that a queue gets while callers keep coming counts those that wait: %j, then %j", async (from, to) => {
+    const { t, enqueue, deploy } = open(from, slow);
+    const join = async (label: string, terms: QueueConfig) =>
+      (await enqueue(label, terms.fair === true ? { fairBy: `user ${label.length % 2}` } : {})).ok;
+    const accepted = [];
+    for (let i = 0; i < 8; i++) {
+      expect(await join("x".repeat(i), from)).toBe(true);
+      await pass(t, 60);
+    }
+    deploy({ ...to, maxQueued: 5 }, slow);
+    for (let i = 0; i < 8; i++) {
+      accepted.push(await join("y".repeat(i), to));
+      await pass(t, 60);
+    }
+    // Its worker runs twenty times a second.
+    expect(accepted).toEqual([true, false, false, false, false, false, false, false]);
+  });
+
+  it("and does not trust what was counted before it had none for a while", async () => {
+    const { t, enqueue, deploy } = open({ maxQueued: 1000 }, slow);
+    const join = async () => {
+      const { ok } = await enqueue("x");
+      await pass(t, 60);
+      return ok;
+    };
+    for (let i = 0; i < 3; i++) await join();
+    deploy({}, slow);
+    for (let i = 0; i < 8; i++) await join();
+    deploy({ maxQueued: 5 }, slow);
+    expect([await join(), await join(), await join()]).toEqual([true, false, false]);
+  });
+
   it("a queue that becomes exact counts those that wait", async () => {
     const { enqueue, deploy, until, order } = open({}, slow);
     for (const label of ["1", "2", "3", "4"]) await enqueue(label);
