@@ -165,6 +165,15 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("7")).toMatchObject({ ok: false });
   });
 
+  it("even before its worker has run under other terms", async () => {
+    const { enqueue, deploy } = open({ maxQueued: 3, exact: true }, slow);
+    await enqueue("1");
+    deploy({}, slow);
+    for (const label of ["2", "3", "4"]) await enqueue(label);
+    deploy({ maxQueued: 3, exact: true }, slow);
+    expect(await enqueue("5")).toMatchObject({ ok: false });
+  });
+
   it("a full queue with exact starts a worker that was lost, though it denies", async () => {
     const { t, enqueue, until, order } = open({ maxQueued: 2, exact: true }, slow);
     for (const label of ["1", "2"]) expect(await enqueue(label)).toMatchObject({ ok: true });

@@ -174,6 +174,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(100 - 4 - 25 - 7 - 3);
   });
 
+  it.each([
+    [5.1, 5.3],
+    [0.3, 0.1],
+    [4.7, 0.003],
+  ])("and then what it has used is charged, to the thousandth: %d, then %d", async (count, used) => {
+    const { enqueue, value, until } = open({ llm: { ...config, rate: 1, period: 1000 * MINUTE, queue: {} } });
+    await enqueue("job", { count, settles: "mutation" }, used);
+    await until(10_000);
+    expect(await value()).toBe(Math.round(1000 * (10 - used)) / 1000);
+  });
+
   it("a queue that is full denies; exact: to the job", async () => {
     const { enqueue, until } = open({
       llm: { ...config, rate: 1, period: MINUTE, queue: { maxQueued: 2, exact: true } },
