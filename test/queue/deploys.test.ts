@@ -127,6 +127,22 @@ describe.each(placeNames)("in the %s", (place) => {
     expect([await join(), await join(), await join()]).toEqual([true, false, false]);
   });
 
+  it("a queue that is said to be full is not when its bound is raised", async () => {
+    const { t, enqueue, deploy } = open({ maxQueued: 3 }, slow);
+    for (let i = 0; i < 5; i++) {
+      await enqueue("x");
+      await pass(t, 500);
+    }
+    expect(await enqueue("x")).toMatchObject({ ok: false });
+    deploy({ maxQueued: 5 }, slow);
+    const accepted = [];
+    for (let i = 0; i < 4; i++) {
+      accepted.push((await enqueue("x")).ok);
+      await pass(t, 500);
+    }
+    expect(accepted).toEqual([true, true, false, false]);
+  });
+
   it("a queue that becomes exact counts those that wait", async () => {
     const { enqueue, deploy, until, order } = open({}, slow);
     for (const label of ["1", "2", "3", "4"]) await enqueue(label);
