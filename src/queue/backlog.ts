@@ -35,7 +35,7 @@ export async function backlogOf(
   { queue, row, run, now, pace, found, taken, isDrained }: Look,
   functions: Worker,
 ): Promise<Backlog> {
-  const { maxQueued, exact } = queue.terms;
+  const { maxQueued, exact, fair } = queue.terms;
   const fullUntil = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : now + FULL_MS;
   if (exact) {
     const counted = taken > 0 && row.queued !== undefined ? { queued: Math.max(0, row.queued - taken) } : {};
@@ -46,7 +46,10 @@ export async function backlogOf(
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + found.arrived - taken);
   let { countedAt = 0 } = run;
-  if (found.arrived >= MOST_COUNTED || (queued >= maxQueued && now - countedAt >= RECOUNT_MS)) {
+  // Only the first run of a start sees all as new; with turns not even that one sees those that are in a round.
+  const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
+  const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
+  if (isUnknown || found.arrived >= MOST_COUNTED || isOld) {
     const { count, isCut } = await findWaiting(ctx, queue, maxQueued + taken, functions);
     queued = Math.max(count - taken, isCut ? queued : 0);
     countedAt = now;

@@ -9,7 +9,7 @@ import { waitWhenFull } from "./pay.js";
 import { countWaiting } from "./arrivals.js";
 import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
 import { ensureRunning, isLost, wake, type Worker } from "./start.js";
-import type { Queue } from "./terms.js";
+import { type Queue, toQueueConfig } from "./terms.js";
 import type { CancelQueuedResult, EnqueueResult } from "./wire.js";
 
 /** When the queue is full, a caller may ask again after this time, unless the worker knows better. */
@@ -35,7 +35,8 @@ export async function enqueue(
   const { terms } = queue;
   checkWait(queue, job, now);
   const row = await readWorker(ctx, queue);
-  const { fullUntil = 0 } = row ?? {};
+  // Until a deploy's terms are stored, what was said is about another bound.
+  const { fullUntil = 0 } = row && row.queue.maxQueued === toQueueConfig(terms).maxQueued ? row : {};
   const queued = terms.exact ? (row?.queued ?? (await countWaiting(ctx, queue, terms.maxQueued)).count) : undefined;
   const isFull = queued === undefined ? terms.maxQueued < Infinity && now < fullUntil : queued >= terms.maxQueued;
   if (isFull) {

@@ -56,6 +56,9 @@ export async function settle(
   if (used === count) return null;
   const row = await readWorker(ctx, bucket);
   const current = lookUp(bucket) ?? (row ? storedQueue(row) : parseBucket(bucket));
-  await adjust(ctx, adjustmentOf(current, { count: used - count }));
+  const adjustment = adjustmentOf(current, { count: used - count });
+  // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
+  const { units } = adjustmentOf(current, { count: used });
+  await adjust(ctx, { ...adjustment, units: units - adjustmentOf(current, { count }).units });
   return used < count ? await wake(ctx, bucket, functions) : null;
 }

@@ -69,7 +69,8 @@ export async function ensureRunning(
   const { terms } = queue;
   const isRunning = row?.state === "running" && !isLost(row, now);
   const isSame = row !== null && isSameConfig(row, queue);
-  const counted = queued === undefined ? {} : { queued };
+  // What was counted under other terms is wrong from now on.
+  const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
   if (isRunning && isSame && queued === undefined) return;
   const generation = isRunning ? row.generation : (row?.generation ?? 0) + 1;
   const defined = { config, queue: toQueueConfig(terms) };

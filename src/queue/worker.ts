@@ -2,6 +2,7 @@
  * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
  * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
+import { idOf } from "../storage/rows.js";
 import { loadAll, type StoredShard } from "../storage/shards.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
 import { backlogOf } from "./backlog.js";
@@ -32,18 +33,22 @@ export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, loo
   const now = Date.now();
   const row = await readWorker(ctx, run);
   // Another start has taken over: two chains of runs never go on side by side.
-  if (row?.generation !== run.generation) return null;
+  const { generation } = run;
+  if (row?.generation !== generation) return null;
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
   const { taken, awaited } = await payFor(ctx, queue, now, found.first, functions);
-  const busyAt = found.arrived > 0 ? now : (run.busyAt ?? now);
+  // A clock that steps back would make it linger until it has come as far again.
+  const busyAt = found.arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   const hasMore = !awaited && found.hasMore;
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, isDrained }, functions);
+  // What was counted under other terms is not handed on: without a bound nobody counts.
   const next: WorkArgs = {
-    ...run,
+    ...idOf(run),
+    generation,
     ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
     busyAt,
     most: awaited ? Math.min(MOST_JOBS, Math.max(LEAST_JOBS, 2 * taken)) : MOST_JOBS,

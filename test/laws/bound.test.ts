@@ -240,4 +240,13 @@ inEveryWorld("Law 1, bound: no interval starts more than the limit promises", ({
     }
     expect(starts).toEqual([0, 0, 0, 1000, 1000, 1000, 2000, 2000, 2000].map((ms) => T0 + ms));
   });
+
+  it("work of several tokens that two windows pay starts in the later, beside all that is left of that", async () => {
+    const world = open();
+    const config = { kind: "fixed window" as const, rate: 3, period: 1000, start: T0 };
+    expect(await world.consume({ config })).toMatchObject({ ok: true });
+    expect(await world.consume({ config, count: 3, reserve: true })).toMatchObject({ ok: true, retryAt: T0 + 1000 });
+    world.setClock(T0 + 1000);
+    expect(await world.consume({ config, count: 2 })).toMatchObject({ ok: true, remaining: 0 });
+  });
 });

@@ -89,6 +89,60 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order().sort()).toEqual(["a1", "a2", "a3", "b1", "plain"]);
   });
 
+  it.each([
+    [{}, {}],
+    [{ fair: true }, {}],
+    [{}, { fair: true }],
+    [{ fair: true }, { fair: true }],
+    [{ maxQueued: 1000, exact: true }, {}],
+  ])("a bound that a queue gets while callers keep coming counts those that wait: %j, then %j", async (from, to) => {
+    const { t, enqueue, deploy } = open(from, slow);
+    const join = async (label: string, terms: QueueConfig) =>
+      (await enqueue(label, terms.fair === true ? { fairBy: `user ${label.length % 2}` } : {})).ok;
+    const accepted = [];
+    for (let i = 0; i < 8; i++) {
+      expect(await join("x".repeat(i), from)).toBe(true);
+      await pass(t, 60);
+    }
+    deploy({ ...to, maxQueued: 5 }, slow);
+    for (let i = 0; i < 8; i++) {
+      accepted.push(await join("y".repeat(i), to));
+      await pass(t, 60);
+    }
+    // Its worker runs twenty times a second.
+    expect(accepted).toEqual([true, false, false, false, false, false, false, false]);
+  });
+
+  it("and does not trust what was counted before it had none for a while", async () => {
+    const { t, enqueue, deploy } = open({ maxQueued: 1000 }, slow);
+    const join = async () => {
+      const { ok } = await enqueue("x");
+      await pass(t, 60);
+      return ok;
+    };
+    for (let i = 0; i < 3; i++) await join();
+    deploy({}, slow);
+    for (let i = 0; i < 8; i++) await join();
+    deploy({ maxQueued: 5 }, slow);
+    expect([await join(), await join(), await join()]).toEqual([true, false, false]);
+  });
+
+  it("a queue that is said to be full is not when its bound is raised", async () => {
+    const { t, enqueue, deploy } = open({ maxQueued: 3 }, slow);
+    for (let i = 0; i < 5; i++) {
+      await enqueue("x");
+      await pass(t, 500);
+    }
+    expect(await enqueue("x")).toMatchObject({ ok: false });
+    deploy({ maxQueued: 5 }, slow);
+    const accepted = [];
+    for (let i = 0; i < 4; i++) {
+      accepted.push((await enqueue("x")).ok);
+      await pass(t, 500);
+    }
+    expect(accepted).toEqual([true, true, false, false]);
+  });
+
   it("a queue that becomes exact counts those that wait", async () => {
     const { enqueue, deploy, until, order } = open({}, slow);
     for (const label of ["1", "2", "3", "4"]) await enqueue(label);
@@ -125,6 +179,15 @@ describe.each(placeNames)("in the %s", (place) => {
     deploy({ maxQueued: 3, exact: true }, slow);
     expect(await enqueue("6")).toMatchObject({ ok: true });
     expect(await enqueue("7")).toMatchObject({ ok: false });
+  });
+
+  it("even before its worker has run under other terms", async () => {
+    const { enqueue, deploy } = open({ maxQueued: 3, exact: true }, slow);
+    await enqueue("1");
+    deploy({}, slow);
+    for (const label of ["2", "3", "4"]) await enqueue(label);
+    deploy({ maxQueued: 3, exact: true }, slow);
+    expect(await enqueue("5")).toMatchObject({ ok: false });
   });
 
   it("a full queue with exact starts a worker that was lost, though it denies", async () => {

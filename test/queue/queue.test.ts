@@ -174,6 +174,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(100 - 4 - 25 - 7 - 3);
   });
 
+  it.each([
+    [5.1, 5.3],
+    [0.3, 0.1],
+    [4.7, 0.003],
+  ])("and then what it has used is charged, to the thousandth: %d, then %d", async (count, used) => {
+    const { enqueue, value, until } = open({ llm: { ...config, rate: 1, period: 1000 * MINUTE, queue: {} } });
+    await enqueue("job", { count, settles: "mutation" }, used);
+    await until(10_000);
+    expect(await value()).toBe(Math.round(1000 * (10 - used)) / 1000);
+  });
+
   it("a queue that is full denies; exact: to the job", async () => {
     const { enqueue, until } = open({
       llm: { ...config, rate: 1, period: MINUTE, queue: { maxQueued: 2, exact: true } },
@@ -230,6 +241,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["0", "1", "2", "3", "4"]);
   });
 
+  it.each([{}, { fair: true }])("it denies callers who come one by one while its worker sleeps: %j", async (terms) => {
+    const { enqueue, t } = open({ llm: { ...config, period: 60 * MINUTE, queue: { ...terms, maxQueued: 5 } } });
+    const accepted: boolean[] = [];
+    for (let i = 0; i < 9; i++) {
+      accepted.push((await enqueue(`${i}`, { count: 10, ...("fair" in terms && { fairBy: `user ${i % 3}` }) })).ok);
+      await pass(t, 500);
+    }
+    // The first has its moment at once, and five wait.
+    expect(accepted).toEqual([true, true, true, true, true, true, false, false, false]);
+  });
+
   it("a queue is not full any more when its jobs have left it", async () => {
     const { enqueue, cancel, t, resetRateLimit } = open({
       llm: { ...config, period: MINUTE, queue: { maxQueued: 10 } },
@@ -267,6 +289,16 @@ describe.each(placeNames)("in the %s", (place) => {
     await enqueue("next", { count: 1 });
     await until(2 * MINUTE);
     expect(order()).toEqual(["lost", "next"]);
+  });
+
+  it("a worker whose clock steps back stops as soon as any other", async () => {
+    const { enqueue, t, order } = open();
+    await enqueue("only");
+    await pass(t, 50);
+    vi.setSystemTime(NOW - 60 * MINUTE);
+    await pass(t, 500);
+    expect(order()).toEqual(["only"]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("a damaged bucket lets nothing through; after a reset its jobs run", async () => {
