@@ -11,6 +11,9 @@ import { describe, expect, it } from "vitest";
 import { consumeIn, openHttpBackend, pass, useClock } from "./backend.js";
 import type { PlaceName } from "../support/places.js";
 
+/** The nightly run plays more. */
+const MORE = Number(process.env["HTTP_RUNS"] ?? 1);
+
 useClock();
 
 interface Scene {
@@ -153,7 +156,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
         // The last request of all may stand just before the next: hence one more.
         expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
       }),
-      { numRuns: 100 },
+      { numRuns: 60 * MORE },
     );
   });
 
@@ -183,7 +186,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
           const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 6 * period);
           expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
         }),
-        { numRuns: 40 },
+        { numRuns: 25 * MORE },
       );
       expect(busy).toBeGreaterThan(5);
     },
