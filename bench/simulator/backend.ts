@@ -190,15 +190,14 @@ export class Backend {
     writesAnyway: boolean,
     { onRun, onEnd, onConflict, isLost }: Listener<Result>,
   ): Promise<void> {
-    const { seed, skewMs = 0, epochMs = EPOCH_MS, holdMs = 0 } = this.options;
-    const { executionMs = PLATFORM.execution.median } = this.options;
+    const { seed, skewMs = 0, epochMs = EPOCH_MS, holdMs = 0, executionMs = PLATFORM.execution.median } = this.options;
     transaction.now = epochMs + Math.floor(this.agenda.nowMs) + wholeNumber(this.#delays, -skewMs, skewMs);
     const random = createRandom(`${seed}/${this.#attempts++}`);
     const outcome = await settle(new Execution(this.#deployment, transaction, random).run(body));
     await onRun(transaction, outcome);
     const { readRounds, hops } = transaction.cost;
-    const slowness = executionMs / PLATFORM.execution.median;
-    const ownMs = slowness * lognormal(this.#delays, PLATFORM.execution) + holdMs;
+    const { median } = PLATFORM.execution;
+    const ownMs = (lognormal(this.#delays, PLATFORM.execution) * executionMs) / median + holdMs;
     this.#later(ownMs + readRounds * PLATFORM.readMs + hops * PLATFORM.hopMs, () => {
       this.#permits.release();
       if (isLost?.()) {

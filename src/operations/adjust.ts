@@ -82,7 +82,7 @@ async function charge(
   return standing(limit, charged.state, now);
 }
 
-/** Gives to the emptiest first, none above its share. */
+/** What comes back goes to as few rows as have room for it. */
 async function refund(
   ctx: Writer,
   bucket: Adjustment,

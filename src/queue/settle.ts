@@ -1,7 +1,7 @@
 /** Jobs that say what they have used: the difference to their count is charged or given back in the mutation that ends them, once. */
 import type { FunctionHandle, GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ObjectType } from "convex/values";
-import { adjustmentOf, parseBucket } from "../engine/request.js";
+import { parseAdjustment, parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { type QueueWriter, readWorker } from "./rows.js";
@@ -56,9 +56,8 @@ export async function settle(
   if (used === count) return null;
   const row = await readWorker(ctx, bucket);
   const current = lookUp(bucket) ?? (row ? storedQueue(row) : parseBucket(bucket));
-  const adjustment = adjustmentOf(current, { count: used - count });
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
-  const { units } = adjustmentOf(current, { count: used });
-  await adjust(ctx, { ...adjustment, units: units - adjustmentOf(current, { count }).units });
+  const units = parseAdjustment(current.limit, used) - parseAdjustment(current.limit, count);
+  await adjust(ctx, { ...current, count: used - count, units, at: undefined });
   return used < count ? await wake(ctx, bucket, functions) : null;
 }

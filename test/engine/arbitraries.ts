@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { halves, type Interval, MAX_SHARDS, WHOLE } from "../../src/engine/sharding/interval.js";
+import { halves, type Interval, MAX_LEVEL, MAX_SHARDS, WHOLE } from "../../src/engine/sharding/interval.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -67,7 +67,7 @@ export function stateAfter(limit: Limit, history: History): { state: State; now:
 export const tilings = fc.array(fc.boolean(), { maxLength: 60 }).map((choices): Interval[] => {
   let chosen = 0;
   const cut = (interval: Interval): Interval[] => {
-    const mayCut = interval.length < Math.log2(MAX_SHARDS) && choices[chosen++] === true;
+    const mayCut = interval.length < MAX_LEVEL && choices[chosen++] === true;
     return mayCut ? halves(interval).flatMap(cut) : [interval];
   };
   return cut(WHOLE);

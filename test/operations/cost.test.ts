@@ -4,6 +4,7 @@ import type { RateLimitedJob } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type AnyRateLimits,
+  type Backend,
   defineIn,
   placeNames,
   type MutationCtx,
@@ -12,6 +13,7 @@ import {
   rowsIn,
 } from "../support/places.js";
 import { costOf } from "../support/cost.js";
+import { draw } from "../support/draw.js";
 
 const NOW = 1_700_000_000_000;
 
@@ -178,6 +180,20 @@ describe.each(placeNames)("in the %s", (place) => {
     afterEach(() => {
       vi.restoreAllMocks();
     });
+    /** Takes from the row that this number lies in. */
+    async function takeAt(t: Backend, name: string, random: number, count: number): Promise<void> {
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name, count }));
+    }
+    /** A denial that comes upon the first row, and then on the third. */
+    const costOfDenial = (t: Backend, name: string) =>
+      t.mutation(
+        async (ctx) =>
+          await costOf(ctx, async (c: MutationCtx) => {
+            draw(0.1, 0.7);
+            expect(await wide.rateLimit(c, { name, count: 8 })).toMatchObject({ ok: false });
+          }),
+      );
     const one = { ranges: 1, documentsRead: 2, documentsWritten: 1, hops };
 
     it.each(kinds)("%s: a call reads one row and writes it", async (name) => {
@@ -212,38 +228,20 @@ describe.each(placeNames)("in the %s", (place) => {
 
     it("fast: a denial reads two rows and writes none", async () => {
       const t = await splitInFour("fast");
-      for (const row of [0, 0.3, 0.6, 0.9]) {
-        vi.spyOn(Math, "random").mockReturnValue(row);
-        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "fast", count: 8 }));
-        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "fast", count: 8 }));
-      }
+      for (const row of [0, 0.3, 0.6, 0.9]) for (const count of [8, 8]) await takeAt(t, "fast", row, count);
       // A few ms later, since rows that were written this very ms tell nothing of the others.
       vi.setSystemTime(NOW + 401);
-      const deny = async (c: MutationCtx) => {
-        const points = [0.1, 0.7];
-        vi.spyOn(Math, "random").mockImplementation(() => points.shift() ?? 0);
-        expect(await wide.rateLimit(c, { name: "fast", count: 8 })).toMatchObject({ ok: false });
-      };
-      const cost = await t.mutation(async (ctx) => await costOf(ctx, deny));
+      const cost = await costOfDenial(t, "fast");
       expect(cost).toEqual({ ranges: 2, documentsRead: 2, documentsWritten: 0, hops });
     });
 
     it("slow: a denial reads a row, another, and all, and writes none", async () => {
       const t = await splitInFour("slow", 1);
-      const takeAt = async (random: number, count: number) => {
-        vi.spyOn(Math, "random").mockReturnValue(random);
-        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "slow", count }));
-      };
       // No call leaves a row with less than it took: that would fold it.
-      for (const row of [0, 0.3, 0.6, 0.9]) for (const count of [7, 3, 2, 1]) await takeAt(row, count);
-      await takeAt(0.3, 1);
+      for (const row of [0, 0.3, 0.6, 0.9]) for (const count of [7, 3, 2, 1]) await takeAt(t, "slow", row, count);
+      await takeAt(t, "slow", 0.3, 1);
       expect(await rowsIn(place, t)).toHaveLength(4);
-      const deny = async (c: MutationCtx) => {
-        const points = [0.1, 0.7];
-        vi.spyOn(Math, "random").mockImplementation(() => points.shift() ?? 0);
-        expect(await wide.rateLimit(c, { name: "slow", count: 8 })).toMatchObject({ ok: false });
-      };
-      const cost = await t.mutation(async (ctx) => await costOf(ctx, deny));
+      const cost = await costOfDenial(t, "slow");
       expect(cost).toEqual({ ranges: 3, documentsRead: 6, documentsWritten: 0, hops });
     });
 
@@ -278,17 +276,12 @@ describe.each(placeNames)("in the %s", (place) => {
 
     it("a call whose first row is short reads two, and writes the second; both where the two share", async () => {
       const t = await splitInFour("slow", 1);
-      const takeAt = async (random: number, count: number) => {
-        vi.spyOn(Math, "random").mockReturnValue(random);
-        await t.mutation(async (ctx) => await wide.rateLimit(ctx, { name: "slow", count }));
-      };
-      for (const count of [7, 3, 2, 1]) await takeAt(0, count);
+      for (const count of [7, 3, 2, 1]) await takeAt(t, "slow", 0, count);
       const take = async (c: MutationCtx) => {
-        const points = [0.1, 0.9];
-        vi.spyOn(Math, "random").mockImplementation(() => points.shift() ?? 0.9);
+        draw(0.1, 0.9);
         expect(await wide.rateLimit(c, { name: "slow", count: 4 })).toEqual({ ok: true });
       };
-      await takeAt(0.9, 7);
+      await takeAt(t, "slow", 0.9, 7);
       // One token and four: half of the difference is not worth a write.
       const alone = await t.mutation(async (ctx) => await costOf(ctx, take));
       expect(alone).toEqual({ ranges: 2, documentsRead: 3, documentsWritten: 1, hops });

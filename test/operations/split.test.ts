@@ -1,6 +1,7 @@
 /** Operations on a bucket of four rows, of which a call reads those that chance chooses. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { draw } from "../support/draw.js";
 import { partsOf } from "../support/parts.js";
 import {
   type Backend,
@@ -41,12 +42,6 @@ const rowsOf = (
 
 /** Quarters of the bucket, which can hold 16 tokens each. */
 const quarters = (values: readonly number[], ages?: readonly number[]) => rowsOf(2, values, ages);
-
-/** The calls come upon the rows in which these numbers lie. */
-function draw(...numbers: readonly number[]): void {
-  const drawn = [...numbers];
-  vi.spyOn(Math, "random").mockImplementation(() => drawn.shift() ?? 0.99);
-}
 
 describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   const limits = defineIn(place, { hot: { ...shared, shards: 4 }, user });

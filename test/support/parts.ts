@@ -1,6 +1,6 @@
 /** The equal parts of a split bucket, as its rows name them. */
 
-/** In their order; of level 1 and more. */
+/** In their order; on level 0 the whole. */
 export function partsOf(level: number): string[] {
-  return Array.from({ length: 2 ** level }, (_, index) => index.toString(2).padStart(level, "0"));
+  return level === 0 ? [""] : partsOf(level - 1).flatMap((part) => [`${part}0`, `${part}1`]);
 }

@@ -10,7 +10,7 @@ export type Interval = string;
 /** The whole bucket. */
 export const WHOLE: Interval = "";
 
-const MAX_LEVEL = 10;
+export const MAX_LEVEL = 10;
 
 /** Enough for several thousand calls a second. */
 export const MAX_SHARDS = 2 ** MAX_LEVEL;
@@ -20,7 +20,7 @@ export const OVERRIDE_SHARD = "override";
 
 /** Whether a row's `shard` names a part of a split bucket. */
 export function isPart(shard: string): boolean {
-  return /^[01]{1,10}$/.test(shard);
+  return /^[01]+$/.test(shard) && shard.length <= MAX_LEVEL;
 }
 
 /** @param random - in [0, 1). */

@@ -8,11 +8,15 @@ import { WHOLE } from "./interval.js";
 import { fastUnits, isFast, levelsFor } from "./policy.js";
 import { advance, fold, heldBy, heldByAll, type Shard, shareOf, splitTo } from "./shard.js";
 
-/** The answer, the shards that change, and what takes their place; none when nothing changes. */
-interface Outcome<S extends Shard = Shard> {
-  readonly status: RateLimitStatus;
+/** The shards that change, and what takes their place; none when nothing changes. */
+interface Change<S extends Shard> {
   readonly before: readonly S[];
   readonly after: readonly Shard[];
+}
+
+/** The answer, and the change that makes it true. */
+interface Outcome<S extends Shard> extends Change<S> {
+  readonly status: RateLimitStatus;
 }
 
 export function decideOnAll<S extends Shard>(
@@ -41,13 +45,7 @@ export function decideOnAll<S extends Shard>(
  * Takes units that the shards hold: a slow bucket is folded as it runs out, a fast one gives from as few shards as it can.
  * @param left - the whole without the units.
  */
-function take<S extends Shard>(
-  limit: Limit,
-  left: Shard,
-  shards: readonly S[],
-  now: number,
-  units: number,
-): Pick<Outcome<S>, "before" | "after"> {
+function take<S extends Shard>(limit: Limit, left: Shard, shards: readonly S[], now: number, units: number): Change<S> {
   const { most } = limit.levels;
   const level = Math.min(most, Math.max(0, levelsFor(left.state.value, units)));
   if (2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length)) {
@@ -60,12 +58,7 @@ function take<S extends Shard>(
 }
 
 /** Units that come back, to as few shards as have room for them: none holds more than its share. @param at - as of `Adjustment`. */
-export function giveBack<S extends Shard>(
-  shards: readonly S[],
-  now: number,
-  units: number,
-  at?: number,
-): Pick<Outcome<S>, "before" | "after"> {
+export function giveBack<S extends Shard>(shards: readonly S[], now: number, units: number, at?: number): Change<S> {
   return distribute(shards, now, units, {
     most: ({ limit, state }) => limit.capacity - state.value,
     change: (own, state, left) => own.kind.giveBack(own, state, left, at),
@@ -78,7 +71,7 @@ function distribute<S extends Shard>(
   now: number,
   units: number,
   { most, change }: { most: (shard: Shard) => number; change: (own: Limit, state: State, left: number) => State },
-): Pick<Outcome<S>, "before" | "after"> {
+): Change<S> {
   const current = shards.map((stored) => ({ stored, shard: advance(stored, now) }));
   current.sort((a, b) => most(b.shard) - most(a.shard));
   const before: S[] = [];
@@ -120,12 +113,10 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], from: number,
  */
 function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { units } = demand;
+  const readsAll = !mayDenyOnTwo(limit, demand);
   const isFound = (moment: number) =>
     shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity));
-  return firstMoment(
-    from,
-    (moment) => grantsAt(limit, shards, moment, demand) && (!mayDenyOnTwo(limit, demand) || isFound(moment)),
-  );
+  return firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand) && (readsAll || isFound(moment)));
 }
 
 /** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */

@@ -6,6 +6,7 @@ import {
   halves,
   type Interval,
   isPart,
+  MAX_LEVEL,
   MAX_SHARDS,
   OVERRIDE_SHARD,
   pointAt,
@@ -14,9 +15,8 @@ import {
 } from "../../../src/engine/sharding/interval.js";
 import { tilings } from "../arbitraries.js";
 
-const LEVELS = Math.log2(MAX_SHARDS);
 const all: Interval[] = [WHOLE];
-for (const interval of all) if (interval.length < LEVELS) all.push(...halves(interval));
+for (const interval of all) if (interval.length < MAX_LEVEL) all.push(...halves(interval));
 const parts = all.slice(1);
 const points = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }).map(pointAt);
 
@@ -44,7 +44,7 @@ describe("an interval", () => {
   });
 
   it("is made up of its halves", () => {
-    for (const interval of all.filter(({ length }) => length < LEVELS)) {
+    for (const interval of all.filter(({ length }) => length < MAX_LEVEL)) {
       const [start, end] = boundsOf(interval);
       const middle = (start + end) / 2;
       expect(halves(interval).map(boundsOf)).toEqual([
@@ -57,7 +57,7 @@ describe("an interval", () => {
 
   it("lies within what is around it", () => {
     fc.assert(
-      fc.property(fc.constantFrom(...all), fc.nat({ max: LEVELS }), (inner, level) => {
+      fc.property(fc.constantFrom(...all), fc.nat({ max: MAX_LEVEL }), (inner, level) => {
         const [start, end] = boundsOf(inner);
         const outer = boundsOf(around(inner, Math.min(level, inner.length)));
         expect(outer[1] - outer[0]).toBe(1 / 2 ** Math.min(level, inner.length));
@@ -74,7 +74,7 @@ describe("a point", () => {
       fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
         const point = pointAt(random);
         const [start, end] = boundsOf(point);
-        expect(point).toHaveLength(LEVELS);
+        expect(point).toHaveLength(MAX_LEVEL);
         expect(random >= start && random < end).toBe(true);
       }),
     );

@@ -1,9 +1,9 @@
 /** When a row splits and when it folds. */
-import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
+import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { fastUnits, isFast, levelAfter, levelsFor, spanFor } from "../../../src/engine/sharding/policy.js";
 import { shardAt } from "../../../src/engine/sharding/shard.js";
 

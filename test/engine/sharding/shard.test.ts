@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit, type State } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { halves, MAX_SHARDS, WHOLE } from "../../../src/engine/sharding/interval.js";
+import { halves, MAX_LEVEL, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   advance,
   fold,
@@ -19,7 +19,6 @@ import { partsOf } from "../../support/parts.js";
 import { worstInterval } from "../kinds/slidingBrute.js";
 import { histories, limits, NOW, stateAfter, tilings } from "../arbitraries.js";
 
-const MAX_LEVEL = Math.log2(MAX_SHARDS);
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
 const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
 /** What arrives per ms or per window; a sliding window has none. */
@@ -35,8 +34,7 @@ describe("the share of an interval", () => {
   it("adds up to the limit on every level, in capacity and rate", () => {
     fc.assert(
       fc.property(limits, levels, (limit, level) => {
-        const parts = level === 0 ? [WHOLE] : partsOf(level);
-        const shares = parts.map((part) => shareOf(limit, part));
+        const shares = partsOf(level).map((part) => shareOf(limit, part));
         expect(capacityOf(shares)).toBe(limit.capacity);
         if (limit.kind.name === "fixed window") {
           expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
