@@ -108,20 +108,22 @@ function wasSplitUnder({ shard, config }: Row, limit: Limit): boolean {
   return fields.every((field) => own[field] === stored[field]);
 }
 
-/** Writes the shards that take the place of others, into as many of their rows as will do. */
+/** Writes what shards have become, into as many of their rows as will do. Those that are among both stay as they are. */
 export async function save(
   ctx: Writer,
   bucket: Bucket,
   before: readonly StoredShard[],
   after: readonly Shard[],
 ): Promise<void> {
-  const rows = before.flatMap((shard) => shard.rows);
-  for (const [index, shard] of after.entries()) {
+  const [were, are] = [new Set<Shard>(before), new Set(after)];
+  const rows = before.flatMap((shard) => (are.has(shard) ? [] : shard.rows));
+  const changed = after.filter((shard) => !were.has(shard));
+  for (const [index, shard] of changed.entries()) {
     const row = rows[index];
     if (row) await patchRow(ctx, row, contentOf(bucket, shard));
     else await insertRow(ctx, bucket, contentOf(bucket, shard));
   }
-  for (const row of rows.slice(after.length)) await deleteRow(ctx, row);
+  for (const row of rows.slice(changed.length)) await deleteRow(ctx, row);
 }
 
 function contentOf({ limit }: Bucket, shard: Shard): Content {

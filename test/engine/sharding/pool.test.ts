@@ -8,11 +8,11 @@ import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
+  adjustOnAll,
   decideOnAll,
   deniedOnTwo,
   mayDenyOnTwo,
   outlookOf,
-  owing,
   servedFrom,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
@@ -28,8 +28,15 @@ function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: 
   const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
   return { limit, shards: splitTo(limit, whole, level, NOW) };
 }
-const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) =>
-  decideOnAll(limit, shards, now, parseDemand(limit, asked));
+/** The answer, the shards that change, and what takes their place. */
+const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) => {
+  const { status, left } = decideOnAll(limit, shards, now, parseDemand(limit, asked));
+  return { status, ...changeTo(shards, left) };
+};
+const changeTo = (shards: readonly Shard[], left: readonly Shard[]) => ({
+  before: shards.filter((shard) => !left.includes(shard)),
+  after: left.filter((shard) => !shards.includes(shard)),
+});
 const emptied = ({ limit, shards: [first, ...others] }: { limit: Limit; shards: Shard[] }) => ({
   limit,
   shards: [...(first ? [{ ...first, state: { value: 0, ts: NOW } }] : []), ...others],
@@ -81,8 +88,27 @@ describe("a bucket of several rows", () => {
 
   it("owes as one row what is charged beyond what all of them hold", () => {
     const { limit, shards } = rowsOf(slow, 20, 4);
-    const charged = owing(limit, shards, NOW, 30 * limit.unitsPerToken);
-    expect([charged.interval, tokensIn([charged])]).toEqual([WHOLE, [-10]]);
+    const left = adjustOnAll(limit, shards, NOW, 30 * limit.unitsPerToken);
+    expect([left.map(({ interval }) => interval), tokensIn(left)]).toEqual([[WHOLE], [-10]]);
+  });
+
+  it("is charged as by a call where its rows hold the charge", () => {
+    for (const rows of [rowsOf(slow, 20, 4), rowsOf({ ...slow, capacity: 640 }, 640, 2), rowsOf(fast, 32, 4)]) {
+      const charged = adjustOnAll(rows.limit, rows.shards, NOW, 3 * rows.limit.unitsPerToken);
+      expect(changeTo(rows.shards, charged)).toEqual({ ...ask(rows, { count: 3 }), status: undefined });
+    }
+  });
+
+  it("is given back to where there is most room, and no row beyond its share", () => {
+    const rows = emptied(rowsOf({ ...slow, capacity: 32 }, 28, 2));
+    const back = (count: number) => {
+      const { shards, limit } = rows;
+      return changeTo(shards, adjustOnAll(limit, shards, NOW, -count * limit.unitsPerToken));
+    };
+    expect(tokensIn(back(5).after)).toEqual([5]);
+    expect(tokensIn(back(9).after)).toEqual([8, 8]);
+    expect(tokensIn(back(12).after)).toEqual([8, 8, 8, 8]);
+    expect(back(0)).toEqual({ before: [], after: [] });
   });
 
   it("that is slow is laid anew as it runs out, on rows that hold four such counts each", () => {
@@ -270,14 +296,13 @@ describe("for every kind", () => {
           const count = (ask.part * limit.capacity) / limit.unitsPerToken;
           const demand = parseDemand(limit, { count, reserve: ask.reserve });
           const one = decide(limit, whole.state, now, demand);
-          const { status, before, after } = decideOnAll(limit, shards, now, demand);
+          const { status, left } = decideOnAll(limit, shards, now, demand);
           expect(status.ok).toBe(one.status.ok);
           if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
           else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
           expect(status.remaining).toBe(one.status.remaining);
-          expect(after.length === 0).toBe(one.taken === undefined);
-          const kept = [...shards.filter((shard) => !before.includes(shard)), ...after];
-          kept.sort((a, b) => (a.interval < b.interval ? -1 : 1));
+          expect(changeTo(shards, left).after.length === 0).toBe(one.taken === undefined);
+          const kept = [...left].sort((a, b) => (a.interval < b.interval ? -1 : 1));
           expect(
             tile(
               WHOLE,

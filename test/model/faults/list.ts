@@ -133,8 +133,8 @@ export const faults: readonly Fault[] = [
   {
     name: "of two rows that are made even, one keeps what it gives",
     file: "engine/sharding/shard.ts",
-    from: "kind.take(other.limit, other.state, units)",
-    to: "kind.take(other.limit, other.state, 0)",
+    from: "adjusted(other, units)",
+    to: "adjusted(other, 0)",
   },
   {
     name: "of two rows that are made even, one is filled beyond its share",
@@ -243,14 +243,14 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund goes to one row, whatever room it has",
     file: "operations/adjust.ts",
-    from: "if (next.value < 0 || state.value - next.value !== units) return undefined;",
-    to: "if (next.value < 0) return undefined;",
+    from: "if (before.state.value - after.state.value !== units) return undefined;",
+    to: "if (units > 0 && before.state.value - after.state.value !== units) return undefined;",
   },
   {
     name: "what one row has no room for is given to each of the others",
     file: "engine/sharding/pool.ts",
-    from: "left -= moved;",
-    to: "left -= 0;",
+    from: "missing -= moved;",
+    to: "missing -= 0 * moved;",
   },
   {
     name: "a refund may fill a bucket above its capacity",
@@ -260,9 +260,9 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a charge of more than all rows hold is forgotten by all but one",
-    file: "operations/adjust.ts",
-    from: "const charged = owing(limit, shards, now, units);",
-    to: "const charged = owing(limit, shards.slice(0, 1), now, units);",
+    file: "engine/sharding/pool.ts",
+    from: "units, at);\n  const whole = fold(limit, WHOLE, shards, now);",
+    to: "units, at);\n  const whole = fold(limit, WHOLE, shards.slice(0, 1), now);",
   },
   {
     name: "reset forgets one row",
