@@ -5,11 +5,11 @@ import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
-import { loadAll, save, shardsOf } from "../storage/shards.js";
+import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
 import type { Call } from "./answer.js";
 import { findOverride } from "./override.js";
-import { loadAtRandom, settle } from "./split.js";
+import { settle } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateLimitStatus> {
@@ -55,7 +55,7 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
   const { units, at, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
-  const shard = await loadAtRandom(ctx, adjustment, call);
+  const shard = await loadAt(ctx, adjustment, call.random());
   if (shard.interval === WHOLE) return undefined;
   const before = advance(shard, call.now);
   const after = adjusted(before, units, at);

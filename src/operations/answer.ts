@@ -1,6 +1,6 @@
 /** What one bucket says to one demand, and what has to be written to make the answer true. */
 import type { Request } from "../engine/request.js";
-import { adjustOnAll, decideOnAll, outlookOf } from "../engine/sharding/pool.js";
+import { adjustOnAll, decideOnAll, standing } from "../engine/sharding/pool.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -27,7 +27,7 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
   const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
     status,
-    untouched: () => ({ ok: true, ...outlookOf(limit, shards, now) }),
+    untouched: () => standing(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
 }
@@ -37,8 +37,8 @@ export function answerCharging(request: Request, shards: readonly StoredShard[],
   const { limit, demand } = request;
   const left = adjustOnAll(limit, shards, now, demand.units);
   return {
-    status: { ok: true, ...outlookOf(limit, left, now) },
-    untouched: () => ({ ok: true, ...outlookOf(limit, shards, now) }),
+    status: standing(limit, left, now),
+    untouched: () => standing(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
 }

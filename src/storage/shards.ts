@@ -2,7 +2,7 @@
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
 import { type Bucket, parseBucket } from "../engine/request.js";
-import { type Interval, isPart, tile, WHOLE } from "../engine/sharding/interval.js";
+import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { RateLimitConfig } from "../configs.js";
@@ -25,8 +25,12 @@ export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** The shard that covers a point: the whole, if there is no row or the bucket was split under another config. */
-export async function loadAt(ctx: Reader, bucket: Bucket, point: string): Promise<StoredShard> {
+/**
+ * The shard that covers a point: the whole, if there is no row or the bucket was split under another config.
+ * @param random - in [0, 1).
+ */
+export async function loadAt(ctx: Reader, bucket: Bucket, random: number): Promise<StoredShard> {
+  const point = pointAt(random);
   const row = await readLast(ctx, bucket, point);
   if (!row || !wasSplitUnder(row, bucket.limit)) return asOne(bucket, await readRows(ctx, bucket));
   const shard = fromRow(bucket, row);

@@ -4,7 +4,7 @@
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Bucket, Demand } from "../request.js";
-import { around, type Interval } from "./interval.js";
+import type { Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 
 /**
@@ -97,15 +97,15 @@ export function levelsFor(held: number, units: number, room = ROOM): number {
 
 /** The interval around a row, itself not included, from which a count that is large for the row is taken. */
 export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
-  return around(interval, Math.min(interval.length - 1, levelsFor(capacity, units)));
+  return interval.slice(0, Math.min(interval.length - 1, levelsFor(capacity, units)));
 }
 
-/** Whether a denial may rest on what two rows say, and a bucket need not save what it holds for later. */
+/** Whether a denial may rest on what two of several rows say, and a bucket need not save what it holds for later. */
 export function isFast(limit: Limit, units: number): boolean {
-  return fastUnits(limit) >= units;
+  return units <= fastUnits(limit);
 }
 
-/** The units that the refill brings within 50 ms. */
+/** The most units that are fast; none where a bucket is one row, which says it all. */
 export function fastUnits(limit: Limit): number {
-  return limit.kind.unitsPerMs(limit) * FAST_MS;
+  return limit.levels.most === 0 ? 0 : limit.kind.unitsPerMs(limit) * FAST_MS;
 }

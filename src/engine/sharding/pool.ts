@@ -5,8 +5,8 @@ import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
-import { fastUnits, isFast, levelsFor } from "./policy.js";
-import { adjusted, advance, fold, heldBy, heldByAll, type Shard, shareOf, splitTo } from "./shard.js";
+import { isFast, levelsFor } from "./policy.js";
+import { adjusted, advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
 /** The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of the others. */
 interface Outcome {
@@ -68,9 +68,11 @@ function distribute(shards: readonly Shard[], now: number, units: number, at?: n
   });
 }
 
-/** What a status says when every shard has been read: what the whole bucket would say as one row. */
-export function outlookOf(limit: Limit, shards: readonly Shard[], now: number): { remaining: number; resetAt: number } {
-  return outlook(limit, fold(limit, WHOLE, shards, now).state, now);
+type Standing = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
+
+/** How a bucket stands when every shard has been read: what the whole would say as one row. */
+export function standing(limit: Limit, shards: readonly Shard[], now: number): Standing {
+  return { ok: true, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
 }
 
 /** The first moment from one on at which the same demand succeeds. */
@@ -84,38 +86,31 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], from: number,
  * two, each has to hold the demand, or all that it can.
  */
 function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
-  const { units } = demand;
   const readsAll = !mayDenyOnTwo(limit, demand);
-  const isFound = (moment: number) =>
-    shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity));
-  return firstMoment(from, (moment) => grantsAt(limit, shards, moment, demand) && (readsAll || isFound(moment)));
-}
-
-/** Whether all shards grant a demand: as one at that moment, since to join them now moves the time of a clock behind. */
-function grantsAt(limit: Limit, shards: readonly Shard[], moment: number, demand: Demand): boolean {
-  return decide(limit, fold(limit, WHOLE, shards, moment).state, moment, demand).status.ok;
+  return firstMoment(from, (moment) => {
+    // As one at that moment: to join them now would move the time of a clock behind.
+    const { state } = fold(limit, WHOLE, shards, moment);
+    return decide(limit, state, moment, demand).status.ok && (readsAll || eachHolds(shards, moment, demand.units));
+  });
 }
 
 /** Whether a denial may rest on what two of several rows say. */
 export function mayDenyOnTwo(limit: Limit, { units, reserve, atLeast }: Demand): boolean {
-  return !reserve && !atLeast && units <= deniedOnTwo(limit);
-}
-
-/** The most units that a call denies on what two of several rows say. */
-export function deniedOnTwo(limit: Limit): number {
-  return limit.levels.most === 0 ? 0 : fastUnits(limit);
+  return !reserve && !atLeast && isFast(limit, units);
 }
 
 /**
- * A moment by which any row that a call may come upon holds its demand, and by which any span of rows does that it may fold: those
- * that were read as they are, the others even if they are empty now.
+ * The first moment by which any row that a call may come upon holds its demand, and by which any span of rows does that it may fold:
+ * those that were read as they are, the others even if they are empty now.
  */
 export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
   let smallest = "0".repeat(limit.levels.most);
   while (smallest !== WHOLE && shareOf(limit, smallest).capacity < 2 * units) smallest = smallest.slice(1);
-  const share = shareOf(limit, smallest);
-  const moments = [{ limit: share, state: emptyState(share, now) }, ...seen].map(({ limit: own, state }) =>
-    own.kind.whenHolding(own, state, Math.min(units, own.capacity)),
-  );
-  return Math.max(...moments);
+  const empty = shardAt(limit, smallest, emptyState(shareOf(limit, smallest), now));
+  return firstMoment(now, (moment) => eachHolds([empty, ...seen], moment, units));
+}
+
+/** Whether each of some shards holds units, or all that it can. */
+function eachHolds(shards: readonly Shard[], moment: number, units: number): boolean {
+  return shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity));
 }

@@ -10,12 +10,12 @@ import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   adjustOnAll,
   decideOnAll,
-  deniedOnTwo,
   mayDenyOnTwo,
-  outlookOf,
   servedFrom,
+  standing,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
+import { fastUnits } from "../../../src/engine/sharding/policy.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
@@ -144,7 +144,8 @@ describe("a bucket of several rows", () => {
   it("may be denied on two rows what the refill brings within 50 ms, and no more", () => {
     const limit = parseLimit("send", { ...fast, rate: 40, period: 1000 });
     const demandOf = (count: number) => parseDemand(limit, { count });
-    expect(deniedOnTwo(limit)).toBe(2 * limit.unitsPerToken);
+    expect(fastUnits(limit)).toBe(2 * limit.unitsPerToken);
+    expect(fastUnits(parseLimit("send", { ...fast, shards: 1 }))).toBe(0);
     expect([1, 2, 3].map((count) => mayDenyOnTwo(limit, demandOf(count)))).toEqual([true, true, false]);
   });
 
@@ -157,7 +158,7 @@ describe("a bucket of several rows", () => {
   it("changes nothing for a count of 0, nor for a denial", () => {
     const rows = rowsOf(slow, 20, 4);
     expect(ask(rows, { count: 0 })).toEqual({
-      status: { ok: true, ...outlookOf(rows.limit, rows.shards, NOW) },
+      status: standing(rows.limit, rows.shards, NOW),
       before: [],
       after: [],
     });
@@ -196,8 +197,8 @@ describe("a bucket of several rows", () => {
     const [first, ...others] = shards as [Shard, ...Shard[]];
     const empty = { ...first, state: { ...first.state, value: 0 } };
     // 49 of 64 are missing, and 64 come in a minute.
-    expect(outlookOf(limit, [empty, ...others], NOW)).toEqual({ remaining: 15, resetAt: NOW + 45_938 });
-    expect(outlookOf(limit, [empty, ...others], NOW + 1e6)).toEqual({ remaining: 64, resetAt: NOW + 1e6 });
+    expect(standing(limit, [empty, ...others], NOW)).toEqual({ ok: true, remaining: 15, resetAt: NOW + 45_938 });
+    expect(standing(limit, [empty, ...others], NOW + 1e6)).toEqual({ ok: true, remaining: 64, resetAt: NOW + 1e6 });
   });
 });
 
