@@ -121,8 +121,8 @@ export const faults: readonly Fault[] = [
   {
     name: "the rows of a span leave out the last",
     file: "storage/rows.ts",
-    from: '.lt("shard", `${interval}2`)',
-    to: '.lt("shard", `${interval}1`)',
+    from: '.lt("shard", `${within}2`)',
+    to: '.lt("shard", `${within}1`)',
   },
   {
     name: "a take from a span forgets a row",
