@@ -47,7 +47,9 @@ export function reserveFor(name: string, spread: number): { within: number } {
 /** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
 export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
   if (!isReference(fn)) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
-  if (typeof args !== "object" || args === null) throw fieldError(name, "the function's arguments", "an object", args);
+  // Convex stores these two anywhere but as a function's arguments.
+  const isObject = typeof args === "object" && args !== null && !Array.isArray(args) && !(args instanceof ArrayBuffer);
+  if (!isObject) throw fieldError(name, "the function's arguments", "an object", args);
   try {
     convexToJson(args as Value);
   } catch (error) {

@@ -535,6 +535,8 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     [{ each: [undefined] }, "cannot be stored: "],
     [5, "must be an object, got 5."],
     [null, "must be an object, got null."],
+    [[], "must be an object, got []."],
+    [new ArrayBuffer(1), "must be an object, got {}."],
   ])("arguments that no job can have: %j", async (args, problem) => {
     const fn = makeFunctionReference<"mutation">("jobs:run");
     const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn, args);

@@ -341,7 +341,7 @@ describe.each(placeNames)("in the %s", (place) => {
         enqueueRateLimited(ctx, { name: "llm" }, wrong as never, {});
       await expect(t.mutation(joining)).rejects.toThrow('Rate limit "llm": the function must be a reference, such as');
     }
-    for (const wrong of [5, null, "x"]) {
+    for (const wrong of [5, null, "x", [], new ArrayBuffer(1)]) {
       const joining = (ctx: Parameters<typeof enqueueRateLimited>[0]) =>
         enqueueRateLimited(ctx, { name: "llm" }, run, wrong as never);
       await expect(t.mutation(joining)).rejects.toThrow("the function's arguments must be an object, got");
