@@ -3,10 +3,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { run } from "./shell.js";
 
-/**
- * The strictest settings an app may have, checking the types of what it depends on, too. Not exactOptionalPropertyTypes:
- * with that, Convex's own types reject every table that has an optional field.
- */
+/** The strictest settings an app may have, checking the types of what it depends on, too. */
 const TSCONFIG = {
   compilerOptions: {
     target: "ES2022",
@@ -14,6 +11,7 @@ const TSCONFIG = {
     module: "ESNext",
     moduleResolution: "Bundler",
     strict: true,
+    exactOptionalPropertyTypes: true,
     noUncheckedIndexedAccess: true,
     noPropertyAccessFromIndexSignature: true,
     noImplicitOverride: true,
