@@ -93,7 +93,7 @@ export function expose(
   },
 ): ExposedRateLimit {
   checkName(name);
-  checkFields(name, "exposeRateLimit", args, FIELDS);
+  checkFields(name, "the options of exposeRateLimit", args, FIELDS);
   const { key: keyFor, config } = args;
   if (typeof config !== "function") check({ name, ...(keyFor && { key: "any" }), ...(config && { config }) });
   return {

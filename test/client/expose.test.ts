@@ -192,6 +192,10 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(() => limits.exposeRateLimit("signUp", { key: () => "ann" })).toThrow("one bucket for all");
     // @ts-expect-error a limit that is not defined needs a config
     expect(() => limits.exposeRateLimit("sned", {})).toThrow("is not one of your limits");
+    // @ts-expect-error the options may be empty, not absent
+    expect(() => limits.exposeRateLimit("signUp")).toThrow(
+      '"signUp": the options of exposeRateLimit must be an object',
+    );
     // @ts-expect-error a key is a string
     limits.exposeRateLimit("send", { key: () => 1 });
   });
