@@ -24,7 +24,8 @@ export interface App extends Part {
   components?: Record<string, Part>;
 }
 
-export type FunctionType = "query" | "mutation" | "action";
+const TYPE_FLAGS = { query: "isQuery", mutation: "isMutation", action: "isAction" };
+export type FunctionType = keyof typeof TYPE_FLAGS;
 
 /** What a function came to: values as Convex sends them. */
 export type Outcome = { ok: true; value: JSONValue } | { ok: false; message: string; data?: JSONValue };
@@ -54,9 +55,9 @@ export function openBackend(app: App, onWrite: (table: string) => void = () => u
     observe({ read, wrote: onWrite }, run);
 
   /** Runs a public function; `read` is told the tables it looks at. */
-  async function run(type: FunctionType, path: string, args: JSONValue, read?: (table: string) => void) {
+  async function run(asked: FunctionType | "any", path: string, args: JSONValue, read?: (table: string) => void) {
     try {
-      const name = await findPublic(modules, type, path);
+      const { name, type } = await findPublic(modules, asked, path);
       const call = t[type] as (fn: FunctionReference<FunctionType>, args: Value) => Promise<Value | undefined>;
       const fn = makeFunctionReference<FunctionType>(name);
       return success(await observed(() => call(fn, jsonToConvex(args)), read));
@@ -97,8 +98,8 @@ function failure(error: unknown): Outcome {
     : { ok: false, message };
 }
 
-/** The name of a function that a client may call, as convex-test wants it. An internal one does not exist for clients. */
-async function findPublic(modules: Modules, type: FunctionType, path: string): Promise<string> {
+/** A function that a client may call: its name as convex-test wants it, and its type. An internal one does not exist for clients. */
+async function findPublic(modules: Modules, asked: FunctionType | "any", path: string) {
   const [file = "", name = "default"] = path.split(":");
   const modulePath = file.replace(/\.js$/, "");
   const load = findModule(modules, modulePath);
@@ -108,9 +109,10 @@ async function findPublic(modules: Modules, type: FunctionType, path: string): P
   if (!isFunction) {
     throw new Error(`Could not find public function for '${path}'. Did you forget to run \`npx convex dev\`?`);
   }
-  const flag = { query: "isQuery", mutation: "isMutation", action: "isAction" }[type];
-  if (!(flag in candidate)) throw new Error(`Trying to execute ${path} as ${type}, but it is defined as another type.`);
-  return `${modulePath}:${name}`;
+  const types = (asked === "any" ? Object.keys(TYPE_FLAGS) : [asked]) as FunctionType[];
+  const type = types.find((one) => TYPE_FLAGS[one] in candidate);
+  if (!type) throw new Error(`Trying to execute ${path} as ${asked}, but it is defined as another type.`);
+  return { name: `${modulePath}:${name}`, type };
 }
 
 function findModule(modules: Modules, name: string): (() => Promise<unknown>) | undefined {

@@ -9,11 +9,13 @@ const FUNCTION_FAILED = 560;
 /** As much as Convex takes for the arguments of a function. */
 const MOST_BYTES = 16 * 2 ** 20;
 
-const FUNCTION_TYPES: Record<string, FunctionType> = {
+const FUNCTION_TYPES: Record<string, FunctionType | "any"> = {
   "/api/query": "query",
   "/api/query_at_ts": "query",
   "/api/mutation": "mutation",
   "/api/action": "action",
+  // What `npx convex run` calls.
+  "/api/function": "any",
 };
 
 /** Whether the embedded backend answers this path, and not the page. */

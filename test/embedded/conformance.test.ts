@@ -159,6 +159,18 @@ describe("over HTTP", () => {
     expect(await response.json()).toHaveProperty("message");
   });
 
+  it("`npx convex run` calls a function without saying of what type it is", async () => {
+    // What the CLI calls; the types hide it.
+    const client = overHttp() as unknown as {
+      function(fn: object, componentPath: undefined, args: object): Promise<unknown>;
+    };
+    const run = (name: string, args: object) => client.function(makeFunctionReference(name), undefined, args);
+    await run("notes:add", { text: "a" });
+    await run("notes:addMany", { texts: ["b", "c"] });
+    expect(await run("notes:list", {})).toEqual(["a", "b", "c"]);
+    await expect(run("notes:secret", {})).rejects.toThrow("Could not find public function");
+  });
+
   it("other methods and other paths are refused, and what is not the backend's is left to the page", async () => {
     expect((await fetch(`${server.url}/api/query`)).status).toBe(405);
     expect((await fetch(`${server.url}/api/push`, { method: "POST" })).status).toBe(404);
