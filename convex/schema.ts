@@ -1,5 +1,5 @@
 import { defineSchema } from "convex/server";
 import { rateLimitTables } from "../src/storage/tables.js";
 
-/** Written and read by public.ts only, through src/storage/rows.ts. */
+/** Written and read by this component's functions only, through src/storage/ and src/queue/. */
 export default defineSchema(rateLimitTables);

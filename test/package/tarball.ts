@@ -34,7 +34,7 @@ export function faults(root: string, { contents }: Tarball): string[] {
 }
 
 const ALLOWED =
-  /^(package\.json|README\.md|ARCHITECTURE\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|(src|convex)\/[\w/.]+\.tsx?|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts)(\.map)?)$/;
+  /^(package\.json|README\.md|ARCHITECTURE\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|convex\/README\.md|(src|convex)\/[\w/.]+\.tsx?|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts)(\.map)?)$/;
 
 /** Every source, what each is compiled to, and whatever the exports point at. */
 function expected(root: string): string[] {

@@ -85,6 +85,19 @@ it("counts the words of prose and tables, not those of code", () => {
   expect(wordsIn("# A title\n\n```ts\nconst one = 1;\n```\n\n| one | two |\n| --- | --- |\n| `a b` | - |\n")).toBe(6);
 });
 
+it("the component's README says of each function that is registered who calls it", () => {
+  const table = read("convex/README.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| `"));
+  const named = table.flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  const registered = ["public", "queue", "sweep"].flatMap((file) =>
+    [...read(`convex/${file}.ts`).matchAll(/^export const (?:(\w+)|\{([^}]+)\}) =/gm)].flatMap(([, one, several]) =>
+      (one ?? several ?? "").split(",").map((name) => name.trim()),
+    ),
+  );
+  expect(named.toSorted()).toEqual(registered.toSorted());
+});
+
 describe("the README", () => {
   it("shows the two commands on its first screen", () => {
     const firstScreen = lines("README.md").slice(0, 30).join("\n");
