@@ -85,6 +85,21 @@ it("counts the words of prose and tables, not those of code", () => {
   expect(wordsIn("# A title\n\n```ts\nconst one = 1;\n```\n\n| one | two |\n| --- | --- |\n| `a b` | - |\n")).toBe(6);
 });
 
+it("the README or the docs name every value that an entry exports", async () => {
+  const entries = await Promise.all([
+    import("convex-rate-limits"),
+    import("convex-rate-limits/http"),
+    import("convex-rate-limits/react"),
+    import("convex-rate-limits/client"),
+    import("convex-rate-limits/compat"),
+    import("convex-rate-limits/compat/react"),
+    import("convex-rate-limits/eslint"),
+  ]);
+  const text = ["README.md", ...pages].map(read).join("\n");
+  const names = entries.flatMap((entry) => Object.keys(entry)).filter((name) => name !== "default");
+  expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+});
+
 it("the component's README says of each function that is registered who calls it", () => {
   const table = read("convex/README.md")
     .split("\n")
