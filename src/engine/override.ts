@@ -74,6 +74,16 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
   }
 }
 
+/** Whether a stored override can be used at all: where it cannot, calls throw until it is cleared. */
+export function isUsable(name: string, stored: RateLimitOverride): boolean {
+  try {
+    parseOverride(name, stored);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function isInForce({ until }: Override, now: number): boolean {
   return now < until;
 }

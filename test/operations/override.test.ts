@@ -432,6 +432,17 @@ describe.each(placeNames)("in the %s", (place) => {
       expect((await rowsIn(place, t)).map(({ key }) => key)).toEqual(["bob"]);
     });
 
+    it.each([{ block: true, unlimited: true, until: NOW }, { until: NOW }, { block: true, until: -1 }] as const)(
+      "leaves one that makes no sense, whatever its end says: %j",
+      async (damage) => {
+        await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: damage });
+        vi.setSystemTime(NOW + 2 * MINUTE);
+        await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
+        expect(await sweep()).toEqual({ deleted: 0, isDone: true });
+        await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
+      },
+    );
+
     it("leaves a bucket that is full by the limit's config and not by the override's", async () => {
       await override({ config: { ...bucket, rate: 0.001, period: 1000, capacity: 4 } });
       await take(1);
