@@ -96,12 +96,12 @@ function limitsOf(targets: Targets, name: string): Limit[] {
 }
 
 /**
- * Overrides that are in force stay, and their configs count among those that a bucket must be full under. One that cannot be used goes
- * on denying, whatever its end says.
+ * Overrides that are in force stay, and their configs count among those that a bucket must be full under. One that cannot be used,
+ * or several, go on denying, whatever their ends say.
  */
 function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: number): Row[] {
-  const [row] = rows.filter((each) => !holdsTokens(each));
-  if (row?.override && !isUsable(row.name, row.override)) return [];
+  const [row, ...others] = rows.filter((each) => !holdsTokens(each));
+  if (others.length > 0 || (row?.override && !isUsable(row.name, row.override))) return [];
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
   const bucket = rows.filter(holdsTokens);
   const isGoing = isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row?.override, now);
