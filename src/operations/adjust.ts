@@ -3,7 +3,7 @@ import { outlook } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import { type Adjustment, adjustmentOf } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { giveBack, owing } from "../engine/sharding/pool.js";
+import { giveBack, owing, takenAt } from "../engine/sharding/pool.js";
 import { advance, fold, heldByAll } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, save, shardsOf, type StoredShard } from "../storage/shards.js";
@@ -49,7 +49,7 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 }
 
 /**
- * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken by
+ * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken at
  * its moment, which may be in other rows.
  */
 async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
@@ -60,6 +60,7 @@ async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Pr
   const { limit: share, state } = advance(shard, call.now);
   const next = units > 0 ? share.kind.take(share, state, units) : share.kind.giveBack(share, state, -units, at);
   if (next.value < 0 || state.value - next.value !== units) return undefined;
+  if ((takenAt(share, state, at) ?? -units) < -units) return undefined;
   const after = { ...shard, state: next };
   const write =
     units > 0

@@ -57,12 +57,27 @@ function take<S extends Shard>(limit: Limit, left: Shard, shards: readonly S[], 
   });
 }
 
-/** Units that come back, to as few shards as have room for them: none holds more than its share. @param at - as of `Adjustment`. */
+/**
+ * Units that come back, to as few shards as have room for them: none holds more than its share. Those of a cancelled job come from what was
+ * taken at its moment, wherever that is: what is older may be another job's. @param at - as of `Adjustment`.
+ */
 export function giveBack<S extends Shard>(shards: readonly S[], now: number, units: number, at?: number): Change<S> {
+  const takenBy = (limit: Limit, state: State) => takenAt(limit, state, at) ?? 0;
+  let elsewhere = shards.reduce((sum, shard) => sum + takenBy(shard.limit, advance(shard, now).state), 0);
   return distribute(shards, now, units, {
     most: ({ limit, state }) => limit.capacity - state.value,
-    change: (own, state, left) => own.kind.giveBack(own, state, left, at),
+    change: (own, state, left) => {
+      const here = takenBy(own, state);
+      elsewhere -= here;
+      return own.kind.giveBack(own, state, Math.max(Math.min(here, left), left - elsewhere), at);
+    },
   });
+}
+
+/** The units that a state remembers of a moment; undefined where there is no moment, or no memory. */
+export function takenAt(limit: Limit, state: State, moment: number | undefined): number | undefined {
+  const entries = moment === undefined ? undefined : limit.kind.entries(limit, state);
+  return entries?.reduce((sum, { at, units }) => sum + (at === moment ? units : 0), 0);
 }
 
 /** Takes units from some shards, or gives them: first where most can be had, as much as goes there. */
