@@ -39,7 +39,7 @@ function decideNow(limit: Limit, stored: State, now: number, demand: Demand): De
 }
 
 /** The units that a demand gets of those that are there; undefined when they do not suffice. */
-export function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
+function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
   if (units <= held) return units;
   if (!atLeast || atLeast.units > held) return undefined;
   return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;

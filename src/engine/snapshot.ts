@@ -5,7 +5,7 @@
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { Entry, Limit, Run } from "./kinds/kind.js";
 import { WHOLE } from "./sharding/interval.js";
-import { deniedOnTwo } from "./sharding/pool.js";
+import { fastUnits } from "./sharding/policy.js";
 import { fold, type Shard } from "./sharding/shard.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -38,7 +38,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     fullAt: Math.max(...shards.map(whenFull)),
     until: END_OF_TIME,
     parts: shards.map((shard) => partOf(shard, runs)),
-    few: deniedOnTwo(limit),
+    few: fastUnits(limit),
   };
 }
 

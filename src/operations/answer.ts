@@ -1,7 +1,6 @@
 /** What one bucket says to one demand, and what has to be written to make the answer true. */
 import type { Request } from "../engine/request.js";
-import { outlook } from "../engine/decide.js";
-import { decideOnAll, outlookOf, owing } from "../engine/sharding/pool.js";
+import { adjustOnAll, decideOnAll, standing } from "../engine/sharding/pool.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -25,24 +24,22 @@ export interface Answer {
 /** The answer of a call that has read all shards of a bucket. */
 export function answerOnAll(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
-  const outcome = decideOnAll(limit, shards, now, demand);
+  const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
-    status: outcome.status,
-    untouched: () => ({ ok: true, ...outlookOf(limit, shards, now) }),
-    write: (ctx) => save(ctx, request, outcome.before, outcome.after),
+    status,
+    untouched: () => standing(limit, shards, now),
+    write: (ctx) => save(ctx, request, shards, left),
   };
 }
 
-/** The answer of a call that is let through whatever is there: more than all shards hold is owed by the bucket as a whole. */
+/** The answer of a call that is let through whatever is there. */
 export function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
-  const untouched = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, shards, now) });
-  if (demand.units === 0) return { status: untouched(), untouched };
-  const charged = owing(limit, shards, now, demand.units);
+  const left = adjustOnAll(limit, shards, now, demand.units);
   return {
-    status: { ok: true, ...outlook(limit, charged.state, now) },
-    untouched,
-    write: (ctx) => save(ctx, request, shards, [charged]),
+    status: standing(limit, left, now),
+    untouched: () => standing(limit, shards, now),
+    write: (ctx) => save(ctx, request, shards, left),
   };
 }
 

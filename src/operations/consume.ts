@@ -7,7 +7,7 @@ import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { insertRow, patchRow, type Reader, readRows, type Row, type Writer } from "../storage/rows.js";
+import { type Reader, readRows, replaceRows, type Row, type Writer } from "../storage/rows.js";
 import { loadAll, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -75,10 +75,7 @@ export async function answer(ctx: Reader, request: Request, call: Call, known?: 
     status,
     untouched: () => ({ ok: true, ...outlook(limit, limit.kind.advance(limit, stored, now), now) }),
     write: async (writer) => {
-      if (!taken) return;
-      const content = toStored(limit, taken);
-      if (row) await patchRow(writer, row, content);
-      else await insertRow(writer, request, content);
+      if (taken) await replaceRows(writer, request, rows, [toStored(limit, taken)]);
     },
   };
 }

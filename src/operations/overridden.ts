@@ -4,7 +4,7 @@
  */
 import type { Override } from "../engine/override.js";
 import { type Bucket, isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
-import { outlookOf, servedFrom } from "../engine/sharding/pool.js";
+import { servedFrom, standing } from "../engine/sharding/pool.js";
 import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
@@ -62,7 +62,7 @@ async function block(override: Override, request: Request, { load }: Asking): Pr
     ok: false,
     retryAt: shards ? servedFrom(limit, shards, until, request.demand) : END_OF_TIME,
     remaining: 0,
-    resetAt: shards ? outlookOf(limit, shards, until).resetAt : END_OF_TIME,
+    resetAt: shards ? standing(limit, shards, until).resetAt : END_OF_TIME,
     reason: "blocked",
   };
   return { status, untouched: unknown };

@@ -4,50 +4,40 @@
  */
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
-import { around, pointAt, WHOLE } from "../engine/sharding/interval.js";
+import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
-import { mayDenyOnTwo, outlookOf, whenAnyServes } from "../engine/sharding/pool.js";
-import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
+import { mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
+import { advance, even, fold, heldBy, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
-import type { RateLimitStatus } from "../validators.js";
 import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
-  const { now } = call;
+  const { now, random } = call;
   const { units } = demand;
   // A question that takes nothing is answered in full.
-  if (units === 0) return await answerAll(ctx, request, now);
-  const first = await loadAtRandom(ctx, request, call);
+  if (units === 0) return answerOnAll(request, await loadAll(ctx, request), now);
+  const first = await loadAt(ctx, request, random());
   if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
 
   const isLarge = 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
-  const second = isLarge ? undefined : await loadAtRandom(ctx, request, call);
-  const seen = second ? [first, second] : await loadAll(ctx, request, span);
-  if (second && heldBy(second, now) >= units) return await answerOn(ctx, request, second, call, first);
-  if (isLarge && heldByAll(seen, now) >= units) {
-    // They become one: so that the next such count finds a row that can hold it.
-    const together = { ...fold(limit, span, seen, now), rows: seen.flatMap(({ rows }) => rows) };
-    return await answerOn(ctx, request, together, call);
-  }
+  const near = isLarge ? await loadAll(ctx, request, span) : undefined;
+  // What is around a row becomes one with it: so that the next such count finds a row that can hold it.
+  const second = near
+    ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
+    : await loadAt(ctx, request, random());
+  if (heldBy(second, now) >= units) return await answerOn(ctx, request, second, call, near ? undefined : first);
+  const seen = near ?? [first, second];
   // A row that was written this very millisecond, by this transaction or in a burst, says nothing of the others.
   const isJustWritten = seen.some(({ state }) => state.ts >= now);
   if (mayDenyOnTwo(limit, demand) && !isJustWritten) {
     return { status: { ok: false, retryAt: whenAnyServes(limit, seen, now, units) }, untouched: unknown };
   }
   // Where the count takes the whole bucket, that has been read.
-  return isLarge && span === WHOLE ? answerOnAll(request, seen, now) : await answerAll(ctx, request, now);
-}
-
-async function answerAll(ctx: Reader, request: Request, now: number): Promise<Answer> {
-  return answerOnAll(request, await loadAll(ctx, request), now);
-}
-
-/** The shard at a random point. */
-export async function loadAtRandom(ctx: Reader, bucket: Bucket, { random }: Call): Promise<StoredShard> {
-  return await loadAt(ctx, bucket, pointAt(random()));
+  const all = near && span === WHOLE ? near : await loadAll(ctx, request);
+  return answerOnAll(request, all, now);
 }
 
 /**
@@ -66,8 +56,7 @@ async function answerOn(
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);
   const isWhole = shard.interval === WHOLE;
-  const whole = (): RateLimitStatus => ({ ok: true, ...outlookOf(limit, [shard], now) });
-  const untouched = isWhole ? whole : unknown;
+  const untouched = isWhole ? () => standing(limit, [shard], now) : unknown;
   if (!taken) return { status, untouched };
   const after = { ...shard, state: taken };
   const evened = short && even(advance(short, now), after);
@@ -90,12 +79,9 @@ export async function settle(
   call: Call,
 ): Promise<NonNullable<Answer["write"]>> {
   const level = levelAfter(bucket, before, after, taken, call);
-  if (level >= before.interval.length) {
-    return (writer) => save(writer, bucket, [before], splitTo(bucket.limit, after, level, call.now));
-  }
-  const interval = around(before.interval, level);
-  const all = await loadAll(ctx, bucket, interval);
-  const others = all.filter((shard) => !shard.interval.startsWith(before.interval));
-  const folded = fold(bucket.limit, interval, [...others, after], call.now);
-  return (writer) => save(writer, bucket, all, [folded]);
+  const interval = before.interval.slice(0, level);
+  const around = interval === before.interval ? [] : await loadAll(ctx, bucket, interval);
+  const others = around.filter((shard) => !shard.interval.startsWith(before.interval));
+  const whole = fold(bucket.limit, interval, [...others, after], call.now);
+  return (writer) => save(writer, bucket, [before, ...others], splitTo(bucket.limit, whole, level, call.now));
 }

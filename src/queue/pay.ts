@@ -1,5 +1,5 @@
 /** Paying for jobs: each takes its tokens as a reservation would, in order, until one would have to wait too long. */
-import { decideOnAll, owing } from "../engine/sharding/pool.js";
+import { adjustOnAll, decideOnAll } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import type { Demand } from "../engine/request.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
@@ -35,14 +35,13 @@ export function pay<Job extends { readonly count: number }>(
   let left = before;
   for (const job of jobs) {
     const { demand, beyond } = demandOf(limit, job.count, now, withinMs);
-    const { status, before: taken, after } = decideOnAll(limit, left, now, demand);
+    const { status, left: after } = decideOnAll(limit, left, now, demand);
     if (!status.ok) {
       // Whether it waits for a moment that is near enough, or for room under `maxReserved`.
       const isAhead = decideOnAll(limit, left, now, { ...demand, withinMs: Infinity }).status.ok;
       return { paid, left, awaited: { job, dueAt: status.retryAt, isAhead } };
     }
-    left = [...left.filter((shard) => !taken.includes(shard)), ...after];
-    if (beyond > 0) left = [owing(limit, left, now, beyond)];
+    left = beyond > 0 ? adjustOnAll(limit, after, now, beyond) : after;
     paid.push({ job, runAt: status.retryAt ?? now });
   }
   return { paid, left };

@@ -18,9 +18,7 @@ export async function scheduleJobs(
     await schedule(ctx, queue, job, runAt, functions);
     await deleteJob(ctx, job);
   }
-  const before = shards.filter((shard) => !left.includes(shard));
-  const after = left.filter((shard) => !shards.some((one) => one === shard));
-  if (before.length > 0) await save(ctx, queue, before, after);
+  await save(ctx, queue, shards, left);
 }
 
 async function schedule(

@@ -9,7 +9,7 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import { show } from "../engine/misuse.js";
-import { type Interval, OVERRIDE_SHARD } from "../engine/sharding/interval.js";
+import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitsDataModel } from "./tables.js";
@@ -42,7 +42,7 @@ export interface Reader {
 }
 
 /** What a row holds besides its name and key. */
-export type Content = StoredState & Pick<Row, "shard" | "config">;
+type Content = StoredState & Pick<Row, "shard" | "config">;
 
 export interface Writer {
   db: Reader["db"] & {
@@ -101,11 +101,17 @@ function ignore(): void {
   return undefined;
 }
 
-/** All rows of a bucket, in one range; with the one that overrides its limit. */
-export async function readRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
+/**
+ * All rows of a bucket, in one range, with the one that overrides its limit; or those within an interval: their `shard`s begin with its
+ * digits. The transaction depends on these alone.
+ */
+export async function readRows({ db }: Reader, { name, key }: BucketId, within = WHOLE): Promise<Row[]> {
   return await db
     .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key))
+    .withIndex("by_name_key_shard", (q) => {
+      const bucket = q.eq("name", name).eq("key", key);
+      return within === WHOLE ? bucket : bucket.gte("shard", within).lt("shard", `${within}2`);
+    })
     .collect();
 }
 
@@ -118,16 +124,6 @@ export async function readLast({ db }: Reader, { name, key }: BucketId, most: st
     .first();
 }
 
-/** The rows within an interval that is not the whole: their `shard`s begin with its digits. The transaction depends on these alone. */
-export async function readRange({ db }: Reader, { name, key }: BucketId, interval: Interval): Promise<Row[]> {
-  return await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) =>
-      q.eq("name", name).eq("key", key).gte("shard", interval).lt("shard", `${interval}2`),
-    )
-    .collect();
-}
-
 /** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
 export function rowsAfter(
   { db }: Reader,
@@ -138,13 +134,19 @@ export function rowsAfter(
     .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
-export async function insertRow({ db }: Writer, bucket: BucketId, content: Content): Promise<void> {
-  await db.insert("rateLimits", { ...idOf(bucket), ...content });
-}
-
-/** Makes a row hold what is given, and nothing that it held before. */
-export async function patchRow({ db }: Writer, row: Row, content: Content): Promise<void> {
-  await db.patch("rateLimits", row._id, { ...NOTHING, ...content });
+/** Writes contents in the place of a bucket's rows, into as many of them as will do: each holds what is given, and nothing else. */
+export async function replaceRows(
+  { db }: Writer,
+  bucket: BucketId,
+  rows: readonly Row[],
+  contents: readonly Content[],
+): Promise<void> {
+  for (const [index, content] of contents.entries()) {
+    const row = rows[index];
+    if (row) await db.patch("rateLimits", row._id, { ...NOTHING, ...content });
+    else await db.insert("rateLimits", { ...idOf(bucket), ...content });
+  }
+  for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
 }
 
 /** A patch takes a field away by undefined. */

@@ -2,65 +2,47 @@
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
 import { type Bucket, parseBucket } from "../engine/request.js";
-import { type Interval, isPart, tile, WHOLE } from "../engine/sharding/interval.js";
+import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { RateLimitConfig } from "../configs.js";
-import {
-  type Content,
-  deleteRow,
-  holdsTokens,
-  insertRow,
-  patchRow,
-  type Reader,
-  readLast,
-  readRange,
-  readRows,
-  type Row,
-  type Writer,
-} from "./rows.js";
+import { holdsTokens, type Reader, readLast, readRows, replaceRows, type Row, type Writer } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** The shard that covers a point: the whole, if there is no row or the bucket was split under another config. */
-export async function loadAt(ctx: Reader, bucket: Bucket, point: string): Promise<StoredShard> {
+/** The shard that covers a random point. @param random - in [0, 1). */
+export async function loadAt(ctx: Reader, bucket: Bucket, random: number): Promise<StoredShard> {
+  const point = pointAt(random);
   const row = await readLast(ctx, bucket, point);
-  if (!row || !wasSplitUnder(row, bucket.limit)) return asOne(bucket, await readRows(ctx, bucket));
-  const shard = fromRow(bucket, row);
-  if (!point.startsWith(shard.interval)) throw gapError(bucket);
+  const shards = row && wasSplitUnder(row, bucket.limit) ? [fromRow(bucket, row)] : await loadAll(ctx, bucket);
+  const shard = shards.find(({ interval }) => point.startsWith(interval));
+  if (!shard) throw gapError(bucket);
   return shard;
 }
 
-/** The shards within an interval; one, if there is no row or the bucket was split under another config. */
+/** The shards within an interval. */
 export async function loadAll(ctx: Reader, bucket: Bucket, within = WHOLE): Promise<StoredShard[]> {
-  const rows = within === WHOLE ? await readRows(ctx, bucket) : await readRange(ctx, bucket, within);
-  return shardsOf(bucket, rows, within);
-}
-
-/** All rows of a bucket, or those within an interval → its shards. */
-export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): StoredShard[] {
-  const rows = all.filter(holdsTokens);
-  const [first] = rows;
-  return first && wasSplitUnder(first, bucket.limit) ? tiling(bucket, within, rows) : [asOne(bucket, all)];
+  return shardsOf(bucket, await readRows(ctx, bucket, within), within);
 }
 
 /**
- * A bucket without rows, which is full, or one that was split under another config: as it stood under that config at its last write.
- * So a change of config does the same to a split bucket as to one row: what has come in since counts by the new one.
+ * All rows of a bucket, or those within an interval → its shards. A bucket that was split under another config is one, as it stood under
+ * that at its last write. So a change of config does the same to it as to one row: what has come in since counts by the new one.
  */
-function asOne(bucket: Bucket, all: readonly Row[]): StoredShard {
+export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): StoredShard[] {
   const { limit, key } = bucket;
   const rows = all.filter(holdsTokens);
   const [first] = rows;
-  if (!first) return { ...fullShard(limit), rows };
+  if (!first) return [{ ...fullShard(limit), rows }];
+  if (wasSplitUnder(first, limit)) return tiling(bucket, within, rows);
   if (!first.config) throw gapError(bucket);
   const former = formerBucket(bucket, first.config);
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
   const { state } = fold(former.limit, WHOLE, tiling(former, WHOLE, rows), lastWrite);
-  return { interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows };
+  return [{ interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows }];
 }
 
 function formerBucket({ name, limit, key }: Bucket, config: RateLimitConfig): Bucket {
@@ -108,23 +90,20 @@ function wasSplitUnder({ shard, config }: Row, limit: Limit): boolean {
   return fields.every((field) => own[field] === stored[field]);
 }
 
-/** Writes the shards that take the place of others, into as many of their rows as will do. */
+/** Writes what shards have become, into as many of their rows as will do. Those that are among both stay as they are. */
 export async function save(
   ctx: Writer,
   bucket: Bucket,
   before: readonly StoredShard[],
   after: readonly Shard[],
 ): Promise<void> {
-  const rows = before.flatMap((shard) => shard.rows);
-  for (const [index, shard] of after.entries()) {
-    const row = rows[index];
-    if (row) await patchRow(ctx, row, contentOf(bucket, shard));
-    else await insertRow(ctx, bucket, contentOf(bucket, shard));
-  }
-  for (const row of rows.slice(after.length)) await deleteRow(ctx, row);
-}
-
-function contentOf({ limit }: Bucket, shard: Shard): Content {
-  const content = toStored(limit, shard.state);
-  return shard.interval === WHOLE ? content : { ...content, shard: shard.interval, config: splitConfig(limit) };
+  const { limit } = bucket;
+  const [were, are] = [new Set<Shard>(before), new Set(after)];
+  const rows = before.flatMap((shard) => (are.has(shard) ? [] : shard.rows));
+  const changed = after.filter((shard) => !were.has(shard));
+  const contents = changed.map(({ interval, state }) => ({
+    ...toStored(limit, state),
+    ...(interval !== WHOLE && { shard: interval, config: splitConfig(limit) }),
+  }));
+  await replaceRows(ctx, bucket, rows, contents);
 }

@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { outlook, servedBy } from "../../src/engine/decide.js";
+import { decide, outlook } from "../../src/engine/decide.js";
 import {
   bucketAt,
   type DemandArgs,
@@ -168,14 +168,14 @@ describe("a demand with a least", () => {
 
   it("gets all, or the least and whole tokens beyond it, or nothing", () => {
     const demand = parseDemand(limit, { count: 6, atLeast: 2.5 });
-    const servedOf = (held: number) => servedBy(limit, demand, held * unitsPerToken);
-    expect([7, 6, 5.9, 3.4, 2.5].map(servedOf)).toEqual([6, 6, 5.5, 2.5, 2.5].map((tokens) => tokens * unitsPerToken));
-    expect(servedBy(limit, demand, 2.5 * unitsPerToken - 1)).toBeUndefined();
+    const servedOf = (held: number, asked = demand) => {
+      const { taken } = decide(limit, { value: held * unitsPerToken, ts: 0 }, 0, asked);
+      return taken && held - taken.value / unitsPerToken;
+    };
+    expect([7, 6, 5.75, 3.25, 2.5].map((held) => servedOf(held))).toEqual([6, 6, 5.5, 2.5, 2.5]);
+    expect(servedOf(2.5 - 1 / unitsPerToken)).toBeUndefined();
     const plain = parseDemand(limit, { count: 6 });
-    expect([6, 5.9].map((held) => servedBy(limit, plain, held * unitsPerToken))).toEqual([
-      6 * unitsPerToken,
-      undefined,
-    ]);
+    expect([6, 5.75].map((held) => servedOf(held, plain))).toEqual([6, undefined]);
   });
 
   it.each<[unknown, string]>([
@@ -260,9 +260,10 @@ describe("whole tokens", () => {
 
 describe("a fast demand", () => {
   it("is one that the refill brings within 50 ms", () => {
-    const fast = parseLimit("fast", { kind: "token bucket", rate: 20, period: 1000 });
+    const fast = parseLimit("fast", { kind: "token bucket", rate: 20, period: 1000, shards: 2 });
     expect(isFast(fast, fast.unitsPerToken)).toBe(true);
     expect(isFast(fast, fast.unitsPerToken + 1)).toBe(false);
-    expect(isFast(limit, unitsPerToken)).toBe(false);
+    const slow = parseLimit("slow", { kind: "token bucket", rate: 10, period: 1000, shards: 2 });
+    expect(isFast(slow, slow.unitsPerToken)).toBe(false);
   });
 });

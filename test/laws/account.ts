@@ -79,7 +79,7 @@ export function slidingAccount(knowsClocks: boolean): Account {
       const moment = Math.max(ts, now);
       let away = rational(count);
       const given = taken
-        .filter(({ at }) => at > moment - (config.period as number))
+        .filter(({ at, left }) => at > moment - (config.period as number) && isLess(ZERO, left))
         .filter(({ at }) => (promised === undefined ? at <= moment : at === promised))
         .sort((a, b) => b.at - a.at);
       // Where there is nothing to take back, nothing is written.

@@ -369,6 +369,16 @@ describe.each(placeNames)("in the %s", (place) => {
       }
     });
 
+    it("keeps its rows when unlimited, also where the two that are read are short and others are not", async () => {
+      const fast = { name: "fast" };
+      await override({ unlimited: true }, fast);
+      vi.spyOn(Math, "random").mockReturnValue(0);
+      for (let call = 0; call < 16; call++) await run((ctx) => limits.rateLimit(ctx, fast));
+      vi.setSystemTime(NOW + 1);
+      expect(await run((ctx) => limits.rateLimit(ctx, fast))).toMatchObject({ ok: true, remaining: 47 });
+      expect(await rowsIn(place, t)).toHaveLength(1 + 4);
+    });
+
     it("lets everything through when unlimited, and is then in debt as one", async () => {
       await override({ unlimited: true, until: NOW + 1000 }, wide);
       for (let i = 0; i < 12; i++) expect(await takeWide(8)).toMatchObject({ ok: true });

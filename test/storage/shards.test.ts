@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import type { Bucket } from "../../src/engine/request.js";
 import { parseBucket } from "../../src/engine/request.js";
-import { pointAt, WHOLE } from "../../src/engine/sharding/interval.js";
+import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { fromStored } from "../../src/engine/units.js";
 import { readRows } from "../../src/storage/rows.js";
@@ -113,17 +113,17 @@ describe("the rows of a split bucket", () => {
 describe("a row", () => {
   it("is found by any point that it covers, alone", async () => {
     const t = await splitBucket(2);
-    const at = async (point: string) => await reading(t, (ctx) => loadAt(ctx, bucket, point));
+    const at = async (random: number) => await reading(t, (ctx) => loadAt(ctx, bucket, random));
     for (const random of [0, 255 / 1024, 1 / 4, 511 / 1024, 1 / 2, 1023 / 1024]) {
-      expect((await at(pointAt(random))).interval).toBe(["00", "01", "10", "11"][Math.floor(4 * random)]);
+      expect((await at(random)).interval).toBe(["00", "01", "10", "11"][Math.floor(4 * random)]);
     }
     const one = await splitBucket(0);
-    expect(await reading(one, (ctx) => loadAt(ctx, bucket, pointAt(0.7)))).toMatchObject({
+    expect(await reading(one, (ctx) => loadAt(ctx, bucket, 0.7))).toMatchObject({
       interval: WHOLE,
       rows: [{ value: 32 }],
     });
     const none = openBackend();
-    expect(await reading(none, (ctx) => loadAt(ctx, bucket, pointAt(0.7)))).toMatchObject({
+    expect(await reading(none, (ctx) => loadAt(ctx, bucket, 0.7))).toMatchObject({
       interval: WHOLE,
       rows: [],
     });
@@ -198,9 +198,9 @@ describe("damage", () => {
   it("is noticed by a call that reads one row, or those of an interval", async () => {
     const t = openBackend();
     await insertRows("tables", t, [row(left), row("11")]);
-    await expect(reading(t, (ctx) => loadAt(ctx, bucket, pointAt(0.6)))).rejects.toThrow(gap);
+    await expect(reading(t, (ctx) => loadAt(ctx, bucket, 0.6))).rejects.toThrow(gap);
     await expect(reading(t, (ctx) => loadAll(ctx, bucket, "1"))).rejects.toThrow(gap);
-    expect(await reading(t, (ctx) => loadAt(ctx, bucket, pointAt(0.1)))).toMatchObject({ interval: "0" });
+    expect(await reading(t, (ctx) => loadAt(ctx, bucket, 0.1))).toMatchObject({ interval: "0" });
   });
 });
 
@@ -242,7 +242,7 @@ describe("a bucket that was split under another config", () => {
   it("is read whole by a call that came upon one of its rows", async () => {
     const t = await splitBucket(2);
     const slower = under({ rate: 8, capacity: 64 });
-    expect([await reading(t, (ctx) => loadAt(ctx, slower, pointAt(0.7)))]).toEqual(await load(t, slower));
+    expect([await reading(t, (ctx) => loadAt(ctx, slower, 0.7))]).toEqual(await load(t, slower));
   });
 
   it("differs by a field that the limit had before and has no longer, not by one that is undefined", async () => {
@@ -259,7 +259,7 @@ describe("a bucket that was split under another config", () => {
       [undefined, 0, false],
     ] as const) {
       const t = await splitBucket(2, 32, windowsFrom(before));
-      const found = await reading(t, (ctx) => loadAt(ctx, windowsFrom(now), pointAt(0.7)));
+      const found = await reading(t, (ctx) => loadAt(ctx, windowsFrom(now), 0.7));
       expect([before, now, found.interval.length === 2]).toEqual([before, now, isFound]);
     }
   });

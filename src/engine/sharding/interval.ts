@@ -4,7 +4,7 @@
  * exactly one row begin those of each point. It comes last of the rows up to the point, in the order of strings.
  */
 
-/** Its length is the level of splitting. */
+/** Its length is the level of splitting; its first digits name the shallower intervals around it. */
 export type Interval = string;
 
 /** The whole bucket. */
@@ -31,11 +31,6 @@ export function pointAt(random: number): string {
 
 export function halves(interval: Interval): [Interval, Interval] {
   return [`${interval}0`, `${interval}1`];
-}
-
-/** The interval of a shallower level around this one. */
-export function around(interval: Interval, level: number): Interval {
-  return interval.slice(0, level);
 }
 
 /** Whether parts, in the order of strings, cover an interval exactly once. */

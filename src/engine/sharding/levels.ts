@@ -23,8 +23,9 @@ const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
 const SHARDS_PER_SAVED_TOKEN = 0.1;
 
-const isCount = (value: unknown) =>
-  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_SHARDS;
+function isCount(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
+}
 
 export const shardsField: Field = {
   permitted: `a whole number from 1 to ${plain(MAX_SHARDS)}, "auto", or { atLeast, atMost } of such numbers`,
@@ -34,9 +35,7 @@ export const shardsField: Field = {
 function isRange(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
-  return (
-    Object.keys(others).length === 0 && isCount(atLeast) && isCount(atMost) && (atLeast as number) <= (atMost as number)
-  );
+  return Object.keys(others).length === 0 && isCount(atLeast) && isCount(atMost) && atLeast <= atMost;
 }
 
 /** What the levels depend on: tokens that a shard must get some of, arrivals a second, and what can be saved up. */

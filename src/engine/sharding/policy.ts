@@ -4,7 +4,7 @@
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Bucket, Demand } from "../request.js";
-import { around, type Interval } from "./interval.js";
+import type { Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 
 /**
@@ -90,22 +90,22 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * Math.min(1, (HOT_MS / gap) ** 2);
 }
 
-/** How many levels units may be split down, so that each part holds so many times the demand; negative when they do not. */
+/** How many levels units may be split down, so that each part holds so many times the demand; 0 when they do not themselves. */
 export function levelsFor(held: number, units: number, room = ROOM): number {
-  return Math.floor(Math.log2(held / (room * units)));
+  return Math.floor(Math.log2(Math.max(1, held / (room * units))));
 }
 
 /** The interval around a row, itself not included, from which a count that is large for the row is taken. */
 export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
-  return around(interval, Math.max(0, Math.min(interval.length - 1, levelsFor(capacity, units))));
+  return interval.slice(0, Math.min(interval.length - 1, levelsFor(capacity, units)));
 }
 
-/** Whether a denial may rest on what two rows say, and a bucket need not save what it holds for later. */
+/** Whether a denial may rest on what two of several rows say, and a bucket need not save what it holds for later. */
 export function isFast(limit: Limit, units: number): boolean {
-  return fastUnits(limit) >= units;
+  return units <= fastUnits(limit);
 }
 
-/** The units that the refill brings within 50 ms. */
+/** The most units that are fast; none where a bucket is one row, which says it all. */
 export function fastUnits(limit: Limit): number {
-  return limit.kind.unitsPerMs(limit) * FAST_MS;
+  return limit.levels.most === 0 ? 0 : limit.kind.unitsPerMs(limit) * FAST_MS;
 }

@@ -42,20 +42,35 @@ export function heldByAll(shards: readonly Shard[], now: number): number {
 }
 
 /**
+ * An advanced shard from which units are taken, as far as it holds them, or to which they come back, as far as it has room.
+ * @param units - negative where they come back. @param at - as of `Adjustment`.
+ */
+export function adjusted(shard: Shard, units: number, at?: number): Shard {
+  const { limit, state } = shard;
+  const { kind } = limit;
+  // A damaged row may owe: nothing is taken from it.
+  const taken = Math.min(units, Math.max(0, state.value));
+  return { ...shard, state: units > 0 ? kind.take(limit, state, taken) : kind.giveBack(limit, state, -units, at) };
+}
+
+/** The units that a shard remembers of a moment; undefined where there is no moment, or no memory. */
+export function takenAt({ limit, state }: Shard, moment: number | undefined): number | undefined {
+  const entries = moment === undefined ? undefined : limit.kind.entries(limit, state);
+  return entries?.reduce((sum, { at, units }) => sum + (at === moment ? units : 0), 0);
+}
+
+/**
  * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
  * Undefined where that is not worth the write, or where a clock ahead has written one of them: what is given would come from a moment
  * to come, or a sliding window remember it as taken at one that is past. Both are advanced.
  */
 export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
-  const { kind, unitsPerToken, capacity } = short.limit;
+  const { unitsPerToken, capacity } = short.limit;
   const { value } = short.state;
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
   if (tokens < WORTH_MOVING || short.state.ts !== other.state.ts) return undefined;
   const units = tokens * unitsPerToken;
-  return [
-    { ...short, state: kind.giveBack(short.limit, short.state, units) },
-    { ...other, state: kind.take(other.limit, other.state, units) },
-  ];
+  return [adjusted(short, -units), adjusted(other, units)];
 }
 
 /** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */

@@ -298,9 +298,9 @@ describe("bounds on the number of rows", () => {
 describe("units", () => {
   it("may be split down so many levels that each part holds four times the demand", () => {
     expect([4, 7, 8, 1024].map((held) => levelsFor(held, 1))).toEqual([0, 0, 1, 8]);
-    expect([3, 0].map((held) => levelsFor(held, 1) < 0)).toEqual([true, true]);
+    expect([3, 0, -1].map((held) => levelsFor(held, 1))).toEqual([0, 0, 0]);
     expect(levelsFor(1024, 100)).toBe(1);
-    expect([11, 12, 24].map((held) => levelsFor(held, 1, 12))).toEqual([-1, 0, 1]);
+    expect([11, 12, 24].map((held) => levelsFor(held, 1, 12))).toEqual([0, 0, 1]);
   });
 
   it("are fast when the refill brings them within 50 ms", () => {

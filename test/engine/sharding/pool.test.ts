@@ -8,14 +8,14 @@ import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
+  adjustOnAll,
   decideOnAll,
-  deniedOnTwo,
   mayDenyOnTwo,
-  outlookOf,
-  owing,
   servedFrom,
+  standing,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
+import { fastUnits } from "../../../src/engine/sharding/policy.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
@@ -28,8 +28,15 @@ function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: 
   const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
   return { limit, shards: splitTo(limit, whole, level, NOW) };
 }
-const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) =>
-  decideOnAll(limit, shards, now, parseDemand(limit, asked));
+/** The answer, the shards that change, and what takes their place. */
+const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) => {
+  const { status, left } = decideOnAll(limit, shards, now, parseDemand(limit, asked));
+  return { status, ...changeTo(shards, left) };
+};
+const changeTo = (shards: readonly Shard[], left: readonly Shard[]) => ({
+  before: shards.filter((shard) => !left.includes(shard)),
+  after: left.filter((shard) => !shards.includes(shard)),
+});
 const emptied = ({ limit, shards: [first, ...others] }: { limit: Limit; shards: Shard[] }) => ({
   limit,
   shards: [...(first ? [{ ...first, state: { value: 0, ts: NOW } }] : []), ...others],
@@ -81,8 +88,27 @@ describe("a bucket of several rows", () => {
 
   it("owes as one row what is charged beyond what all of them hold", () => {
     const { limit, shards } = rowsOf(slow, 20, 4);
-    const charged = owing(limit, shards, NOW, 30 * limit.unitsPerToken);
-    expect([charged.interval, tokensIn([charged])]).toEqual([WHOLE, [-10]]);
+    const left = adjustOnAll(limit, shards, NOW, 30 * limit.unitsPerToken);
+    expect([left.map(({ interval }) => interval), tokensIn(left)]).toEqual([[WHOLE], [-10]]);
+  });
+
+  it("is charged as by a call where its rows hold the charge", () => {
+    for (const rows of [rowsOf(slow, 20, 4), rowsOf({ ...slow, capacity: 640 }, 640, 2), rowsOf(fast, 32, 4)]) {
+      const charged = adjustOnAll(rows.limit, rows.shards, NOW, 3 * rows.limit.unitsPerToken);
+      expect(changeTo(rows.shards, charged)).toEqual({ ...ask(rows, { count: 3 }), status: undefined });
+    }
+  });
+
+  it("is given back to where there is most room, and no row beyond its share", () => {
+    const rows = emptied(rowsOf({ ...slow, capacity: 32 }, 28, 2));
+    const back = (count: number) => {
+      const { shards, limit } = rows;
+      return changeTo(shards, adjustOnAll(limit, shards, NOW, -count * limit.unitsPerToken));
+    };
+    expect(tokensIn(back(5).after)).toEqual([5]);
+    expect(tokensIn(back(9).after)).toEqual([8, 8]);
+    expect(tokensIn(back(12).after)).toEqual([8, 8, 8, 8]);
+    expect(back(0)).toEqual({ before: [], after: [] });
   });
 
   it("that is slow is laid anew as it runs out, on rows that hold four such counts each", () => {
@@ -118,7 +144,8 @@ describe("a bucket of several rows", () => {
   it("may be denied on two rows what the refill brings within 50 ms, and no more", () => {
     const limit = parseLimit("send", { ...fast, rate: 40, period: 1000 });
     const demandOf = (count: number) => parseDemand(limit, { count });
-    expect(deniedOnTwo(limit)).toBe(2 * limit.unitsPerToken);
+    expect(fastUnits(limit)).toBe(2 * limit.unitsPerToken);
+    expect(fastUnits(parseLimit("send", { ...fast, shards: 1 }))).toBe(0);
     expect([1, 2, 3].map((count) => mayDenyOnTwo(limit, demandOf(count)))).toEqual([true, true, false]);
   });
 
@@ -131,7 +158,7 @@ describe("a bucket of several rows", () => {
   it("changes nothing for a count of 0, nor for a denial", () => {
     const rows = rowsOf(slow, 20, 4);
     expect(ask(rows, { count: 0 })).toEqual({
-      status: { ok: true, ...outlookOf(rows.limit, rows.shards, NOW) },
+      status: standing(rows.limit, rows.shards, NOW),
       before: [],
       after: [],
     });
@@ -170,8 +197,8 @@ describe("a bucket of several rows", () => {
     const [first, ...others] = shards as [Shard, ...Shard[]];
     const empty = { ...first, state: { ...first.state, value: 0 } };
     // 49 of 64 are missing, and 64 come in a minute.
-    expect(outlookOf(limit, [empty, ...others], NOW)).toEqual({ remaining: 15, resetAt: NOW + 45_938 });
-    expect(outlookOf(limit, [empty, ...others], NOW + 1e6)).toEqual({ remaining: 64, resetAt: NOW + 1e6 });
+    expect(standing(limit, [empty, ...others], NOW)).toEqual({ ok: true, remaining: 15, resetAt: NOW + 45_938 });
+    expect(standing(limit, [empty, ...others], NOW + 1e6)).toEqual({ ok: true, remaining: 64, resetAt: NOW + 1e6 });
   });
 });
 
@@ -270,14 +297,13 @@ describe("for every kind", () => {
           const count = (ask.part * limit.capacity) / limit.unitsPerToken;
           const demand = parseDemand(limit, { count, reserve: ask.reserve });
           const one = decide(limit, whole.state, now, demand);
-          const { status, before, after } = decideOnAll(limit, shards, now, demand);
+          const { status, left } = decideOnAll(limit, shards, now, demand);
           expect(status.ok).toBe(one.status.ok);
           if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
           else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
           expect(status.remaining).toBe(one.status.remaining);
-          expect(after.length === 0).toBe(one.taken === undefined);
-          const kept = [...shards.filter((shard) => !before.includes(shard)), ...after];
-          kept.sort((a, b) => (a.interval < b.interval ? -1 : 1));
+          expect(changeTo(shards, left).after.length === 0).toBe(one.taken === undefined);
+          const kept = [...left].sort((a, b) => (a.interval < b.interval ? -1 : 1));
           expect(
             tile(
               WHOLE,

@@ -37,14 +37,14 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "(moment) => grantsAt(limit, shards, moment, demand) && (",
-    to: "(moment) => grantsAt(limit, shards, moment - 1, demand) && (",
+    from: "shards, moment);\n    return decide(limit, state, moment, demand)",
+    to: "shards, moment - 1);\n    return decide(limit, state, moment - 1, demand)",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "(moment) => grantsAt(limit, shards, moment, demand) && (",
-    to: "(moment) => grantsAt(limit, shards, moment + 1, demand) && (",
+    from: "shards, moment);\n    return decide(limit, state, moment, demand)",
+    to: "shards, moment + 1);\n    return decide(limit, state, moment + 1, demand)",
   },
   {
     name: "maxReserved is one unit less",
@@ -121,20 +121,20 @@ export const faults: readonly Fault[] = [
   {
     name: "the rows of a span leave out the last",
     file: "storage/rows.ts",
-    from: '.lt("shard", `${interval}2`)',
-    to: '.lt("shard", `${interval}1`)',
+    from: '.lt("shard", `${within}2`)',
+    to: '.lt("shard", `${within}1`)',
   },
   {
     name: "a take from a span forgets a row",
     file: "operations/split.ts",
-    from: "rows: seen.flatMap(({ rows }) => rows)",
-    to: "rows: seen.slice(1).flatMap(({ rows }) => rows)",
+    from: "rows: near.flatMap(({ rows }) => rows)",
+    to: "rows: near.slice(1).flatMap(({ rows }) => rows)",
   },
   {
     name: "of two rows that are made even, one keeps what it gives",
     file: "engine/sharding/shard.ts",
-    from: "kind.take(other.limit, other.state, units)",
-    to: "kind.take(other.limit, other.state, 0)",
+    from: "adjusted(other, units)",
+    to: "adjusted(other, 0)",
   },
   {
     name: "of two rows that are made even, one is filled beyond its share",
@@ -145,26 +145,26 @@ export const faults: readonly Fault[] = [
   {
     name: "what a span holds is counted without one of its rows",
     file: "operations/split.ts",
-    from: "...fold(limit, span, seen, now)",
-    to: "...fold(limit, span, seen.length > 2 ? seen.slice(1) : seen, now)",
+    from: "...fold(limit, span, near, now)",
+    to: "...fold(limit, span, near.length > 2 ? near.slice(1) : near, now)",
   },
   {
     name: "a fold drops the other rows",
     file: "operations/split.ts",
-    from: "const folded = fold(bucket.limit, interval, [...others, after], call.now);",
-    to: "const folded = fold(bucket.limit, interval, [after], call.now);",
+    from: "fold(bucket.limit, interval, [...others, after], call.now);",
+    to: "fold(bucket.limit, interval, [after], call.now);",
   },
   {
     name: "a fold keeps the row as it was before the call",
     file: "operations/split.ts",
-    from: "const folded = fold(bucket.limit, interval, [...others, after], call.now);",
-    to: "const folded = fold(bucket.limit, interval, all, call.now);",
+    from: "fold(bucket.limit, interval, [...others, after], call.now);",
+    to: "fold(bucket.limit, interval, others.length > 0 ? around : [after], call.now);",
   },
   {
     name: "a split forgets what was taken",
     file: "operations/split.ts",
-    from: "save(writer, bucket, [before], splitTo(bucket.limit, after, level, call.now));",
-    to: "save(writer, bucket, [before], splitTo(bucket.limit, before, level, call.now));",
+    from: "splitTo(bucket.limit, whole, level, call.now));",
+    to: "splitTo(bucket.limit, level > before.interval.length ? before : whole, level, call.now));",
   },
   {
     name: "capacity is not clipped when a row is read",
@@ -243,14 +243,14 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund goes to one row, whatever room it has",
     file: "operations/adjust.ts",
-    from: "if (next.value < 0 || state.value - next.value !== units) return undefined;",
-    to: "if (next.value < 0) return undefined;",
+    from: "if (before.state.value - after.state.value !== units) return undefined;",
+    to: "if (units > 0 && before.state.value - after.state.value !== units) return undefined;",
   },
   {
     name: "what one row has no room for is given to each of the others",
     file: "engine/sharding/pool.ts",
-    from: "left -= moved;",
-    to: "left -= 0;",
+    from: "missing -= moved;",
+    to: "missing -= 0 * moved;",
   },
   {
     name: "a refund may fill a bucket above its capacity",
@@ -260,9 +260,9 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a charge of more than all rows hold is forgotten by all but one",
-    file: "operations/adjust.ts",
-    from: "const charged = owing(limit, shards, now, units);",
-    to: "const charged = owing(limit, shards.slice(0, 1), now, units);",
+    file: "engine/sharding/pool.ts",
+    from: "units, at);\n  const whole = fold(limit, WHOLE, shards, now);",
+    to: "units, at);\n  const whole = fold(limit, WHOLE, shards.slice(0, 1), now);",
   },
   {
     name: "reset forgets one row",
@@ -411,15 +411,15 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, who takes as much as there is may be denied by what two of them say",
     file: "engine/sharding/pool.ts",
-    from: "return !reserve && !atLeast && units",
-    to: "return !reserve && units",
+    from: "return !reserve && !atLeast && isFast",
+    to: "return !reserve && isFast",
     test: "test/operations/atLeast.test.ts",
   },
   {
     name: "on several rows, who takes as much as there is waits for all",
     file: "engine/sharding/pool.ts",
-    from: "shards, moment).state, moment, demand)",
-    to: "shards, moment).state, moment, { ...demand, atLeast: undefined })",
+    from: "decide(limit, state, moment, demand)",
+    to: "decide(limit, state, moment, { ...demand, atLeast: undefined })",
     test: "test/operations/atLeast.test.ts",
   },
 ];
