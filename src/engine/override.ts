@@ -65,12 +65,25 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
     const whole = parseLimit(name, { ...config, shards });
     return { until, does: "configure", limit: whole.kind.forKey(whole, key) };
   } catch (error) {
-    const problem = (error as Error).message;
-    const bucket = key === undefined ? "" : ` of key ${show(key)}`;
-    throw misuseError(
-      name,
-      `the stored override${bucket} cannot be used, so nothing is let through; clearRateLimitOverride removes it. ${problem}`,
-    );
+    throw overrideError({ name, key }, (error as Error).message);
+  }
+}
+
+export function overrideError({ name, key }: Pick<Bucket, "name" | "key">, problem: string): Error {
+  const bucket = key === undefined ? "" : ` of key ${show(key)}`;
+  return misuseError(
+    name,
+    `the stored override${bucket} cannot be used, so nothing is let through; clearRateLimitOverride removes it. ${problem}`,
+  );
+}
+
+/** Whether a stored override can be used at all: where it cannot, calls throw until it is cleared. */
+export function isUsable(name: string, stored: RateLimitOverride): boolean {
+  try {
+    parseOverride(name, stored);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -3,7 +3,7 @@ import { outlook } from "../engine/decide.js";
 import { type Adjustment, adjustmentOf } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
-import { adjusted, advance, fold } from "../engine/sharding/shard.js";
+import { adjusted, advance, fold, takenAt } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -49,7 +49,7 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 }
 
 /**
- * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken by
+ * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken at
  * its moment, which may be in other rows.
  */
 async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
@@ -60,6 +60,7 @@ async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Pr
   const before = advance(shard, call.now);
   const after = adjusted(before, units, at);
   if (before.state.value - after.state.value !== units) return undefined;
+  if ((takenAt(before, at) ?? -units) < -units) return undefined;
   const write =
     units > 0
       ? await settle(ctx, adjustment, shard, after, { units, reserve: false }, call)

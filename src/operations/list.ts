@@ -17,7 +17,7 @@ import type { Reader } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../validators.js";
 import { answerOnRows } from "./consume.js";
-import { overrideAmong, storedAmong } from "./override.js";
+import { overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
 export interface ListRequest {
@@ -83,7 +83,7 @@ type Entry = Omit<RateLimitPage["page"][number], "key">;
 
 /** What a bucket holds, and what it would answer to one more token; of a damaged one, what is wrong with it. */
 async function describe(list: ListRequest, { key, rows }: BucketRows, now: number): Promise<Entry> {
-  const override = list.isOverridable ? storedAmong(rows) : undefined;
+  const [override] = list.isOverridable ? overridesAmong(rows) : [];
   const isOverridden = override !== undefined && (override.until ?? Infinity) > now;
   const shown = isOverridden ? { override } : {};
   try {

@@ -2,14 +2,14 @@
 import type { RateLimitOverride } from "../configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
-import { isInForce, type Override, overrideOf, parseOverride } from "../engine/override.js";
+import { isInForce, type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
 import type { Bucket } from "../engine/request.js";
 import {
   type BucketId,
   deleteRow,
   holdsTokens,
   type Reader,
-  readOverrideRow,
+  readOverrideRows,
   readRows,
   type Row,
   writeOverride,
@@ -34,8 +34,7 @@ export async function setOverride(ctx: Writer, bucket: BucketId, given: RateLimi
 
 export async function clearOverride(ctx: Writer, bucket: BucketId): Promise<null> {
   checkBucket(bucket);
-  const row = await readOverrideRow(ctx, bucket);
-  if (row) await deleteRow(ctx, row);
+  for (const row of await readOverrideRows(ctx, bucket)) await deleteRow(ctx, row);
   return null;
 }
 
@@ -48,21 +47,24 @@ interface Found {
 /** A bucket of one row is read with its override, in one range; of one that may be split only the override is read. */
 export async function findOverride(ctx: Reader, bucket: Bucket, now: number): Promise<Found> {
   if (bucket.limit.levels.most > 0) {
-    const row = await readOverrideRow(ctx, bucket);
-    return { override: overrideAmong(bucket, row ? [row] : [], now), rows: undefined };
+    return { override: overrideAmong(bucket, await readOverrideRows(ctx, bucket), now), rows: undefined };
   }
   const rows = await readRows(ctx, bucket);
   return { override: overrideAmong(bucket, rows, now), rows };
 }
 
-/** The override that is in force, if one is among the rows; without a moment, the one that was set last. */
+/**
+ * The override that is in force, if one is among the rows; without a moment, the one that was set last.
+ * @throws when it cannot be used, or when there are several: nothing is let through until they are cleared.
+ */
 export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Override | undefined {
-  const stored = storedAmong(rows);
+  const [stored, ...others] = overridesAmong(rows);
+  if (others.length > 0) throw overrideError(bucket, "There must be one, not several.");
   const override = stored && overrideOf(bucket, stored);
   return override && isInForce(override, now) ? override : undefined;
 }
 
-/** The override among the rows of a bucket, as it is stored. */
-export function storedAmong(rows: readonly Row[]): RateLimitOverride | undefined {
-  return rows.find((row) => !holdsTokens(row))?.override;
+/** What overrides a bucket, among its rows, as it is stored: one, or none. */
+export function overridesAmong(rows: readonly Row[]): RateLimitOverride[] {
+  return rows.flatMap((row) => (row.override && !holdsTokens(row) ? [row.override] : []));
 }

@@ -2,7 +2,7 @@
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
-import { overrideOf } from "../engine/override.js";
+import { isUsable, overrideOf } from "../engine/override.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import {
@@ -95,9 +95,13 @@ function limitsOf(targets: Targets, name: string): Limit[] {
     .flatMap(({ configs }) => configs.map((config) => parseLimit(name, config)));
 }
 
-/** Overrides that are in force stay, and their configs count among those that a bucket must be full under. */
+/**
+ * Overrides that are in force stay, and their configs count among those that a bucket must be full under. One that cannot be used,
+ * or several, go on denying, whatever their ends say.
+ */
 function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: number): Row[] {
-  const [row] = rows.filter((each) => !holdsTokens(each));
+  const [row, ...others] = rows.filter((each) => !holdsTokens(each));
+  if (others.length > 0 || (row?.override && !isUsable(row.name, row.override))) return [];
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
   const bucket = rows.filter(holdsTokens);
   const isGoing = isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row?.override, now);

@@ -152,24 +152,26 @@ export async function replaceRows(
 /** A patch takes a field away by undefined. */
 const NOTHING = { shard: undefined, config: undefined, recent: undefined };
 
-/** The row that overrides a bucket's limit; the transaction depends on this one only. */
-export async function readOverrideRow({ db }: Reader, { name, key }: BucketId): Promise<Row | null> {
-  return await db
+/** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */
+export async function readOverrideRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
+  const rows = await db
     .query("rateLimits")
     .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD))
-    .first();
+    .collect();
+  return rows.filter((row) => !holdsTokens(row));
 }
 
-/** Puts an override in the place of the one that is there, if any. */
+/** Puts an override in the place of those that are there. */
 export async function writeOverride(
   ctx: Writer,
   bucket: BucketId,
   override: RateLimitOverride,
   ts: number,
 ): Promise<void> {
-  const row = await readOverrideRow(ctx, bucket);
+  const [row, ...others] = await readOverrideRows(ctx, bucket);
   if (row) await ctx.db.patch("rateLimits", row._id, { ts, override });
   else await ctx.db.insert("rateLimits", { ...idOf(bucket), shard: OVERRIDE_SHARD, value: 0, ts, override });
+  for (const other of others) await deleteRow(ctx, other);
 }
 
 /** Whether a row is one of those that hold a bucket, and not the one that overrides its limit; a damaged one is the bucket's. */

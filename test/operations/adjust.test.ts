@@ -1,4 +1,4 @@
-import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { partsOf } from "../support/parts.js";
@@ -188,7 +188,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   const fast = { ...bucket, period: 64 };
   const large = { kind: "token bucket", rate: 64_000, period: 1000, capacity: 64_000 } as const;
   const sliding = { kind: "sliding window", rate: 64, period: 1000 } as const;
-  const { adjustRateLimit, scheduleRateLimited, cancelRateLimited } = defineIn(place, {
+  const { adjustRateLimit, scheduleRateLimited, cancelRateLimited, resetRateLimit } = defineIn(place, {
     slow: { ...slow, shards: 8 },
     fast: { ...fast, shards: 8 },
     auto: { ...large, shards: "auto" },
@@ -253,6 +253,57 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     // The call finds the last row again, which has room, but only for what it has taken since.
     expect(await t.mutation((ctx) => cancelRateLimited(ctx, scheduled.job))).toEqual({ canceled: true });
     expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 4]);
+  });
+
+  it.each([0, 0.99])(
+    "of a sliding window keeps what an earlier job took, when a later one is cancelled: draws %d",
+    async (random) => {
+      t = openQueue().t;
+      await fill("sliding", 3, 8, NOW, { recent: [] });
+      const schedule = async (count: number) => {
+        const reserve = { name: "sliding", count, spread: 1000 };
+        const result = await t.mutation((ctx) =>
+          scheduleRateLimited(ctx, reserve, run, { label: "job", tokens: count }),
+        );
+        if (!result.ok) throw new Error("denied");
+        return result.job;
+      };
+      const cancel = (job: RateLimitedJob) => t.mutation((ctx) => cancelRateLimited(ctx, job));
+      vi.spyOn(Math, "random").mockReturnValue(0);
+      const first = await schedule(3);
+      vi.setSystemTime(NOW + 10);
+      vi.spyOn(Math, "random").mockReturnValue(0.99);
+      const second = await schedule(2);
+      expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 6]);
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      expect(await cancel(second)).toEqual({ canceled: true });
+      expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 8]);
+      expect(await cancel(first)).toEqual({ canceled: true });
+      expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 8]);
+    },
+  );
+
+  it("of a sliding window gives back a job that was split from all of its rows, before what is older", async () => {
+    t = openQueue().t;
+    const older = { at: NOW - 100, count: 3 };
+    await fill("sliding", 3, 8, NOW, { recent: [] });
+    const reserve = { name: "sliding", count: 4, spread: 1000 };
+    const scheduled = await t.mutation((ctx) => scheduleRateLimited(ctx, reserve, run, { label: "job", tokens: 4 }));
+    if (!scheduled.ok) throw new Error("denied");
+    await t.mutation((ctx) => resetRateLimit(ctx, { name: "sliding" }));
+    const own = { at: NOW, count: 2 };
+    const full = { value: 8, recent: [] };
+    const row = (shard: string) => ({ name: "sliding", shard, ts: NOW, config: sliding, ...full });
+    const [left, right, ...others] = partsOf(3);
+    const rows = [
+      { ...row(left ?? ""), value: 3, recent: [older, own] },
+      { ...row(right ?? ""), value: 6, recent: [own] },
+      ...others.map(row),
+    ];
+    await insertRows(place, t, rows);
+    expect(await t.mutation((ctx) => cancelRateLimited(ctx, scheduled.job))).toEqual({ canceled: true });
+    expect((await rowsIn(place, t)).map(({ value }) => value)).toEqual([5, 8, 8, 8, 8, 8, 8, 8]);
+    expect((await rowsIn(place, t))[0]?.recent).toEqual([older]);
   });
 
   it("is not written by an adjustment by 0, which says how all of them stand", async () => {

@@ -442,6 +442,17 @@ describe.each(placeNames)("in the %s", (place) => {
       expect((await rowsIn(place, t)).map(({ key }) => key)).toEqual(["bob"]);
     });
 
+    it.each([{ block: true, unlimited: true, until: NOW }, { until: NOW }, { block: true, until: -1 }] as const)(
+      "leaves one that makes no sense, whatever its end says: %j",
+      async (damage) => {
+        await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: damage });
+        vi.setSystemTime(NOW + 2 * MINUTE);
+        await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
+        expect(await sweep()).toEqual({ deleted: 0, isDone: true });
+        await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
+      },
+    );
+
     it("leaves a bucket that is full by the limit's config and not by the override's", async () => {
       await override({ config: { ...bucket, rate: 0.001, period: 1000, capacity: 4 } });
       await take(1);
@@ -577,6 +588,45 @@ describe.each(placeNames)("in the %s", (place) => {
     await expect(run((ctx) => limits.rateLimit(ctx, { name: "all" }))).rejects.toThrow(
       'Rate limit "all": the stored override cannot be used, so nothing is let through',
     );
+  });
+
+  it.each([1, 4])("several stored overrides let nothing through, and go together: on up to %i rows", async (shards) => {
+    const own = defineIn(place, { api: { ...large, shards, overrides: true } });
+    const call = () => run((ctx) => own.rateLimit(ctx, alice));
+    const plant = async () => {
+      for (const terms of [{ block: true, until: NOW + 1 }, { unlimited: true }] as const) {
+        await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: terms });
+      }
+    };
+    await plant();
+    const problem =
+      "cannot be used, so nothing is let through; clearRateLimitOverride removes it. There must be one, not several.";
+    await expect(call()).rejects.toThrow(problem);
+    const { page } = await run((ctx) => own.listRateLimits(ctx, { name: "api" }));
+    expect(page).toMatchObject([{ key: "alice", ok: false, error: expect.stringContaining(problem) as string }]);
+    vi.setSystemTime(NOW + 2 * MINUTE);
+    expect(await run((ctx) => own.sweepRateLimits(ctx, { next }))).toEqual({ deleted: 0, isDone: true });
+    await expect(call()).rejects.toThrow(problem);
+    await clear();
+    expect(await rowsIn(place, t)).toEqual([]);
+    await plant();
+    await override({ block: true });
+    expect(await call()).toMatchObject({ ok: false, reason: "blocked" });
+    await clear();
+    expect(await call()).toMatchObject({ ok: true });
+  });
+
+  it("a damaged row does not hide an override", async () => {
+    const id = { name: "wide", key: "alice" };
+    const call = () => run((ctx) => limits.rateLimit(ctx, id));
+    await call();
+    const damage = { ...id, shard: OVERRIDE_SHARD, value: 0, ts: NOW };
+    await insertRow(place, t, damage);
+    await insertRow(place, t, { ...damage, override: { block: true } });
+    expect(await call()).toMatchObject({ ok: false, reason: "blocked" });
+    await run((ctx) => limits.clearRateLimitOverride(ctx, id));
+    await run((ctx) => limits.resetRateLimit(ctx, id));
+    expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("an override in a part's row is none, and a reset deletes it with the bucket's other rows", async () => {

@@ -6,7 +6,7 @@ import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
-import { adjusted, advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
+import { adjusted, advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo, takenAt } from "./shard.js";
 
 /** The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of the others. */
 interface Outcome {
@@ -60,8 +60,12 @@ function distribute(shards: readonly Shard[], now: number, units: number, at?: n
   const offers = shards.map((stored) => ({ stored, shard: advance(stored, now) }));
   offers.sort((a, b) => most(b.shard) - most(a.shard));
   let missing = units;
+  // A cancelled job's tokens come from what was taken at its moment, in any shard: what is older may be another job's.
+  let elsewhere = offers.reduce((sum, { shard }) => sum + (takenAt(shard, at) ?? 0), 0);
   return offers.map(({ stored, shard }) => {
-    const after = adjusted(shard, missing, at);
+    const here = takenAt(shard, at) ?? 0;
+    elsewhere -= here;
+    const after = adjusted(shard, Math.min(Math.max(-here, missing), missing + elsewhere), at);
     const moved = shard.state.value - after.state.value;
     missing -= moved;
     return moved === 0 ? stored : after;

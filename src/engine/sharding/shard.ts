@@ -53,6 +53,12 @@ export function adjusted(shard: Shard, units: number, at?: number): Shard {
   return { ...shard, state: units > 0 ? kind.take(limit, state, taken) : kind.giveBack(limit, state, -units, at) };
 }
 
+/** The units that a shard remembers of a moment; undefined where there is no moment, or no memory. */
+export function takenAt({ limit, state }: Shard, moment: number | undefined): number | undefined {
+  const entries = moment === undefined ? undefined : limit.kind.entries(limit, state);
+  return entries?.reduce((sum, { at, units }) => sum + (at === moment ? units : 0), 0);
+}
+
 /**
  * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
  * Undefined where that is not worth the write, or where a clock ahead has written one of them: what is given would come from a moment
