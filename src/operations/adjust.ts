@@ -3,7 +3,7 @@ import { outlook } from "../engine/decide.js";
 import { type Adjustment, adjustmentOf } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
-import { adjusted, advance, fold, takenAt } from "../engine/sharding/shard.js";
+import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../validators.js";
@@ -58,9 +58,8 @@ async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Pr
   const shard = await loadAt(ctx, adjustment, call.random());
   if (shard.interval === WHOLE) return undefined;
   const before = advance(shard, call.now);
+  if (offerOf(before, units, at) < Math.abs(units)) return undefined;
   const after = adjusted(before, units, at);
-  if (before.state.value - after.state.value !== units) return undefined;
-  if ((takenAt(before, at) ?? -units) < -units) return undefined;
   const write =
     units > 0
       ? await settle(ctx, adjustment, shard, after, { units, reserve: false }, call)

@@ -6,7 +6,7 @@ import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
-import { adjusted, advance, fold, heldBy, heldByAll, type Shard, shardAt, shareOf, splitTo, takenAt } from "./shard.js";
+import { adjusted, advance, fold, heldBy, heldByAll, offerOf, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
 
 /** The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of the others. */
 interface Outcome {
@@ -54,22 +54,27 @@ function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: numbe
   return value < 0 || isTooMany ? splitTo(limit, left, level, now) : distribute(shards, now, units);
 }
 
-/** Takes units from some shards, or gives them: first where most can be had, as much as goes there. None holds more than its share. */
+/**
+ * Takes units from some shards, or gives them: first where most can be had, as much as goes there. None holds more than its share. What a
+ * cancelled job took is looked for at its moment first, and only then before: that may be another job's.
+ */
 function distribute(shards: readonly Shard[], now: number, units: number, at?: number): readonly Shard[] {
-  const most = ({ limit, state }: Shard) => (units > 0 ? state.value : limit.capacity - state.value);
-  const offers = shards.map((stored) => ({ stored, shard: advance(stored, now) }));
-  offers.sort((a, b) => most(b.shard) - most(a.shard));
+  let left = shards;
   let missing = units;
-  // A cancelled job's tokens come from what was taken at its moment, in any shard: what is older may be another job's.
-  let elsewhere = offers.reduce((sum, { shard }) => sum + (takenAt(shard, at) ?? 0), 0);
-  return offers.map(({ stored, shard }) => {
-    const here = takenAt(shard, at) ?? 0;
-    elsewhere -= here;
-    const after = adjusted(shard, Math.min(Math.max(-here, missing), missing + elsewhere), at);
-    const moved = shard.state.value - after.state.value;
-    missing -= moved;
-    return moved === 0 ? stored : after;
-  });
+  for (const moment of at === undefined ? [undefined] : [at, undefined]) {
+    const offers = left.map((stored) => {
+      const shard = advance(stored, now);
+      return { stored, shard, most: offerOf(shard, units, moment) };
+    });
+    offers.sort((a, b) => b.most - a.most);
+    left = offers.map(({ stored, shard, most }) => {
+      const after = adjusted(shard, Math.max(missing, -most), at);
+      const moved = shard.state.value - after.state.value;
+      missing -= moved;
+      return moved === 0 ? stored : after;
+    });
+  }
+  return left;
 }
 
 type Standing = { readonly ok: true; readonly remaining: number; readonly resetAt: number };

@@ -53,10 +53,12 @@ export function adjusted(shard: Shard, units: number, at?: number): Shard {
   return { ...shard, state: units > 0 ? kind.take(limit, state, taken) : kind.giveBack(limit, state, -units, at) };
 }
 
-/** The units that a shard remembers of a moment; undefined where there is no moment, or no memory. */
-export function takenAt({ limit, state }: Shard, moment: number | undefined): number | undefined {
-  const entries = moment === undefined ? undefined : limit.kind.entries(limit, state);
-  return entries?.reduce((sum, { at, units }) => sum + (at === moment ? units : 0), 0);
+/** The units that an advanced shard has to give, or has room for; at a moment, where it remembers those, what was taken then. */
+export function offerOf({ limit, state }: Shard, units: number, at?: number): number {
+  if (units > 0) return state.value;
+  const entries = at === undefined ? undefined : limit.kind.entries(limit, state);
+  if (!entries) return limit.capacity - state.value;
+  return entries.reduce((sum, entry) => sum + (entry.at === at ? entry.units : 0), 0);
 }
 
 /**

@@ -243,8 +243,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund goes to one row, whatever room it has",
     file: "operations/adjust.ts",
-    from: "if (before.state.value - after.state.value !== units) return undefined;",
-    to: "if (units > 0 && before.state.value - after.state.value !== units) return undefined;",
+    from: "if (offerOf(before, units, at) < Math.abs(units)) return undefined;",
+    to: "if (units > 0 && offerOf(before, units, at) < units) return undefined;",
   },
   {
     name: "what one row has no room for is given to each of the others",
