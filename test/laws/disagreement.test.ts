@@ -94,9 +94,9 @@ inEveryWorld(
           seen.taken += movements.length;
           expectBounded(config, movements, apartMs);
         }),
-        runs(200),
+        runs(100),
       );
-      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(enough(200));
+      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(enough(100));
     });
   },
 );
