@@ -84,9 +84,12 @@ export function splitTo(whole: Limit, shard: Shard, level: number, now: number):
   return parts.flatMap((part) => splitTo(whole, part, level, now));
 }
 
-/** The shards that tile an interval, as one. */
+/** The shards that tile an interval, as one: where there is one, that is it. */
 export function fold(whole: Limit, interval: Interval, shards: readonly Shard[], now: number): Shard {
+  const advanced = shards.map((shard) => advance(shard, now));
+  const [only] = advanced;
+  if (only && advanced.length === 1) return only;
   const limit = shareOf(whole, interval);
-  const states = shards.map((shard) => advance(shard, now).state);
+  const states = advanced.map(({ state }) => state);
   return { interval, limit, state: limit.kind.join(limit, states) };
 }
