@@ -6,7 +6,7 @@
  */
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { isLess, minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
 import { draw } from "../support/draw.js";
 import { defineIn, insertRows, openBackend, placeNames } from "../support/places.js";
@@ -103,9 +103,6 @@ inEveryWorld(
 
 describe.each(placeNames)("law 1, bound where clocks disagree, in the %s", (place) => {
   underFakeClock();
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
 
   const config = { kind: "sliding window", rate: 40, period: 1000 } as const;
   const halves = ["0", "1"].map((shard) => ({ name: "hot", shard, value: 20, ts: T0 - 200, recent: [], config }));

@@ -211,6 +211,14 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     );
   const adjust = (name: string, count: number) => t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
   const values = async () => (await rowsIn(place, t)).map(({ value }) => value);
+  /** A job that starts at once, as far as the window goes, and can be cancelled for a second. */
+  const schedule = async (count: number): Promise<RateLimitedJob> => {
+    const reserve = { name: "sliding", count, spread: 1000 };
+    const result = await t.mutation((ctx) => scheduleRateLimited(ctx, reserve, run, { label: "job", tokens: count }));
+    if (!result.ok) throw new Error("denied");
+    return result.job;
+  };
+  const cancel = (job: RateLimitedJob) => t.mutation((ctx) => cancelRateLimited(ctx, job));
   const others = Array<number>(7).fill(5);
 
   it("is charged alone while it holds the charge, and is given back to alone while it has room", async () => {
@@ -241,17 +249,13 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   it("of a sliding window is not given back to alone what was taken from another before its own was", async () => {
     t = openQueue().t;
     await fill("sliding", 3, 8, NOW, { recent: [] });
-    const job = { label: "job", tokens: 3 };
-    const scheduled = await t.mutation((ctx) =>
-      scheduleRateLimited(ctx, { name: "sliding", count: 3, spread: 1000 }, run, job),
-    );
-    if (!scheduled.ok) throw new Error("denied");
+    const job = await schedule(3);
     vi.spyOn(Math, "random").mockReturnValue(0.99);
     vi.setSystemTime(NOW + 10);
     await adjust("sliding", 4);
     expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 4]);
     // The call finds the last row again, which has room, but only for what it has taken since.
-    expect(await t.mutation((ctx) => cancelRateLimited(ctx, scheduled.job))).toEqual({ canceled: true });
+    expect(await cancel(job)).toEqual({ canceled: true });
     expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 4]);
   });
 
@@ -260,15 +264,6 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     async (random) => {
       t = openQueue().t;
       await fill("sliding", 3, 8, NOW, { recent: [] });
-      const schedule = async (count: number) => {
-        const reserve = { name: "sliding", count, spread: 1000 };
-        const result = await t.mutation((ctx) =>
-          scheduleRateLimited(ctx, reserve, run, { label: "job", tokens: count }),
-        );
-        if (!result.ok) throw new Error("denied");
-        return result.job;
-      };
-      const cancel = (job: RateLimitedJob) => t.mutation((ctx) => cancelRateLimited(ctx, job));
       vi.spyOn(Math, "random").mockReturnValue(0);
       const first = await schedule(3);
       vi.setSystemTime(NOW + 10);
@@ -287,9 +282,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     t = openQueue().t;
     const older = { at: NOW - 100, count: 3 };
     await fill("sliding", 3, 8, NOW, { recent: [] });
-    const reserve = { name: "sliding", count: 4, spread: 1000 };
-    const scheduled = await t.mutation((ctx) => scheduleRateLimited(ctx, reserve, run, { label: "job", tokens: 4 }));
-    if (!scheduled.ok) throw new Error("denied");
+    const job = await schedule(4);
     await t.mutation((ctx) => resetRateLimit(ctx, { name: "sliding" }));
     const own = { at: NOW, count: 2 };
     const full = { value: 8, recent: [] };
@@ -301,7 +294,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
       ...others.map(row),
     ];
     await insertRows(place, t, rows);
-    expect(await t.mutation((ctx) => cancelRateLimited(ctx, scheduled.job))).toEqual({ canceled: true });
+    expect(await cancel(job)).toEqual({ canceled: true });
     expect((await rowsIn(place, t)).map(({ value }) => value)).toEqual([5, 8, 8, 8, 8, 8, 8, 8]);
     expect((await rowsIn(place, t))[0]?.recent).toEqual([older]);
   });
