@@ -2,7 +2,7 @@
  * The one decision: may these units go now, and if not, when? It is asked of one state: that of a bucket that is one row, or of all
  * the rows of another as one. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME, firstMoment } from "./time.js";

@@ -1,9 +1,8 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
-import type { RateLimitConfig } from "../configs.js";
-import { checkFields } from "./fields.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import { checkConfig, isPlain } from "./kinds/fields.js";
 import { KINDS } from "./kinds/index.js";
 import type { Limit } from "./kinds/kind.js";
-import { fieldError } from "./misuse.js";
 import { checkName } from "./names.js";
 
 /**
@@ -12,15 +11,10 @@ import { checkName } from "./names.js";
  */
 export function parseLimit(name: string, config: RateLimitConfig): Limit {
   checkName(name);
-  // The types forbid it, JavaScript does not.
-  const given: unknown = config;
-  if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);
-  // typeof: an array of one string would pass for its element.
-  const kind = typeof config.kind === "string" && Object.hasOwn(KINDS, config.kind) ? KINDS[config.kind] : undefined;
-  if (!kind) {
-    const known = Object.keys(KINDS).map((one) => `"${one}"`);
-    throw fieldError(name, "kind", known.join(" or "), config.kind);
-  }
-  checkFields(name, `a ${kind.name}`, config, kind.fields);
+  // JavaScript may pass anything.
+  const given = config as Partial<RateLimitConfig> | null | undefined;
+  if (!given || !isPlain(config)) checkConfig(name, config);
+  const kind = KINDS[config.kind];
+  if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields, and is no kind.`);
   return kind.parse({ name, config });
 }

@@ -1,12 +1,7 @@
-/** The fields that limits of several kinds have, and the units that they are counted in. */
-import { type Field, type Fields, numberField, required } from "../fields.js";
+/** The units that limits of several kinds are counted in. */
 import { misuseError } from "../misuse.js";
-import { shardsField } from "../sharding/levels.js";
 import { chooseGrain, type Grain } from "../grain.js";
-import { floorUnits, MAX_TOKENS, MAX_UNITS } from "../units.js";
-
-/** Milliseconds: 31,000 years. */
-export const MAX_PERIOD_MS = 1e15;
+import { floorUnits, MAX_UNITS } from "../units.js";
 
 const DAY_MS = 86_400_000;
 
@@ -15,11 +10,6 @@ const DEBT_BUCKETS = 1000;
 
 /** What a rate may lose to rounding: nobody can tell one part in 10^9. */
 const RATE_ERROR = 1e-9;
-
-const tokens = numberField({ atLeast: 0, atMost: MAX_TOKENS });
-export const rateField: Field = required(numberField({ above: 0, atMost: MAX_TOKENS }));
-export const reservingFields: Fields = { maxReserved: tokens, shards: shardsField };
-export const savingFields: Fields = { capacity: tokens, ...reservingFields };
 
 /** A rate, per ms or per window, and what is saved and owed. */
 interface Quantities {

@@ -1,6 +1,5 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
-import type { TokenBucketConfig } from "../../configs.js";
-import { numberField, required } from "../fields.js";
+import type { TokenBucketConfig } from "../../wire/configs.js";
 import { fieldError } from "../misuse.js";
 import { levelsOf } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
@@ -8,7 +7,7 @@ import { lowered, MAX_TOKENS, raised } from "../units.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { countIn, MAX_PERIOD_MS, rateField, savingFields, stepsPerDay } from "./terms.js";
+import { countIn, stepsPerDay } from "./terms.js";
 
 interface TokenBucketLimit extends Limit {
   /** Units per ms. */
@@ -34,12 +33,6 @@ function whenAccrued(limit: TokenBucketLimit, from: number, units: number): numb
 export const tokenBucket: Kind<TokenBucketLimit> = {
   ...refilling({ accrued, whenAccrued }),
   name: "token bucket",
-  fields: {
-    kind: { permitted: '"token bucket"', holds: () => true },
-    rate: rateField,
-    period: required(numberField({ above: 0, atMost: MAX_PERIOD_MS })),
-    ...savingFields,
-  },
   parse({ name, config: given }) {
     const config = given as TokenBucketConfig;
     const { rate, period, capacity = rate, maxReserved, shards } = config;
