@@ -1,6 +1,7 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
 import { checkFields, type Fields } from "../engine/fields.js";
+import type { Limit } from "../engine/kinds/kind.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
@@ -201,7 +202,11 @@ async function sweepRateLimits(
 ): Promise<SweepResult> {
   checkScheduler(ctx, "sweepRateLimits");
   checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-  const limits = new Map([...definitions].map(([name, definition]) => [name, limitOf(name, definition)]));
+  const limits = new Map<string, Limit>();
+  for (const name of definitions.names) {
+    const definition = definitions.get(name);
+    if (definition) limits.set(name, limitOf(name, definition));
+  }
   const targets = sweepTargets(limits, options.configs);
   const { component } = place;
   if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
