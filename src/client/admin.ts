@@ -18,6 +18,9 @@ import type { InComponent, InTables, LimitSet } from "./place.js";
 import { type DefinedRateLimits, setOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
 
+export type { RateLimitPage, SweepResult } from "../wire/answers.js";
+export type { RateLimitOverride } from "../wire/configs.js";
+
 /** What `listRateLimits` takes. */
 export type ListArgs<Name> = {
   name: Name;

@@ -121,7 +121,7 @@ type OnRequests<Kind extends "mutation" | "query", Result> = FunctionReference<
  * @example
  * ```ts
  * import { makeFunctionReference } from "convex/server"; // in an app: import { internal } from "./_generated/api"
- * import type { RateLimitAllStatus } from "convex-rate-limits";
+ * import type { RateLimitAllStatus } from "convex-rate-limits/component";
  * import { inTables, type LimitRequest } from "convex-rate-limits/http";
  *
  * const take = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>("gateway:take");
