@@ -5,7 +5,15 @@ import { adjustedField, countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { type AnyArgs, type AnyDemandArgs, conclude, concludeAll, judge, type JudgedRequest, report } from "./decision.js";
+import {
+  type AnyArgs,
+  type AnyDemandArgs,
+  conclude,
+  concludeAll,
+  judge,
+  type JudgedRequest,
+  report,
+} from "./decision.js";
 import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";

@@ -154,7 +154,7 @@ describe.each(placeNames)("in the %s", (place) => {
 });
 
 it("writes in the caller's transaction: a denial that is returned is kept, one that is thrown is not", async () => {
-  const { rateLimitTables } = await import("convex-rate-limits");
+  const { rateLimitTables } = await import("convex-rate-limits/schema");
   const schema = defineSchema({ ...rateLimitTables, denials: defineTable({ name: v.string() }) });
   const t = convexTest({ schema, modules: { "./_generated/api.ts": async () => await Promise.resolve({}) } });
   type Ctx = MutationCtx & { db: { insert: (table: "denials", row: { name: string }) => Promise<unknown> } };
