@@ -1,6 +1,8 @@
 /** What becomes of a decision: `onDecision` is told of it; then it is returned, thrown, or let through in shadow. */
 import type { RateLimitConfig } from "../configs.js";
-import type { Request } from "../engine/request.js";
+import type { Bundle } from "../engine/bundle.js";
+import { type Adjustment, adjustmentOf, type Request } from "../engine/request.js";
+import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../validators.js";
 import type { Mode, ThrowChoice } from "./args.js";
 import { denialError } from "./errors.js";
@@ -85,8 +87,52 @@ export function thrown(
   return denialError({ name, key: errorKeys ? key : undefined }, denial, jitter);
 }
 
+/** What a bucket was asked, and what it answered. */
+export type Decided = readonly [request: Request, status: RateLimitStatus];
+
+/** What several requests have taken: one to each bucket, if all were served. */
+export function takenTogether({ summed, partOf }: Bundle, { ok, statuses }: RateLimitAllStatus): Decided[] {
+  return summed.flatMap((request, i): Decided[] => {
+    const status = statuses[partOf.indexOf(i)];
+    return ok && status ? [[request, status]] : [];
+  });
+}
+
+/**
+ * Does what follows decisions. If that fails, the tokens come back, all that were charged, as from a cancelled reservation: a caller that
+ * catches the error, or an action, would lose them.
+ */
+export async function concluding<Result>(
+  decided: readonly Decided[],
+  follow: () => Promise<Result>,
+  adjust: (adjustment: Adjustment) => Promise<void>,
+): Promise<Result> {
+  try {
+    return await follow();
+  } catch (error) {
+    for (const [request, status] of decided) {
+      if (!status.ok) continue;
+      const { retryAt = Date.now(), taken = request.asked.count ?? 1 } = status;
+      await adjust(adjustmentOf(request, { count: -Math.min(taken, MAX_TOKENS), at: retryAt }));
+    }
+    throw error;
+  }
+}
+
+/** Tells of decisions, one after another. Where another limit has denied, one that has not took nothing. */
+export async function tellOf(
+  list: readonly AskedRequest[],
+  { ok, statuses }: { ok: boolean; statuses: readonly RateLimitStatus[] },
+  tell: (decision: RateLimitDecision) => unknown,
+): Promise<void> {
+  for (const [i, one] of list.entries()) {
+    const status = statuses[i];
+    if (status && (ok || !status.ok)) await tell(told(one, status));
+  }
+}
+
 /** A decision to tell of, in copies: whatever is done to these, the decision and the definition stay as they are. */
-export function told({ request, mode }: AskedRequest, status: RateLimitStatus): RateLimitDecision {
+function told({ request, mode }: AskedRequest, status: RateLimitStatus): RateLimitDecision {
   const { limit, key, asked } = request;
   const { count = 1, atLeast, reserve = false } = asked;
   const { name, config } = limit;

@@ -11,9 +11,17 @@ import type { RateLimitOverride } from "../configs.js";
 import { checkJobReader } from "../storage/jobs.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
-import type { RateLimitAllStatus } from "../validators.js";
+import type { RateLimitStatus } from "../validators.js";
 import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
-import { type AskedRequest, concluded, concludedAll, told } from "./decision.js";
+import {
+  type AskedRequest,
+  concluded,
+  concludedAll,
+  concluding,
+  type Decided,
+  takenTogether,
+  tellOf,
+} from "./decision.js";
 import {
   CALL_FIELDS,
   checkArgs,
@@ -68,19 +76,11 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     });
     return { asked, bundled: bundle(asked.map(({ request }) => request)) };
   };
-  /** Tells of decisions, one after another, in the caller's transaction; what `onDecision` throws is the app's. */
-  const tell = async (
-    ctx: unknown,
-    asked: readonly AskedRequest[],
-    all: Pick<RateLimitAllStatus, "ok" | "statuses">,
-  ) => {
-    if (!onDecision) return;
-    for (const [i, one] of asked.entries()) {
-      const status = all.statuses[i];
-      // Where another limit has denied, one that has not took nothing.
-      if (status && (all.ok || !status.ok)) await onDecision(ctx as never, told(one, status));
-    }
-  };
+  /** Tells of decisions in the caller's transaction; what `onDecision` throws is the app's. */
+  const tell = (ctx: unknown, asked: readonly AskedRequest[], statuses: readonly RateLimitStatus[], ok = true) =>
+    tellOf(asked, { ok, statuses }, (decision) => onDecision?.(ctx as never, decision));
+  const orTakeBack = <Result>(ctx: Contexts["mutation"], taken: readonly Decided[], follow: () => Promise<Result>) =>
+    concluding(taken, follow, (adjustment) => place.adjust(ctx, adjustment).then(() => wake(ctx, adjustment)));
   const get = async (ctx: Contexts["query"], bucket: AnyBucketArgs, call: string): Promise<RateLimitSnapshot> => {
     const snapshot = await place.get(ctx, lookUp(bucket, call));
     return termsOf(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
@@ -95,7 +95,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     rateLimit: async (ctx, args: AnyArgs) => {
       const asked = parse(args, "rateLimit");
       const status = await place.consume(ctx, asked.request);
-      if (onDecision) await tell(ctx, [asked], { ok: true, statuses: [status] });
+      if (onDecision) await orTakeBack(ctx, [[asked.request, status]], () => tell(ctx, [asked], [status]));
       // The way of most calls is short.
       return (status.ok && asked.mode === "enforce" ? status : concluded(asked, status, errorKeys)) as never;
     },
@@ -106,7 +106,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
       const { asked, bundled } = parseAll(list, options, "rateLimitAll");
       const all = await place.consumeAll(ctx, bundled);
-      await tell(ctx, asked, all);
+      if (onDecision) await orTakeBack(ctx, takenTogether(bundled, all), () => tell(ctx, asked, all.statuses, all.ok));
       return concludedAll(asked, all, errorKeys) as never;
     },
     checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
@@ -143,11 +143,13 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       checkScheduler(ctx, "scheduleRateLimited");
       checkFunction(name, fn, fnArgs);
       const decided = await place.consume(ctx, asked.request);
-      await tell(ctx, [asked], { ok: true, statuses: [decided] });
-      const status = concluded(asked, decided, errorKeys);
-      // The job is stored in documents: only its own fields, and none that is undefined.
-      const reserved = { ...idOf(args), count, ...(config && { config }) };
-      return (await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs)) as never;
+      return (await orTakeBack(ctx, [[asked.request, decided]], async () => {
+        await tell(ctx, [asked], [decided]);
+        const status = concluded(asked, decided, errorKeys);
+        // The job is stored in documents: only its own fields, and none that is undefined.
+        const reserved = { ...idOf(args), count, ...(config && { config }) };
+        return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
+      })) as never;
     },
     cancelRateLimited: async (ctx, job) => {
       checkJob(job);

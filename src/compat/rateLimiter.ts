@@ -2,6 +2,8 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
+import { parseLimit } from "../engine/limit.js";
+import { unitsOf } from "../engine/units.js";
 import { defineRateLimits, type RateLimitDefinitions, type RateLimitSnapshot, type RateLimitStatus } from "../index.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
@@ -89,9 +91,11 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   ): Promise<RateLimitReturns> {
     const { checkRateLimit, rateLimit } = this.#functions;
     const asked = this.#request(name, options);
-    // What would have to wait is thrown, and a caller that catches it must find nothing reserved.
-    const status = await (options?.throws && asked.reserve ? checkRateLimit : rateLimit)(ctx, asked);
-    return answer(name, status, options?.throws);
+    const throws = options?.throws;
+    if (!throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), throws);
+    // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing reserved.
+    const { retryAt = 0 } = await checkRateLimit(ctx, asked);
+    return answer(name, { ok: false, retryAt }, throws);
   }
 
   /** Forgets the bucket: it is full again, on all its shards. */
@@ -139,8 +143,8 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   #request(name: string, given: (AnyArgs & { throws?: boolean | undefined }) | undefined) {
     const options = given ?? {};
     const config = this.#config(name, options);
-    const fits = (options.count ?? 1) <= (config?.capacity ?? config?.rate ?? 0);
-    return request(name, options.throws && fits ? { ...options, reserve: false } : options);
+    const isAtOnce = options.throws && options.reserve && config !== undefined && fits(name, config, options.count);
+    return request(name, isAtOnce ? { ...options, reserve: false } : options);
   }
 }
 
@@ -169,6 +173,12 @@ const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, thro
 
 function bucketOf(name: string, { key, config }: AnyArgs) {
   return { name, key, ...(config && { config: ownConfig(config) }) };
+}
+
+/** Whether a full bucket holds so many tokens, as the limit counts them: 10.000000000000002 are 10. */
+function fits(name: string, config: RateLimitConfig, count = 1): boolean {
+  const limit = parseLimit(name, ownConfig(config));
+  return unitsOf(limit, count) <= limit.capacity;
 }
 
 function request(name: string, args: AnyArgs) {
