@@ -53,9 +53,9 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
 function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
   const { limit } = bucket;
   const shards = rows.map((row) => fromRow(bucket, row));
-  const lastWrite = Math.max(...rows.map(({ ts }) => ts));
-  const { state } = fold(limit, WHOLE, shards, lastWrite);
-  const taken = shards.reduce((sum, shard) => sum + limit.capacity - heldBy(shard, lastWrite), 0);
+  const latest = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
+  const { state } = fold(limit, WHOLE, shards, latest);
+  const taken = shards.reduce((sum, shard) => sum + limit.capacity - heldBy(shard, latest), 0);
   // Kinds that remember what was taken hold this already. Of the others the sum holds a capacity for each row.
   const surplus = state.value - (limit.capacity - taken);
   return { interval: WHOLE, limit, state: limit.kind.take(limit, state, surplus), rows };

@@ -66,7 +66,8 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     draw(0, 0.25);
     expect(await t.mutation((ctx) => limits.rateLimit(ctx, { name: "hot", count: 2 }))).toEqual({ ok: true });
     const rows = (await rowsIn(place, t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1));
-    expect(rows.map(({ value }) => Math.floor(value))).toEqual([7, 7, 16, 16]);
+    // What came in within a second makes half of the difference a bit less than 7.
+    expect(rows.map(({ value }) => Math.floor(value))).toEqual([6, 8, 16, 16]);
   });
 
   it("of a sliding window never starts more than its rate in any period, also when a clock that is behind finds a row short", async () => {
