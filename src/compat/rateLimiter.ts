@@ -2,9 +2,13 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
-import { parseLimit } from "../engine/limit.js";
-import { unitsOf } from "../engine/units.js";
-import { defineRateLimits, type RateLimitDefinitions, type RateLimitSnapshot, type RateLimitStatus } from "../index.js";
+import { isAllOf } from "../engine/units.js";
+import {
+  defineRateLimits,
+  type RateLimitDefinitions,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+} from "../component/index.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
@@ -143,8 +147,10 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   #request(name: string, given: (AnyArgs & { throws?: boolean | undefined }) | undefined) {
     const options = given ?? {};
     const config = this.#config(name, options);
-    const isAtOnce = options.throws && options.reserve && config !== undefined && fits(name, config, options.count);
-    return request(name, isAtOnce ? { ...options, reserve: false } : options);
+    const { count = 1 } = options;
+    const most = config?.capacity ?? config?.rate ?? 0;
+    const fits = count <= most || isAllOf(most, count);
+    return request(name, options.throws && fits ? { ...options, reserve: false } : options);
   }
 }
 
@@ -173,12 +179,6 @@ const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, thro
 
 function bucketOf(name: string, { key, config }: AnyArgs) {
   return { name, key, ...(config && { config: ownConfig(config) }) };
-}
-
-/** Whether a full bucket holds so many tokens, as the limit counts them: 10.000000000000002 are 10. */
-function fits(name: string, config: RateLimitConfig, count = 1): boolean {
-  const limit = parseLimit(name, ownConfig(config));
-  return unitsOf(limit, count) <= limit.capacity;
 }
 
 function request(name: string, args: AnyArgs) {
