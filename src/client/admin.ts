@@ -73,7 +73,9 @@ type OverrideWay =
     };
 
 /** The bucket of an override. */
-export type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
+export type OverriddenArgs<Limits, Name> = Name extends keyof Limits
+  ? { name: Name } & KeyArg<Limits[Name]>
+  : never;
 
 /** What `overrideRateLimit` takes. */
 export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &

@@ -157,6 +157,7 @@ export function checkNamed(definitions: Definitions, call: string, args: unknown
   if (typeof name !== "string" || !definitions.get(name)) checkName(name);
 }
 
+
 function keyedError(name: string, key: unknown): Error {
   return misuseError(
     name,

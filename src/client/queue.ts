@@ -51,11 +51,9 @@ export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "
  * export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = queue.exposeQueueWorker();
  * ```
  */
-export function rateLimitQueue<
-  Limits,
-  Contexts extends InTables | InComponent,
-  Default extends ThrowChoice | undefined,
->(limits: DefinedRateLimits<Limits, Contexts, Default>): RateLimitQueues<Limits, Contexts, Default> {
+export function rateLimitQueue<Limits, Contexts extends InTables | InComponent, Default extends ThrowChoice | undefined>(
+  limits: DefinedRateLimits<Limits, Contexts, Default>,
+): RateLimitQueues<Limits, Contexts, Default> {
   const set = setOf(limits, "rateLimitQueue");
   for (const name of set.definitions.queues) parseQueueTerms(name, set.definitions.get(name)?.queue ?? {});
   return {

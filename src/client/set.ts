@@ -7,9 +7,7 @@ export const LIMIT_SET: unique symbol = Symbol.for("convex-rate-limits");
 
 /** What `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take: the object that `defineRateLimits` returned, with the types of its limits. */
 export interface DefinedRateLimits<Limits, Contexts extends InTables | InComponent, Default = false> {
-  readonly [LIMIT_SET]: LimitSet & {
-    readonly types?: (types: [Limits, Contexts, Default]) => [Limits, Contexts, Default];
-  };
+  readonly [LIMIT_SET]: LimitSet & { readonly types?: (types: [Limits, Contexts, Default]) => [Limits, Contexts, Default] };
 }
 
 /** @throws when it is something else: single functions, say. */
