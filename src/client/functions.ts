@@ -12,6 +12,7 @@ import {
   concludeAll,
   judge,
   type JudgedRequest,
+  orGiveBack,
   report,
 } from "./decision.js";
 import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
@@ -51,7 +52,10 @@ async function rateLimit<Contexts extends InTables | InComponent>(
 ): Promise<RateLimitStatus> {
   const request = judge(set, "rateLimit", args, CALL_FIELDS);
   const status = await set.place.consume(ctx, request);
-  if (set.options.onDecision) await report(ctx, [request], { ok: true, statuses: [status] }, set.options);
+  if (set.options.onDecision) {
+    const all = { ok: true, statuses: [status] };
+    await orGiveBack(set, ctx, [[request], all], () => report(ctx, [request], all, set.options));
+  }
   // The way of most calls is short.
   return status.ok && request.mode === "enforce" ? status : conclude(request, status, set.options);
 }
@@ -73,7 +77,7 @@ async function rateLimitAll<Contexts extends InTables | InComponent>(
 ): Promise<RateLimitAllStatus> {
   const requests = parseAll(set, "rateLimitAll", list, options);
   const all = await set.place.consumeAll(ctx, requests);
-  await report(ctx, requests, all, set.options);
+  await orGiveBack(set, ctx, [requests, all], () => report(ctx, requests, all, set.options));
   return concludeAll(requests, all, set.options);
 }
 
