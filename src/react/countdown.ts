@@ -11,7 +11,7 @@ import { type ClockClient, type ServerClock, serverClockOf } from "../browser/se
  * The clock is the one that `useRateLimit` measures with `getServerTime`; until then, and without, it is the browser's.
  */
 export function useServerNow(): () => number {
-  return clockOf(useConvex())[0];
+  return clockOf(useConvex()).now;
 }
 
 /**
@@ -21,19 +21,19 @@ export function useServerNow(): () => number {
  * The clock is the one that `useRateLimit` measures with `getServerTime`, wherever on the page that is.
  */
 export function useCountdown(moment: number | undefined): number | undefined {
-  const [now, run] = clockOf(useConvex());
+  const { now, schedule } = clockOf(useConvex());
   const seconds = useCallback(
     () => (moment === undefined ? undefined : Math.max(0, Math.ceil((moment - now()) / 1000))),
     [now, moment],
   );
   const subscribe = useCallback(
     (onChange: () => void) =>
-      run(() => {
+      schedule(() => {
         onChange();
         const left = seconds();
         return moment && left ? moment - (left - 1) * 1000 : END_OF_TIME;
       }),
-    [run, moment, seconds],
+    [schedule, moment, seconds],
   );
   return useSyncExternalStore(subscribe, seconds, () => undefined);
 }

@@ -26,7 +26,7 @@ export interface UseRateLimitResult {
  * The result and what is in it are the same objects until something changes. The limit itself is held by the server: this
  * only shows it.
  *
- * @throws (while rendering) when the query does, when `count` could never be served, and when `jitter` is not from 0 to 1.
+ * @throws (while rendering) what the query throws, and an error for a negative `count`. A `count` that is too large is denied.
  */
 export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions | "skip" = {}): UseRateLimitResult {
   const client = useConvex() as ConvexReactClient | undefined;
@@ -40,5 +40,5 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [client, getFunctionName(query), JSON.stringify(options)],
   );
-  return useSyncExternalStore(...watch);
+  return useSyncExternalStore(watch.subscribe, watch.result, watch.loading);
 }
