@@ -128,7 +128,7 @@ export interface FixedWindowConfig extends SavingConfig {
   period: number | "day" | "week" | "month";
   /**
    * Where `period` is in ms: any moment at which a window starts, in whole milliseconds since the epoch; the default comes from a
-   * hash of name and key, so that different keys reset at different times.
+   * hash of the key, so that different keys reset at different times.
    */
   start?: number;
   /** Where `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */

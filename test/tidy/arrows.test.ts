@@ -40,7 +40,7 @@ const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "src/http/plan.ts", to: "src/engine/request.ts", reason: "misuse ends before anything is read" },
   { from: "src/http/quota.ts", to: "src/engine/limit.ts", reason: "the kind says what a header's window is" },
   { from: "src/http/quota.ts", to: "src/engine/kinds/kind.ts", reason: "the type of that limit" },
-  { from: "src/http/quota.ts", to: "src/engine/request.ts", reason: "a window begins at a hash of name and key" },
+  { from: "src/http/quota.ts", to: "src/engine/request.ts", reason: "a window begins at a hash of the key" },
   { from: "src/http/quota.ts", to: "src/engine/time.ts", reason: "a wait until the end of time helps nobody" },
   { from: "src/http/quota.ts", to: "src/engine/units.ts", reason: "a doubtful token counts as in a decision" },
   { from: "src/http/quota.ts", to: "src/browser/project.ts", reason: "a snapshot says when tokens come back" },

@@ -31,31 +31,44 @@ interface Quantities {
   readonly maxReserved: number | undefined;
 }
 
-/** @throws when the rate cannot be counted beside so large quantities. */
+/** @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token. */
 export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
-  const { rate, stepsPerDay, capacity, maxReserved } = quantities;
-  const isWindow = quantities.per === "window";
-  const per = quantities.per === "window" ? 1 : quantities.per;
-  const exact = Math.max(capacity, maxReserved ?? 0);
-  const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / per) * stepsPerDay;
-  // A window brings whole units: where a day's debt would leave too few of them for a third of a token, less may be owed.
-  const grain = [Math.max(buckets, ofADay), buckets, capacity]
-    .map((debt) => chooseGrain(rate, per, { exact, debt: Math.max(1, debt) }))
-    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: isWindow ? Math.floor(refill) : refill }))
-    .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / per) * (1 - RATE_ERROR));
-  if (!grain) {
-    throw misuseError(
-      name,
-      `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
-    );
-  }
+  const { capacity, maxReserved } = quantities;
+  const grain = grainFor(quantities);
+  if (!grain) throw misuseError(name, explainCoarseness(quantities));
   const { unitsPerToken } = grain;
   return {
     ...grain,
     capacity: floorUnits(capacity, unitsPerToken),
     maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
   };
+}
+
+/** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
+function grainFor({ rate, per, stepsPerDay, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
+  const steps = per === "window" ? 1 : per;
+  const exact = Math.max(capacity, maxReserved);
+  const buckets = DEBT_BUCKETS * capacity;
+  const ofADay = (rate / steps) * stepsPerDay;
+  // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
+  return [Math.max(buckets, ofADay), buckets, capacity]
+    .map((debt) => chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) }))
+    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: per === "window" ? Math.floor(refill) : refill }))
+    .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR));
+}
+
+/** Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that works. */
+function explainCoarseness(quantities: Quantities): string {
+  const { rate, capacity, maxReserved = 0 } = quantities;
+  const [field, largest] = maxReserved > capacity ? ["maxReserved", maxReserved] : ["capacity", capacity];
+  let most = 10 ** Math.floor(Math.log10(largest));
+  const fits = () =>
+    grainFor({ ...quantities, capacity: Math.min(capacity, most), maxReserved: Math.min(maxReserved, most) });
+  while (most >= 1 && !fits()) most /= 10;
+  return (
+    `rate ${rate} has too many decimals to be counted with ${field} ${largest}: each window would bring too little. ` +
+    `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${most >= 1 ? `, or ${field} of at most ${most}` : ""}.`
+  );
 }
 
 export function stepsPerDay(stepMs: number): number {
