@@ -51,7 +51,7 @@ export default defineConfig({
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
       { find: /^convex-rate-limits\/http$/, replacement: source("src/http/index.ts") },
-      { find: /^convex-rate-limits\/react$/, replacement: source("src/react/index.ts") },
+      { find: /^convex-rate-limits\/react$/, replacement: source("src/browser/react.ts") },
       { find: /^convex-rate-limits\/compat$/, replacement: source("src/compat/index.ts") },
       { find: /^convex-rate-limits\/compat\/react$/, replacement: source("src/compat/react.ts") },
       { find: /^convex-rate-limits\/eslint$/, replacement: source("src/eslint/index.ts") },

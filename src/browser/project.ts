@@ -75,8 +75,7 @@ export function projectUntilChange(
   const request = requestTo(bucket, count, reserve);
   /** The same demand on the limit's own config, which holds again from `until` on. */
   const later = requestTo(snapshot, count, reserve);
-  const refuse = () =>
-    new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${later.most}, got ${count}.`);
+  const refuse = () => new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${later.most}, got ${count}.`);
   if (count !== Math.abs(count)) throw refuse();
   const isTooLarge = Math.min(request.units, later.units) === Infinity;
   const { start, describe } = request.decide(now);
