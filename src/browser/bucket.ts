@@ -2,7 +2,7 @@
  * What a bucket answers to a demand under one config, for clients. It is small, because the server brings all kinds of limits into
  * one form. It decides as the engine does; a property test compares the two.
  */
-import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 /** What a client asks of a limit: `count` tokens (default 1), with `reserve` also from the future. */
 export interface Demand {

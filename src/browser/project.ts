@@ -1,6 +1,6 @@
 /** The status of a snapshot at a time, for clients: under the limit's own config, or under the override that holds then. */
-import type { RateLimitSnapshot } from "../snapshots.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { type BucketInForce, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
 
 /** A denial of a count that the bucket can never give. `retryAt` is the last time that a Date can name. */

@@ -11,7 +11,7 @@ export const NAMES: ReadonlySet<string | undefined> = new Set([
   "enqueueRateLimited",
 ]);
 /** This package, and the app's own modules: relative, or by the usual aliases. */
-const SOURCE = /^(convex-rate-limits$|\.|\/|~|#|@\/)/;
+const SOURCE = /^(convex-rate-limits($|\/)|\.|\/|~|#|@\/)/;
 
 /** A call that asks a limit: the function's own name, and the call that defines its limits, if that is in this file. */
 export interface LimitingCall {

@@ -188,7 +188,10 @@ describe("a watch", () => {
       client.show({ ...snapshotBy(empty), override: { ...snapshotBy(large), until: NOW + 200 } });
       const { told } = watch(client, { count: 30 });
       vi.advanceTimersByTime(200);
-      expect(told).toMatchObject([{ ok: true, remaining: 10 }, { ok: false, reason: "too large" }]);
+      expect(told).toMatchObject([
+        { ok: true, remaining: 10 },
+        { ok: false, reason: "too large" },
+      ]);
     });
 
     it("an override by another kind of limit has none of the limit's own fields", () => {
@@ -196,7 +199,9 @@ describe("a watch", () => {
       const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: MINUTE };
       const overriding = { ...snapshotBy({ ...empty, value: 1 }), until: NOW + HOUR };
       client.show({ ...snapshotBy({ ...empty, value: 10, config: sliding }), override: overriding });
-      expect(watch(client, { count: 3 }).status()).toEqual(project(snapshotBy({ ...empty, value: 1 }), { now: NOW, count: 3 }));
+      expect(watch(client, { count: 3 }).status()).toEqual(
+        project(snapshotBy({ ...empty, value: 1 }), { now: NOW, count: 3 }),
+      );
     });
 
     it("tells when a block ends, and of nothing that remains until then", () => {

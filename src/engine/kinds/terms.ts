@@ -1,12 +1,7 @@
-/** The fields that limits of several kinds have, and the units that they are counted in. */
-import { type Field, type Fields, numberField, required } from "../fields.js";
+/** The units that limits of several kinds are counted in. */
 import { misuseError } from "../misuse.js";
-import { shardsField } from "../sharding/levels.js";
 import { chooseGrain, type Grain } from "../grain.js";
-import { floorUnits, MAX_TOKENS, MAX_UNITS } from "../units.js";
-
-/** Milliseconds: 31,000 years. */
-export const MAX_PERIOD_MS = 1e15;
+import { floorUnits, MAX_UNITS } from "../units.js";
 
 const DAY_MS = 86_400_000;
 
@@ -16,17 +11,12 @@ const DEBT_BUCKETS = 1000;
 /** What a rate may lose to rounding: nobody can tell one part in 10^9. */
 const RATE_ERROR = 1e-9;
 
-const tokens = numberField({ atLeast: 0, atMost: MAX_TOKENS });
-export const rateField: Field = required(numberField({ above: 0, atMost: MAX_TOKENS }));
-export const reservingFields: Fields = { maxReserved: tokens, shards: shardsField };
-export const savingFields: Fields = { capacity: tokens, ...reservingFields };
-
 /** A rate, per ms or per window, and what is saved and owed. */
 interface Quantities {
   readonly rate: number;
   /** What the rate is per: milliseconds, or one window, which brings whole units. */
   readonly per: number | "window";
-  readonly stepsPerDay: number;
+  readonly stepMs: number;
   readonly capacity: number;
   readonly maxReserved: number | undefined;
 }
@@ -36,25 +26,28 @@ export function countIn(name: string, quantities: Quantities): Grain & { capacit
   const { capacity, maxReserved } = quantities;
   const grain = grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
-  const { unitsPerToken } = grain;
+  const { unitsPerToken, refill } = grain;
   return {
-    ...grain,
+    unitsPerToken,
+    refill,
     capacity: floorUnits(capacity, unitsPerToken),
     maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
   };
 }
 
 /** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
-function grainFor({ rate, per, stepsPerDay, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
+function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
   const steps = per === "window" ? 1 : per;
   const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / steps) * stepsPerDay;
+  const ofADay = (rate / steps) * (DAY_MS / stepMs);
   // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
-  return [Math.max(buckets, ofADay), buckets, capacity]
-    .map((debt) => chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) }))
-    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: per === "window" ? Math.floor(refill) : refill }))
-    .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR));
+  for (const debt of [Math.max(buckets, ofADay), buckets, capacity]) {
+    const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });
+    const refill = per === "window" ? Math.floor(given) : given;
+    if (refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR)) return { unitsPerToken, refill };
+  }
+  return undefined;
 }
 
 /** Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that works. */
@@ -69,8 +62,4 @@ function explainCoarseness(quantities: Quantities): string {
     `rate ${rate} has too many decimals to be counted with ${field} ${largest}: each window would bring too little. ` +
     `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${most >= 1 ? `, or ${field} of at most ${most}` : ""}.`
   );
-}
-
-export function stepsPerDay(stepMs: number): number {
-  return DAY_MS / stepMs;
 }
