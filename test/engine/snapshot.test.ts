@@ -191,7 +191,7 @@ describe("a snapshot", () => {
       rate: 1,
       capacity: 1,
       period: 64,
-      start: 25,
+      start: 27,
     });
     const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     const { taken } = decide(sliding, fullState(sliding), NOW, parseDemand(sliding, { count: 3 }));

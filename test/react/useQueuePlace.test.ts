@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 /** The place of a queued job, by the server's clock. */
 import { act, cleanup, renderHook } from "@testing-library/react";
-import { MINUTE, type RateLimitQueuePosition, SECOND } from "convex-rate-limits";
+import { MINUTE, SECOND } from "convex-rate-limits";
+import type { RateLimitQueuePosition } from "convex-rate-limits/queue";
 import { type QueuePlaceQuery, useQueuePlace, type UseQueuePlaceOptions } from "convex-rate-limits/react";
 import { makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, expect, expectTypeOf, it, vi } from "vitest";
