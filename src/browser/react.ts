@@ -35,14 +35,16 @@ export interface UseRateLimitResult {
 export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions | "skip" = {}): UseRateLimitResult {
   const client = useConvex() as ConvexReactClient | undefined;
   if (!client) throw new Error("useRateLimit needs a ConvexProvider.");
+  // A reference from `api` is a new object each time; its name is not.
+  const queryName = getFunctionName(query);
+  const optionsText = JSON.stringify(options);
   const watch = useMemo(
     () => {
       const source = options === "skip" ? undefined : client.watchQuery(query, { key: options.key });
       return watchSource(source, client, options as UseRateLimitOptions);
     },
-    // A reference from `api` is a new object each time; its name is not.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [client, getFunctionName(query), JSON.stringify(options)],
+    [client, queryName, optionsText],
   );
   return useSyncExternalStore(watch.subscribe, watch.result, watch.loading);
 }

@@ -5,8 +5,8 @@ import { measureSizes, type Size } from "../../bench/size.js";
 
 /** Bytes, minified and gzipped. */
 const MOST: Record<Size["name"], number> = {
-  useRateLimit: 2012,
-  "convex-rate-limits/react": 2290,
+  useRateLimit: 2014,
+  "convex-rate-limits/react": 2294,
   "convex-rate-limits/client": 2095,
   projectRateLimit: 1261,
 };
