@@ -56,7 +56,7 @@ export default defineConfig({
       { find: /^convex-rate-limits\/admin$/, replacement: source("src/client/admin.ts") },
       { find: /^convex-rate-limits\/schema$/, replacement: source("src/schema/index.ts") },
       { find: /^convex-rate-limits\/http$/, replacement: source("src/http/index.ts") },
-      { find: /^convex-rate-limits\/react$/, replacement: source("src/react/index.ts") },
+      { find: /^convex-rate-limits\/react$/, replacement: source("src/browser/react.ts") },
       { find: /^convex-rate-limits\/compat$/, replacement: source("src/compat/index.ts") },
       { find: /^convex-rate-limits\/compat\/react$/, replacement: source("src/compat/react.ts") },
       { find: /^convex-rate-limits\/eslint$/, replacement: source("src/eslint/index.ts") },

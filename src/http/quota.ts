@@ -129,7 +129,7 @@ function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number 
 export function overrideIn(
   { override }: RateLimitSnapshot,
   now: number,
-): Partial<RateLimitSnapshot> & { unlimited?: true } {
+): Partial<RateLimitSnapshot> & { until?: number; unlimited?: true } {
   return override && now < override.until ? override : {};
 }
 
