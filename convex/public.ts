@@ -9,6 +9,7 @@ import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
 import * as resetting from "../src/operations/reset.js";
+import { wake, workerFunctionsIn } from "../src/queue/start.js";
 import { vRateLimitSnapshot } from "../src/snapshots.js";
 import {
   adjustAllArgs,
@@ -58,11 +59,12 @@ export const adjust = mutation({
 export const adjustAll = mutation({
   args: adjustAllArgs,
   returns: v.array(vRateLimitStatus),
-  handler: (ctx, { adjustments }) =>
-    adjusting.adjustAll(
-      ctx,
-      adjustments.map((args) => adjustmentOf(parseBucket(args), args)),
-    ),
+  handler: async (ctx, { adjustments }) => {
+    const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
+    const statuses = await adjusting.adjustAll(ctx, all);
+    for (const args of adjustments) if (args.count < 0) await wake(ctx, args, workerFunctionsIn("queue"));
+    return statuses;
+  },
 });
 
 export const get = query({

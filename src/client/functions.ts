@@ -181,7 +181,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     sweepRateLimits: async (ctx, options) => {
       checkScheduler(ctx, "sweepRateLimits");
       checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-      return await place.sweep(ctx, sweepTargets(limits, options.configs), options);
+      return await place.sweep(ctx, sweepTargets(limits, options.configs), options, [...definitions.queues.keys()]);
     },
   };
 }

@@ -13,7 +13,8 @@ import { reset } from "../operations/reset.js";
 import { sweepBatch } from "../operations/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import { type BucketId, idOf, type Reader, readingInTurn, takingTurns, type Writer } from "../storage/rows.js";
+import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
+import { type BucketId, idOf, inTurn, type Reader, readingInTurn, takingTurns, type Writer } from "../storage/rows.js";
 import type { RateLimitOverride } from "../configs.js";
 import type { RateLimitSnapshot } from "../snapshots.js";
 import type { RateLimitAllStatus, RateLimitPage, RateLimitStatus, SweepArgs, SweepResult } from "../validators.js";
@@ -68,9 +69,12 @@ export interface Place<Contexts extends InTables | InComponent> {
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
     targets: SweepArgs["targets"],
     how: Contexts["sweep"],
+    queued: readonly string[],
   ): Promise<SweepResult>;
   readonly queues: QueuePlace<Contexts["queueQuery"], Contexts["queueMutation"]>;
 }
+
+const NO_MORE = { deleted: 0, cursor: null };
 
 /** In your tables: no hop, the caller's own transaction. */
 export const inTables: Place<InTables> = {
@@ -85,13 +89,23 @@ export const inTables: Place<InTables> = {
   override: takingTurns(setOverride),
   clearOverride: takingTurns(clearOverride),
   list: readingInTurn(list),
-  sweep: async (ctx, targets, { cursor, next }) => {
+  sweep: async (ctx, targets, { cursor, next }, queued) => {
     // The types forbid anything else, JavaScript does not.
     const given: unknown = next;
     if (given === undefined || given === null) {
       throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(given)}.`);
     }
-    const swept = await takingTurns(sweepBatch)(ctx, { targets, cursor });
+    const swept = await inTurn(
+      ctx,
+      () =>
+        sweepInTurn(
+          cursor,
+          () => sweepBatch(ctx, { targets, cursor }),
+          // Where no limit has a queue, its tables may be missing.
+          async (from) => (queued.length === 0 ? NO_MORE : await sweepWorkers(ctx as QueueWriter, queued, from)),
+        ),
+      true,
+    );
     if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
     return { deleted: swept.deleted, isDone: swept.cursor === null };
   },

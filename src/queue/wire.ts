@@ -38,9 +38,12 @@ export const vRateLimitQueuePosition = v.object({ ahead: v.number(), isExact: v.
  */
 export type RateLimitQueuePosition = Infer<typeof vRateLimitQueuePosition>;
 
+/** A queue: the bucket that its jobs take from, and its own config. */
+export const queueArgs = { ...configuredArgs, queue: vQueueConfig };
+
 /** What one run of a queue's worker passes on to the next. */
 export const runArgs = {
-  ...bucketArgs,
+  ...queueArgs,
   generation: v.number(),
   seenTo: v.optional(v.int64()),
   busyAt: v.optional(v.number()),
@@ -77,8 +80,6 @@ export const vArrivals = v.object({
 });
 export type ArrivalBatch = Infer<typeof vArrivals>;
 
-/** A queue: the bucket that its jobs take from, and its own config. */
-export const queueArgs = { ...configuredArgs, queue: vQueueConfig };
 export const enqueueArgs = {
   ...queueArgs,
   count: v.optional(v.number()),
