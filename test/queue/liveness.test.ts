@@ -1,6 +1,9 @@
 /** Whatever waits starts: after rows were deleted by hand, sweeps, refunds from elsewhere, functions that are gone. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type EnqueueResult, type RateLimitDefinitions } from "convex-rate-limits";
+import { parseLimit } from "../../src/engine/limit.js";
+import { isFirst } from "../../src/queue/look.js";
+import { parseQueueTerms, queueAt } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { component, changeIn, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, openQueues, pass, run, runUntil } from "../support/queues.js";
@@ -150,6 +153,47 @@ describe.each(placeNames)("in the %s", (place) => {
     });
   });
 
+  it("a settlement that gives back wakes the worker that sleeps until the next job can be paid", async () => {
+    const { enqueue, t, rateLimit, until, startsAt, enqueueRateLimited } = open();
+    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 10 }));
+    const settling = { name: "llm", count: 10, settles: "mutation" } as const;
+    await t.mutation(async (ctx) => await enqueueRateLimited(ctx, settling, run, { label: "first", used: 2 }));
+    await enqueue("second");
+    await until(10 * MINUTE);
+    // Eight of the ten come back when the first has run: the second needs two more, which come in 12 s.
+    expect(startsAt()).toEqual([
+      ["first", MINUTE],
+      ["second", MINUTE + 12_000],
+    ]);
+  });
+
+  it("one user cannot cancel another's job, nor ask for its place", async () => {
+    const { enqueue, t, cancelQueued, getQueued, until, startsAt } = open({
+      llm: { ...config, keyed: true, queue: {} },
+      other: { ...config, keyed: true, queue: {} },
+    });
+    const result = await enqueue("mine", { key: "me" });
+    if (!result.ok) throw new Error("There was no room for the job.");
+    for (const job of [
+      { ...result.job, key: "you" },
+      { ...result.job, name: "other" },
+    ]) {
+      expect(await t.mutation(async (ctx) => await cancelQueued(ctx, job))).toEqual({ canceled: false });
+      expect(await t.query(async (ctx) => await getQueued(ctx, job))).toBeNull();
+    }
+    await until(MINUTE);
+    expect(startsAt()).toEqual([["mine", 0]]);
+  });
+
+  it("with turns, a job that has no round yet stands behind those of its class that have", async () => {
+    const { enqueue, t, getQueued } = open({ llm: { ...slow, queue: { fair: true } } });
+    for (const label of ["a1", "a2", "a3"]) await enqueue(label, { fairBy: "a" });
+    await pass(t, 1000);
+    const result = await enqueue("b1", { fairBy: "b" });
+    if (!result.ok) throw new Error("There was no room for the job.");
+    expect(await t.query(async (ctx) => await getQueued(ctx, result.job))).toMatchObject({ ahead: 2, isExact: true });
+  });
+
   it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {
     const { enqueue, t, deploy } = open({ llm: { ...slow, queue: {} } });
     const label = "x".repeat(8000);
@@ -176,4 +220,23 @@ it("in the component, tokens that come back over HTTP wake the worker", async ()
     ["first", 20],
     ["second", 5000],
   ]);
+});
+
+describe("a fair worker rests", () => {
+  const queue = queueAt(parseLimit("llm", slow), undefined, parseQueueTerms("llm", { fair: true }));
+  const job = { name: "llm", priority: 0, fairBy: "a", count: 1, fn: "", args: {} };
+  it.each([
+    ["when the job that it waits for is the first", { round: 1 }, [], true],
+    ["not while an arrival has no round", { round: 1 }, [{}], false],
+    ["not when a job of an earlier round has come", { round: 2 }, [{ round: 1 }], false],
+    ["when others are in later rounds", { round: 1 }, [{ round: 2 }], true],
+  ])("%s", async (_what, awaited, others, rests) => {
+    const { t } = openQueues("tables", { llm: { ...slow, queue: { fair: true } } });
+    const isResting = await t.mutation(async (ctx) => {
+      const id = await ctx.db.insert("rateLimitQueue", { ...job, ...awaited, at: ctx.db.vars.commitTs });
+      for (const other of others) await ctx.db.insert("rateLimitQueue", { ...job, ...other, at: ctx.db.vars.commitTs });
+      return await isFirst(ctx, queue, id);
+    });
+    expect(isResting).toBe(rests);
+  });
 });

@@ -115,6 +115,18 @@ describe("the queue does what the exact queue does", () => {
   });
 });
 
+describe("law 13, liveness: whatever waits starts, once, after crashes, refunds, pauses, cancelled runs and deleted rows", () => {
+  it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, settingOf(i, `${SEED}/damaged ${i}`)] as const))(
+    "world %i: %j",
+    async (world, setting) => {
+      const damaged = { ...setting, operations: 60, damages: 0.3, crashes: 0.3, settles: 0.3, plain: 0.15 };
+      const { jobs, ran, canceled, dropped, damaged: changes } = await play(damaged, `${SEED}/damaged ${world}`);
+      expect(ran + canceled + dropped).toBe(jobs);
+      expect(changes).toBeGreaterThan(0);
+    },
+  );
+});
+
 describe("on several rows the queue gives nothing that one exact bucket could not give, and no moment that is earlier", () => {
   it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, splitSettingOf(i, `${SEED}/split ${i}`)] as const))(
     "world %i: %j",
