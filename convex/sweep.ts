@@ -4,13 +4,17 @@ import { v } from "convex/values";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
 import { deleteIdle, findIdle, sweepInTurn } from "../src/queue/sweep.js";
 import { idOf } from "../src/storage/rows.js";
-import { sweepArgs, type SweepResult, vFullBuckets, vSweepResult } from "../src/validators.js";
+import { fullBucketsValidator, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 
 export const find = internalQuery({
-  args: sweepArgs,
-  returns: vFullBuckets,
+  get args() {
+    return sweepArgs();
+  },
+  get returns() {
+    return fullBucketsValidator();
+  },
   handler: async (ctx, args) => {
     const { buckets, cursor } = await findFull(ctx, args);
     return { buckets: buckets.map(idOf), cursor };
@@ -19,8 +23,12 @@ export const find = internalQuery({
 
 /** The same of the rows of queues' workers. */
 export const findWorkers = internalQuery({
-  args: { ...sweepArgs, cursor: v.string() },
-  returns: vFullBuckets,
+  get args() {
+    return { ...sweepArgs(), cursor: v.string() };
+  },
+  get returns() {
+    return fullBucketsValidator();
+  },
   handler: async (ctx, { targets, cursor }) => {
     const { buckets, cursor: next } = await findIdle(ctx, { names: targets.map(({ name }) => name), cursor });
     return { buckets: buckets.map(idOf), cursor: next };
@@ -29,8 +37,12 @@ export const findWorkers = internalQuery({
 
 /** Reads the batch from a stale snapshot: only the buckets that it deletes can conflict. */
 export const sweep = mutation({
-  args: sweepArgs,
-  returns: vSweepResult,
+  get args() {
+    return sweepArgs();
+  },
+  get returns() {
+    return sweepResultValidator();
+  },
   handler: async (ctx, args): Promise<SweepResult> => {
     const { targets } = args;
     type Found = FunctionReturnType<typeof internal.sweep.find>;

@@ -4,16 +4,11 @@
  */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
-import type { QueueConfig, RateLimitConfig } from "../configs.js";
+import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import { hasJobs } from "./arrivals.js";
-import { patchWorker, insertWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+import { insertWorker, patchWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
-
-/**
- * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
- * or by an error, the next caller starts it again.
- */
-export const LEASE_MS = 60_000;
+import { drawGeneration, isLost, LEASE_MS, workIn } from "./wake.js";
 
 /** What one run of a worker passes on to the next. */
 export interface WorkArgs extends StoredQueue {
@@ -54,7 +49,7 @@ export type CurrentQueue = (bucket: BucketId) => Queue | undefined;
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
   return {
-    work: makeFunctionReference(`${module}:workQueue`),
+    work: workIn(module),
     findArrivals: makeFunctionReference(`${module}:findArrivals`),
     runMutation: makeFunctionReference(`${module}:runQueuedMutation`),
     runAction: makeFunctionReference(`${module}:runQueuedAction`),
@@ -79,8 +74,7 @@ export async function ensureRunning(
   // What was counted under other terms is wrong from now on.
   const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
   if (isRunning && isSame && queued === undefined) return;
-  // Drawn, not counted: a row that was deleted and inserted again has no start of the same number either.
-  const generation = isRunning ? row.generation : Math.random();
+  const generation = isRunning ? row.generation : drawGeneration();
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
   const stored = toStored(queue);
   const { config, queue: terms } = stored;
@@ -101,20 +95,6 @@ export async function readOwnWorker(ctx: QueueWriter, run: WorkArgs, now: number
   const { config, queue, generation } = run;
   await insertWorker(ctx, { ...idOf(run), config, queue, generation, state: "running", runsUntil: now + LEASE_MS });
   return await readWorker(ctx, run);
-}
-
-/** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
-export async function wake(ctx: QueueWriter, bucket: BucketId, functions: Worker): Promise<null> {
-  const row = await readWorker(ctx, bucket);
-  const now = Date.now();
-  if (row && (isLost(row, now) || row.state === "waiting"))
-    await ensureRunning(ctx, storedQueue(row), row, functions, now);
-  return null;
-}
-
-/** Whether the chain of runs was broken: the next one should have come long ago. */
-export function isLost({ state, runsUntil }: WorkerRow, now: number): boolean {
-  return state !== "idle" && now >= runsUntil;
 }
 
 /** The queue as the last caller has defined it. */

@@ -10,15 +10,8 @@ import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { payFor } from "./pay.js";
 import { deleteJob, patchJob, patchWorker, type WorkerRow } from "./rows.js";
 import { schedule } from "./scheduling.js";
-import {
-  type CurrentQueue,
-  LEASE_MS,
-  readOwnWorker,
-  storedQueue,
-  toStored,
-  type WorkArgs,
-  type Worker,
-} from "./start.js";
+import { type CurrentQueue, readOwnWorker, storedQueue, toStored, type WorkArgs, type Worker } from "./start.js";
+import { LEASE_MS } from "./wake.js";
 import type { Queue } from "./terms.js";
 
 /**

@@ -1,6 +1,7 @@
 /** Whatever waits starts: after rows were deleted by hand, sweeps, refunds from elsewhere, functions that are gone. */
 import { describe, expect, it, vi } from "vitest";
-import { MINUTE, type EnqueueResult, type RateLimitDefinitions } from "convex-rate-limits";
+import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import type { EnqueueResult } from "convex-rate-limits/queue";
 import { parseLimit } from "../../src/engine/limit.js";
 import { isFirst } from "../../src/queue/look.js";
 import { parseQueueTerms, queueAt } from "../../src/queue/terms.js";
@@ -232,11 +233,12 @@ describe("a fair worker rests", () => {
     ["when others are in later rounds", { round: 1 }, [{ round: 2 }], true],
   ])("%s", async (_what, awaited, others, rests) => {
     const { t } = openQueues("tables", { llm: { ...slow, queue: { fair: true } } });
-    const isResting = await t.mutation(async (ctx) => {
-      const id = await ctx.db.insert("rateLimitQueue", { ...job, ...awaited, at: ctx.db.vars.commitTs });
-      for (const other of others) await ctx.db.insert("rateLimitQueue", { ...job, ...other, at: ctx.db.vars.commitTs });
-      return await isFirst(ctx, queue, id);
-    });
+    // One after another: an arrival is younger than the job that the worker waits for.
+    const insert = (fields: object) =>
+      t.mutation((ctx) => ctx.db.insert("rateLimitQueue", { ...job, ...fields, at: ctx.db.vars.commitTs }));
+    const id = await insert(awaited);
+    for (const other of others) await insert(other);
+    const isResting = await t.mutation((ctx) => isFirst(ctx, queue, id));
     expect(isResting).toBe(rests);
   });
 });
