@@ -360,7 +360,11 @@ describe("in the component", () => {
     const handler = (componentSweep as unknown as { _handler: (ctx: object, args: object) => Promise<unknown> })
       ._handler;
     expect(await handler(ctx, { targets })).toEqual({ deleted: 0, isDone: true });
-    expect(asked).toEqual([[{ targets }, { useStaleSnapshot: true }]]);
+    const stale = { useStaleSnapshot: true };
+    expect(asked).toEqual([
+      [{ targets }, stale],
+      [{ targets, cursor: "workers " }, stale],
+    ]);
   });
 
   it("a row that was used or deleted since that look stays as it is", async () => {
