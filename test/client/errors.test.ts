@@ -24,6 +24,7 @@ import {
   openBackend,
   schema,
 } from "../support/places.js";
+import { runs } from "../support/random.js";
 
 const NOW = 1_700_000_000_000;
 
@@ -275,7 +276,7 @@ describe("isRateLimitError", () => {
           "number",
         ]);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

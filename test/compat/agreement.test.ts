@@ -10,6 +10,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
+import { runs } from "../support/random.js";
 
 const NOW = Date.UTC(2026, 0, 1);
 
@@ -95,7 +96,7 @@ describe("the same script", () => {
           expect(mine).toEqual(asOurs(other, limit, options, mine));
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
     // The script is worth something only if all of these came up.
     expect([...seen].sort()).toEqual([

@@ -15,6 +15,7 @@ import {
 import { isFast } from "../../src/engine/sharding/policy.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
+import { runs } from "../support/random.js";
 
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 const limit = parseLimit("send", bucket);
@@ -123,7 +124,7 @@ describe("a demand", () => {
         expect(parseAdjustment(whole, capacity)).toBe(whole.capacity);
         expect(parseAdjustment(whole, -capacity)).toBe(-whole.capacity);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

@@ -24,7 +24,7 @@ import {
   rowsIn,
   type StoredRow,
 } from "../support/places.js";
-import { randomFrom } from "../support/random.js";
+import { effort, randomFrom } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 
@@ -269,7 +269,7 @@ export function onSeveralRows(law: string, body: (where: Where) => void): void {
 }
 
 /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
-const SHARE = 1 / 5;
+const SHARE = (2 / 5) * effort;
 
 export const runs = (numRuns: number) => ({ numRuns: Math.ceil(numRuns * SHARE) });
 

@@ -11,6 +11,7 @@ import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitrarie
 import { FakeDb } from "../support/fakeDb.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
 import { LAST_MOMENT, Twin } from "./twin.js";
+import { runs } from "../support/random.js";
 
 // Four hundred operations a run, on a machine that does other things as well.
 vi.setConfig({ testTimeout: 60_000 });
@@ -84,7 +85,7 @@ describe("a limit that cannot be counted exactly", () => {
           }
         }
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
     expect(granted).toBeGreaterThan(1000);
   });

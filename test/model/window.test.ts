@@ -9,6 +9,7 @@ import type { SlidingWindow, TokenBucket } from "./exact/config.js";
 import { T0 } from "./fuzz.js";
 import { useFuzzedClock } from "./operations.js";
 import { jobs, lightStage, type Shards } from "./stage.js";
+import { runs } from "../support/random.js";
 
 useFuzzedClock();
 
@@ -57,12 +58,12 @@ const busyAct = fc.record({
   ahead: fc.constantFrom(0, 0.3, 0.7, 1),
 });
 const worlds = [
-  { of: "any", limits: window, acts: fc.array(act, { minLength: 5, maxLength: 60, size: "max" }), numRuns: 150 },
+  { of: "any", limits: window, acts: fc.array(act, { minLength: 5, maxLength: 60, size: "max" }), numRuns: runs(150) },
   {
     of: "more moments than a row keeps apart",
     limits: busyWindow,
     acts: fc.array(busyAct, { minLength: 150, maxLength: 250, size: "max" }),
-    numRuns: 20,
+    numRuns: runs(20),
   },
 ];
 /** Clocks agree, or the fastest is so many ms ahead of the slowest, which is right. */
@@ -160,6 +161,6 @@ describe.each(placeNames)("in the %s", (place) => {
         expect(await left(to)).toBeLessThanOrEqual(await left(from));
       },
     );
-    await fc.assert(property, { numRuns: 200 });
+    await fc.assert(property, { numRuns: runs(200) });
   });
 });

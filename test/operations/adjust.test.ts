@@ -14,6 +14,7 @@ import {
   type StoredRow,
 } from "../support/places.js";
 import { NOW, openQueue, run, useClock } from "../support/jobs.js";
+import { runs } from "../support/random.js";
 
 useClock();
 
@@ -176,7 +177,7 @@ describe.each(placeNames)("in the %s", (place) => {
           }
         });
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

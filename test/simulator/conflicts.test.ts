@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Database } from "../../bench/simulator/database.js";
 import { Store } from "../../bench/simulator/store.js";
 import { Transaction } from "../../bench/simulator/transaction.js";
+import { runs } from "../support/random.js";
 
 function openStore() {
   const store = new Store();
@@ -300,7 +301,7 @@ describe("an index", () => {
           expect(transaction.hasConflict()).toBe(touched.some((shard) => shard >= from && shard <= to));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });
