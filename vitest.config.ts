@@ -76,7 +76,8 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       enabled: coverage !== undefined,
-      include: ["src/**/*.ts", "convex/*.ts"],
+      // Only what must be covered whole: the counts of every other file would take as long again.
+      include: ["src/engine/**/*.ts", "src/operations/**/*.ts"],
       reporter: ["text"],
       // What decides must not hold a branch that no test takes.
       thresholds: {
