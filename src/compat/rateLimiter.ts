@@ -2,7 +2,12 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
-import { defineRateLimits, type RateLimitDefinitions, type RateLimitSnapshot, type RateLimitStatus } from "../index.js";
+import {
+  defineRateLimits,
+  type RateLimitDefinitions,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+} from "../component/index.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";

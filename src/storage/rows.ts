@@ -11,7 +11,7 @@ import type {
 import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
-import type { RateLimitOverride } from "../configs.js";
+import type { RateLimitOverride } from "../wire/configs.js";
 import type { RateLimitsDataModel } from "./tables.js";
 
 type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;

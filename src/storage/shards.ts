@@ -5,7 +5,7 @@ import { type Bucket, parseBucket } from "../engine/request.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import type { RateLimitConfig } from "../configs.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 import { holdsTokens, type Reader, readLast, readRows, replaceRows, type Row, type Writer } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
