@@ -15,7 +15,7 @@ import type { KeyArg, SweepContinuation } from "./args.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
-import { type DefinedRateLimits, setOf } from "./set.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -73,9 +73,7 @@ type OverrideWay =
     };
 
 /** The bucket of an override. */
-export type OverriddenArgs<Limits, Name> = Name extends keyof Limits
-  ? { name: Name } & KeyArg<Limits[Name]>
-  : never;
+export type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
 
 /** What `overrideRateLimit` takes. */
 export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
@@ -136,9 +134,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
  * export const { listRateLimits, sweepRateLimits, overrideRateLimit, clearRateLimitOverride } = rateLimitAdmin(limits);
  * ```
  */
-export function rateLimitAdmin<Limits, Contexts extends InTables | InComponent, Default>(
-  limits: DefinedRateLimits<Limits, Contexts, Default>,
-): RateLimitAdmin<Limits, Contexts> {
+export function rateLimitAdmin<Set extends DefinedRateLimits>(
+  limits: Set,
+): RateLimitAdmin<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]> {
   const set = setOf(limits, "rateLimitAdmin");
   return {
     listRateLimits: (ctx, args) => listRateLimits(set, ctx as Ctx, args),

@@ -1,10 +1,6 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
-import type {
-  ExactRateLimitStatus,
-  RateLimitAllStatus,
-  RateLimitedJob,
-} from "../wire/answers.js";
+import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
 import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {

@@ -15,11 +15,7 @@ export function workIn(module: string): FunctionReference<"mutation"> {
 }
 
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
-export async function wake(
-  ctx: QueueWriter,
-  bucket: BucketId,
-  work: FunctionReference<"mutation">,
-): Promise<null> {
+export async function wake(ctx: QueueWriter, bucket: BucketId, work: FunctionReference<"mutation">): Promise<null> {
   const row = await readWorker(ctx, bucket);
   const now = Date.now();
   if (!row || !(isLost(row, now) || row.state === "waiting")) return null;

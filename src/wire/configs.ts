@@ -77,7 +77,8 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
  */
 export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
 
-export const configValidator = () => v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
+export const configValidator = () =>
+  v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
 
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000. @default unlimited */

@@ -14,7 +14,8 @@ import { rateLimitTables } from "convex-rate-limits/schema";
 import installed from "convex-rate-limits/test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Backend, openBackend } from "../../example/embedded/backend.js";
-import { component, placeNames, type PlaceName } from "../support/places.js";
+import { component, placeNames, type PlaceName, withAll } from "../support/places.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
 /** More than a page counts ahead of a job, and than a worker starts in a run. */
 const JOBS = 400;
@@ -35,11 +36,9 @@ const limits = {
 } as const;
 
 function openApp(place: PlaceName) {
-  const functions =
-    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
-  const { enqueueRateLimited, cancelQueued, exposeQueue, exposeQueueWorker } = functions as ReturnType<
-    typeof defineRateLimits<typeof limits>
-  >;
+  const { enqueueRateLimited, cancelQueued, exposeQueue, exposeQueueWorker } = withAll(
+    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineInComponent(limits, { component }),
+  );
   const started: { number: number; at: number }[] = [];
   const tasks = {
     ask: mutationGeneric({

@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { Database } from "../../bench/simulator/database.js";
 import { Store } from "../../bench/simulator/store.js";
 import { Transaction } from "../../bench/simulator/transaction.js";
-import { runs } from "../support/random.js";
 
 function openStore() {
   const store = new Store();
@@ -301,7 +300,7 @@ describe("an index", () => {
           expect(transaction.hasConflict()).toBe(touched.some((shard) => shard >= from && shard <= to));
         },
       ),
-      { numRuns: runs(500) },
+      { numRuns: 500 },
     );
   });
 });

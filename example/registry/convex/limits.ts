@@ -1,4 +1,5 @@
 // convex/limits.ts
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
 import {
   byAddress,
@@ -55,7 +56,7 @@ export const rules = {
   admin: { ...common, limits: [requests, admins] },
 } satisfies Record<string, LimitHttpOptions>;
 
-const { sweepRateLimits } = defineRateLimits({ admin }, { component: components.rateLimits });
+const { sweepRateLimits } = rateLimitAdmin(defineRateLimits({ admin }, { component: components.rateLimits }));
 
 /** Once a day: rows that are full again under every config that calls were given. */
 export const sweep = internalMutation({

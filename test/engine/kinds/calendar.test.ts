@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { anchorRange, calendarOf, type CalendarPeriod } from "../../../src/engine/kinds/calendar.js";
+import { calendarOf, type CalendarPeriod } from "../../../src/engine/kinds/calendar.js";
+import { ANCHORS } from "../../../src/engine/kinds/fields.js";
 import cases from "./calendarCases.json";
 import { startsOn, walk } from "./naiveCalendar.js";
 import { runs } from "../../support/random.js";
@@ -17,7 +18,7 @@ const unusualZones = fc.constantFrom(
   ...["Asia/Tehran", "Asia/Amman", "Antarctica/Troll", "America/Asuncion", "America/Scoresbysund", "Africa/El_Aaiun"],
 );
 const anchorsOf = (period: CalendarPeriod) => {
-  const [min, max] = anchorRange(period);
+  const [min, max] = ANCHORS[period];
   return fc.oneof(fc.constantFrom(min, max), fc.integer({ min, max }));
 };
 const calendars = fc
@@ -55,7 +56,7 @@ describe("windows of the calendar", () => {
       years: fc.constant(1994),
       numRuns: runs(6),
     },
-    { of: "Kwajalein", zones: fc.constant("Pacific/Kwajalein"), years: fc.constant(1993), numRuns: runs(2) },
+    { of: "Kwajalein", zones: fc.constant("Pacific/Kwajalein"), years: fc.constant(1993), numRuns: 2 },
   ])("start where a walk through a year of $of finds that they start", ({ zones, years, numRuns }) => {
     const anchors = fc.record({ day: anchorsOf("day"), week: anchorsOf("week"), month: anchorsOf("month") });
     fc.assert(

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { rational } from "../../model/rational.js";
 import { worstInterval } from "./slidingBrute.js";
-import { runs } from "../../support/random.js";
 
 const limit = { rate: 10, period: 1000 };
 
@@ -73,7 +72,7 @@ describe("the worst interval of a sliding window", () => {
         expect(worst.isWithin).toBe(most <= 10);
         if (most > 0) expect(sums[worst.from + 35]).toBe(most);
       }),
-      { numRuns: runs(3000) },
+      { numRuns: 3000 },
     );
   });
 });

@@ -13,7 +13,6 @@ import { END_OF_TIME } from "../../../src/engine/time.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
 import { histories, NOW, stateAfter } from "../arbitraries.js";
 import { type Started, worstInterval } from "./slidingBrute.js";
-import { runs } from "../../support/random.js";
 
 const config = { kind: "sliding window" as const, rate: 10, period: 1000 };
 const limit = parseLimit("send", config);
@@ -162,7 +161,7 @@ describe("a split sliding window", () => {
         }
         expect(fold(own, WHOLE, halves, now).state).toEqual(own.kind.advance(own, state, now));
       }),
-      { numRuns: runs(500) },
+      { numRuns: 500 },
     );
   });
 });
@@ -197,7 +196,7 @@ describe("a log of more than 64 moments", () => {
         isJoined ||= new Set(started.map(({ at }) => at)).size > MAX_ENTRIES;
         expect(worstInterval(started, { rate: 120, period: 1000 })).toMatchObject({ isWithin: true });
       }),
-      { numRuns: runs(30) },
+      { numRuns: 30 },
     );
     expect(isJoined).toBe(true);
   });

@@ -18,7 +18,6 @@ import {
 import { fastUnits } from "../../../src/engine/sharding/policy.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
-import { runs } from "../../support/random.js";
 
 const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
 const fast: RateLimitConfig = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 };
@@ -316,7 +315,7 @@ describe("for every kind", () => {
           );
         },
       ),
-      { numRuns: runs(300) },
+      { numRuns: 300 },
     );
   });
 });

@@ -18,7 +18,6 @@ import {
 import { partsOf } from "../../support/parts.js";
 import { worstInterval } from "../kinds/slidingBrute.js";
 import { histories, limits, NOW, stateAfter, tilings } from "../arbitraries.js";
-import { runs } from "../../support/random.js";
 
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
 const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
@@ -44,7 +43,7 @@ describe("the share of an interval", () => {
         // A power of two of equal parts: to the last bit.
         for (const share of shares) expect(refillOf(share) * 2 ** level).toBe(refillOf(limit));
       }),
-      { numRuns: runs(60) },
+      { numRuns: 60 },
     );
   });
 
@@ -79,7 +78,7 @@ describe("a shard", () => {
         expect(heldByAll(shards, moment)).toBe(heldBy(whole, moment));
         expect(fold(limit, WHOLE, shards, moment)).toEqual(advance(whole, moment));
       }),
-      { numRuns: runs(60) },
+      { numRuns: 60 },
     );
   });
 
@@ -136,7 +135,7 @@ describe("a bucket on several rows", () => {
         const { period } = limit.config as { period: number };
         expect(worstInterval(started, { rate: limit.capacity, period }).isWithin).toBe(true);
       }),
-      { numRuns: runs(400) },
+      { numRuns: 400 },
     );
   });
 });

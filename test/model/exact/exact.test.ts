@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ask, cancel, type State } from "./bucket.js";
 import type { ExactLimit, SlidingWindow } from "./config.js";
-import { runs } from "../../support/random.js";
 
 const request = fc.record({
   waitMs: fc.nat(30),
@@ -52,7 +51,7 @@ describe("the exact sliding window", () => {
       }
       expect(most(starts, limit.period)).toBeLessThanOrEqual(limit.rate);
     });
-    fc.assert(property, { numRuns: runs(500) });
+    fc.assert(property, { numRuns: 500 });
     expect(reserved).toBeGreaterThan(200);
   });
 
@@ -69,7 +68,7 @@ describe("the exact sliding window", () => {
         state = after;
       }
     });
-    fc.assert(property, { numRuns: runs(500) });
+    fc.assert(property, { numRuns: 500 });
   });
 
   it("keeps 10 in any 10 s: a burst, a denial until the first leaves, promises in order", () => {
@@ -113,7 +112,7 @@ describe("every exact bucket", () => {
         state = after;
       }
     });
-    fc.assert(property, { numRuns: runs(500) });
+    fc.assert(property, { numRuns: 500 });
     expect(denials).toBeGreaterThan(500);
   });
 });
