@@ -1,6 +1,6 @@
 /**
- * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations (default 30,000), all worlds together; test/model/faults
- * shows that as many find every fault there. SEED chooses other ones, and repeats a run whose seed a failure printed: SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for
+ * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations (default 30,000), all worlds together; as many
+ * as test/model/faults plays to find its faults. SEED chooses other ones, and repeats a run whose seed a failure printed: SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for
  * FUZZ_SHRINK_MS (default 5,000) at most.
  */
 import fc from "fast-check";

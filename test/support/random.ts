@@ -5,8 +5,8 @@
 import fc from "fast-check";
 
 /**
- * How often properties run: a property's own number of runs is what EFFORT=1 plays, as a scheduled workflow does every night. A
- * quarter of it finds every fault of test/model/faults, and is what `npm test` plays.
+ * The share of its runs that a slow property plays: a quarter in `npm test`. EFFORT=1 plays the number in the test. A scheduled
+ * workflow plays more of them every night.
  */
 export const effort = Number(process.env["EFFORT"] ?? 0.25);
 if (!(effort > 0)) throw new Error(`EFFORT must be a number above 0, not ${process.env["EFFORT"]}`);
