@@ -25,7 +25,7 @@ import {
   type StoredRow,
   withAll,
 } from "../support/places.js";
-import { effort, randomFrom } from "../support/random.js";
+import { randomFrom } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
@@ -273,7 +273,7 @@ export function onSeveralRows(law: string, body: (where: Where) => void): void {
 }
 
 /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
-const SHARE = (2 / 5) * effort;
+const SHARE = 1 / 5;
 
 export const runs = (numRuns: number) => ({ numRuns: Math.ceil(numRuns * SHARE) });
 
