@@ -19,6 +19,7 @@ import {
   rowsIn,
 } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
+import { runs } from "../support/random.js";
 
 useClock();
 
@@ -310,9 +311,9 @@ describe.each(placeNames)("in the %s", (place) => {
           expect(await ask(swept.t)).toEqual(await ask(unswept));
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
-    expect(deleted).toBeGreaterThan(50);
+    expect(deleted).toBeGreaterThan(runs(50));
   });
 
   it("refuses configs that are none, before it looks at anything", async () => {

@@ -8,6 +8,7 @@ import { createElement } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
+import { runs } from "../support/random.js";
 
 const NOW = 1_800_000_000_000;
 const tenASecond: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
@@ -412,7 +413,7 @@ describe("check", () => {
         }
         hook.unmount();
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });
