@@ -4,7 +4,6 @@ import { type EnqueueResult, rateLimitQueue, type RateLimitQueuedJob } from "con
 import { NOW, useClock } from "../support/jobs.js";
 import { placeNames } from "../support/places.js";
 import { act, fail, openQueues, pass, run, runUntil } from "../support/queues.js";
-import { rateLimitQueue } from "convex-rate-limits/queue";
 
 useClock();
 
