@@ -3,7 +3,13 @@ import { type Infer, type ObjectType, v } from "convex/values";
 import { vRateLimitConfig, vRateLimitOverride } from "./configs.js";
 
 const outlook = { remaining: v.optional(v.number()), resetAt: v.optional(v.number()) };
-const allowed = { ok: v.literal(true), retryAt: v.optional(v.number()), ...outlook, taken: v.optional(v.number()) };
+const allowed = {
+  ok: v.literal(true),
+  retryAt: v.optional(v.number()),
+  ...outlook,
+  taken: v.optional(v.number()),
+  takenAt: v.optional(v.number()),
+};
 const denied = v.object({
   ok: v.literal(false),
   retryAt: v.number(),
@@ -33,6 +39,8 @@ interface Allowed extends Outlook {
   retryAt?: number;
   /** Of a call with `atLeast`: how many tokens the caller has. */
   taken?: number;
+  /** Of a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. */
+  takenAt?: number;
 }
 
 interface Denied extends Outlook {
@@ -82,10 +90,16 @@ const consumedArgs = {
   ...configuredArgs,
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
+  refundable: v.optional(v.boolean()),
 };
 export const demandArgs = { ...consumedArgs, atLeast: v.optional(v.number()) };
-/** `at`: of a cancelled reservation, the moment that its tokens were promised for. */
-export const adjustArgs = { ...configuredArgs, count: v.number(), at: v.optional(v.number()) };
+/** `at`: of a cancelled reservation, the moment that its tokens were promised for. `takenAt`: when what comes back was taken. */
+export const adjustArgs = {
+  ...configuredArgs,
+  count: v.number(),
+  at: v.optional(v.number()),
+  takenAt: v.optional(v.number()),
+};
 export const adjustAllArgs = { adjustments: v.array(v.object(adjustArgs)) };
 /** `shadow`: a denial of this request stops none of the others. */
 export const allArgs = { requests: v.array(v.object({ ...consumedArgs, shadow: v.optional(v.boolean()) })) };
@@ -154,11 +168,13 @@ export const vRateLimitedJob = v.object({
   config: v.optional(vRateLimitConfig),
   runAt: v.number(),
   dueAt: v.optional(v.number()),
+  takenAt: v.optional(v.number()),
   id: v.id("_scheduled_functions"),
 });
 
 /**
  * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
- * tokens are there, where that is another moment (`spread`, a limit in shadow); both in milliseconds since the epoch.
+ * tokens are there, where that is another moment (`spread`, a limit in shadow), `takenAt` when they were taken, where that is another
+ * than `dueAt`; all in milliseconds since the epoch.
  */
 export type RateLimitedJob = Infer<typeof vRateLimitedJob>;

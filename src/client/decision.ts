@@ -63,13 +63,18 @@ export function concludedAll(
 }
 
 /** As if there were no limit, and the true answer. */
-function letThrough({ asked: { count = 1, atLeast } }: Request, status: RateLimitStatus): RateLimitStatus {
+function letThrough(
+  { asked: { count = 1, atLeast, refundable } }: Request,
+  status: RateLimitStatus,
+): RateLimitStatus {
   const { remaining, resetAt } = status;
   return {
     ok: true,
     ...(remaining !== undefined && { remaining }),
     ...(resetAt !== undefined && { resetAt }),
     ...(atLeast !== undefined && { taken: count }),
+    // Of tokens that were not taken none come back: the date is before any other.
+    ...(refundable && { takenAt: (status.ok && status.takenAt) || 0 }),
     shadow: status,
   };
 }

@@ -67,8 +67,8 @@ export function parseDefinitions(definitions: RateLimitDefinitions): Definitions
 
 /** What calls say, by the names of the fields: the values are checked where they are used. */
 const BUCKET_FIELDS = ["name", "key", "config"];
-export const COUNT_FIELDS = ["count"];
-export const DEMAND_FIELDS = ["count", "reserve", "mode"];
+export const ADJUST_FIELDS = ["count", "takenAt"];
+export const DEMAND_FIELDS = ["count", "reserve", "mode", "refundable"];
 export const CALL_FIELDS = [...DEMAND_FIELDS, "atLeast", "throws"];
 
 export const THROWS_FIELDS: Fields = {

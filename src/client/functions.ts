@@ -15,10 +15,10 @@ import type { RateLimitAllStatus } from "../validators.js";
 import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
 import { type AskedRequest, concluded, concludedAll, told } from "./decision.js";
 import {
+  ADJUST_FIELDS,
   CALL_FIELDS,
   checkArgs,
   checkTerms,
-  COUNT_FIELDS,
   DEMAND_FIELDS,
   type Definitions,
   THROWS_FIELDS,
@@ -113,8 +113,12 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       const { asked, bundled } = parseAll(list, options, "checkRateLimitAll");
       return concludedAll(asked, await place.checkAll(ctx, bundled), errorKeys) as never;
     },
-    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) => {
-      const adjustment = adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count });
+    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number; takenAt?: number }) => {
+      const { count, takenAt } = args;
+      const bucket = lookUp(args, "adjustRateLimit", ADJUST_FIELDS);
+      // A date that is lost on the way must not become a gift.
+      if ("takenAt" in args && takenAt === undefined) throw undatedError(bucket.name);
+      const adjustment = adjustmentOf(bucket, { count, takenAt });
       const status = await place.adjust(ctx, adjustment);
       if (args.count < 0) await wake(ctx, args);
       return status as never;
@@ -139,7 +143,7 @@ export function functionsIn<Contexts extends InTables | InComponent>(
     ) => {
       const bucket = lookUp(args, "scheduleRateLimited", SCHEDULE_FIELDS);
       const { name, config, count = 1, spread = 0 } = args;
-      const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(name, spread) });
+      const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(name, spread), refundable: true });
       checkScheduler(ctx, "scheduleRateLimited");
       checkFunction(name, fn, fnArgs);
       const decided = await place.consume(ctx, asked.request);
@@ -153,9 +157,9 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       checkJob(job);
       checkScheduler(ctx, "cancelRateLimited");
       checkJobReader(ctx, "cancelRateLimited");
-      const { config, dueAt = job.runAt } = job;
+      const { config, dueAt = job.runAt, takenAt } = job;
       const bucket = lookUp({ ...idOf(job), ...(config && { config }) }, "cancelRateLimited");
-      const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
+      const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt, takenAt });
       const result = await inTurn(ctx, () => cancelPending(ctx, job));
       if (result.canceled) {
         await place.adjust(ctx, refund);
@@ -184,6 +188,13 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       return await place.sweep(ctx, sweepTargets(limits, options.configs), options);
     },
   };
+}
+
+function undatedError(name: string): Error {
+  return misuseError(
+    name,
+    "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
+  );
 }
 
 const SWEEP_FIELDS: Fields = {

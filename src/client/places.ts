@@ -105,8 +105,13 @@ export function inComponent({ public: api, sweep, queue }: ComponentApi): Place<
     check: async (ctx, request) => await query(ctx)(api.check, demandArgs(request)),
     consumeAll: async (ctx, bundle) => await mutation(ctx)(api.consumeAll, allArgs(bundle)),
     checkAll: async (ctx, bundle) => await query(ctx)(api.checkAll, allArgs(bundle)),
-    adjust: async (ctx, { count, at, ...bucket }) =>
-      await mutation(ctx)(api.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
+    adjust: async (ctx, { count, at, takenAt, ...bucket }) =>
+      await mutation(ctx)(api.adjust, {
+        ...bucketArgs(bucket),
+        count,
+        ...(at !== undefined && { at }),
+        ...(takenAt !== undefined && { takenAt }),
+      }),
     get: async (ctx, bucket) => await query(ctx)(api.get, bucketArgs(bucket)),
     reset: async (ctx, bucket) => await mutation(ctx)(api.reset, idOf(bucket)),
     override: async (ctx, bucket, override) => await mutation(ctx)(api.override, { ...idOf(bucket), ...override }),
@@ -126,11 +131,12 @@ function demandArgs(request: Request) {
 }
 
 function consumedArgs(request: Request) {
-  const { count, reserve } = request.asked;
+  const { count, reserve, refundable } = request.asked;
   return {
     ...bucketArgs(request),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
+    ...(refundable && { refundable }),
   };
 }
 

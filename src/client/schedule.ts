@@ -93,8 +93,8 @@ export async function scheduleReserved<Fn extends SchedulableFunctionReference>(
   const promise = shadow ?? status;
   // What a limit in shadow has denied was not taken, and is not given back.
   const count = promise.ok ? reserved.count : 0;
-  const dueAt = (promise.ok ? promise.retryAt : undefined) ?? now;
-  const job = { ...reserved, count, runAt, ...(runAt !== dueAt && { dueAt }), id };
+  const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
+  const job = { ...reserved, count, runAt, ...(runAt !== dueAt && { dueAt }), ...(takenAt !== dueAt && { takenAt }), id };
   return { ok: true, runAt, job, ...(shadow && { shadow }) };
 }
 
@@ -109,9 +109,9 @@ export async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob):
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
 export function checkJob(job: unknown): void {
   const given = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
-  const { name, id, count, runAt, dueAt = runAt, config = {} } = given;
+  const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {} } = given;
   const isOfBucket = typeof name === "string" && typeof config === "object" && (config as unknown) !== null;
-  const isScheduled = typeof id === "string" && Number.isFinite(runAt) && Number.isFinite(dueAt);
+  const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
 }

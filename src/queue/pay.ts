@@ -10,6 +10,8 @@ import { FURTHEST_MS } from "../storage/jobs.js";
 export interface PaidJob<Job> {
   readonly job: Job;
   readonly runAt: number;
+  /** When its tokens were taken. */
+  readonly takenAt: number;
 }
 
 /** What a bucket can pay for now. */
@@ -24,7 +26,7 @@ interface Payment<Job> {
 /**
  * @param withinMs - a job is paid when its tokens will be there within so many ms, or would be no sooner if the bucket were full.
  */
-export function pay<Job extends { readonly count: number }>(
+export function pay<Job extends { readonly count: number; readonly settles?: unknown }>(
   limit: Limit,
   before: readonly Shard[],
   now: number,
@@ -34,15 +36,16 @@ export function pay<Job extends { readonly count: number }>(
   const paid: PaidJob<Job>[] = [];
   let left = before;
   for (const job of jobs) {
-    const { demand, beyond } = demandOf(limit, job.count, now, withinMs);
+    const { demand: asked, beyond } = demandOf(limit, job.count, now, withinMs);
+    const demand = { ...asked, isRefundable: job.settles !== undefined };
     const { status, left: after } = decideOnAll(limit, left, now, demand);
     if (!status.ok) {
       // Whether it waits for a moment that is near enough, or for room under `maxReserved`.
       const isAhead = decideOnAll(limit, left, now, { ...demand, withinMs: Infinity }).status.ok;
       return { paid, left, awaited: { job, dueAt: status.retryAt, isAhead } };
     }
-    left = beyond > 0 ? adjustOnAll(limit, after, now, beyond) : after;
-    paid.push({ job, runAt: status.retryAt ?? now });
+    left = beyond > 0 ? adjustOnAll(limit, after, now, { units: beyond }) : after;
+    paid.push({ job, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now });
   }
   return { paid, left };
 }

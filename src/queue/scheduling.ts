@@ -14,9 +14,9 @@ export async function scheduleJobs(
   { shards, left, paid }: { shards: readonly StoredShard[]; left: readonly Shard[]; paid: readonly PaidJob<JobRow>[] },
   functions: Worker,
 ): Promise<void> {
-  for (const { job, runAt } of paid) {
-    await schedule(ctx, queue, job, runAt, functions);
-    await deleteJob(ctx, job);
+  for (const each of paid) {
+    await schedule(ctx, queue, each, functions);
+    await deleteJob(ctx, each.job);
   }
   await save(ctx, queue, shards, left);
 }
@@ -24,8 +24,7 @@ export async function scheduleJobs(
 async function schedule(
   { scheduler }: QueueWriter,
   { limit }: Queue,
-  { name, key, count, fn, args, settles }: JobRow,
-  runAt: number,
+  { job: { name, key, count, fn, args, settles }, runAt, takenAt }: PaidJob<JobRow>,
   { runMutation, runAction }: Worker,
 ): Promise<void> {
   try {
@@ -34,7 +33,8 @@ async function schedule(
       return;
     }
     const bucket = { name, ...(key !== undefined && { key }), config: limit.config };
-    await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, { ...bucket, count, fn, args });
+    const run = { ...bucket, count, fn, args, at: runAt, takenAt };
+    await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, run);
   } catch (error) {
     // A deploy has taken the function away. It will not come back for being asked again, and others wait behind it.
     console.error(
