@@ -26,7 +26,7 @@ describe.each(placeNames)("in the %s", (place) => {
     small: { ...config, maxReserved: 0 },
     hot: { kind: "token bucket", rate: 100, period: 1000, shards: 8 },
   });
-  const { rateLimit, adjustRateLimit, getRateLimit, checkRateLimit } = limits;
+  const { rateLimit, adjustRateLimit, getRateLimit, checkRateLimit, resetRateLimit } = limits;
 
   it("a charge takes tokens without asking, and the status says when the debt will be paid", async () => {
     const t = openBackend();
