@@ -334,7 +334,9 @@ class World {
     if (args.used >= count || (!isWritten && isFull(limit, bucket, clock))) return;
     // On several rows a gift is the most that may come back.
     if (this.#isWhole) {
-      [this.#exact.bucket] = undo(limit, bucket, clock, count - args.used, { takenAt, promised: Math.max(at, takenAt) });
+      const dates = { takenAt, promised: Math.max(at, takenAt) };
+      // Of what was taken before a reset nothing comes back.
+      this.#exact.bucket = undo(limit, bucket, clock, count - args.used, dates).at(-1);
     } else this.#adjustExact(args.used - count, clock, isWritten);
   }
 
