@@ -114,8 +114,8 @@ export function functionsIn<Contexts extends InTables | InComponent>(
       return concludedAll(asked, await place.checkAll(ctx, bundled), errorKeys) as never;
     },
     adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number; takenAt?: number }) => {
-      const { count, takenAt } = args;
       const bucket = lookUp(args, "adjustRateLimit", ADJUST_FIELDS);
+      const { count, takenAt } = args;
       // A date that is lost on the way must not become a gift.
       if ("takenAt" in args && takenAt === undefined) throw undatedError(bucket.name);
       const adjustment = adjustmentOf(bucket, { count, takenAt });
