@@ -9,7 +9,7 @@ import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy
 import { mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
 import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
 

@@ -1,5 +1,5 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
-import type { RateLimitStatus } from "../../validators.js";
+import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
@@ -32,7 +32,8 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   // What several rows say together is what the whole bucket would say as one row.
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
-  if (taken) return { status: known(status, shards, now), left: leaving(limit, shards, { ...whole, state: taken }, now) };
+  if (taken)
+    return { status: known(status, shards, now), left: leaving(limit, shards, { ...whole, state: taken }, now) };
   if (status.ok || whole === only) return { status, left: shards };
   return { status: { ...status, retryAt: whenServed(limit, shards, now, demand) }, left: shards };
 }
