@@ -12,6 +12,8 @@ type Payment =
       readonly isPaid: true;
       /** When its tokens are there, in ms since the epoch. */
       readonly runAt: number;
+      /** When its tokens were taken. */
+      readonly takenAt: number;
       /** The shards after the job has taken its tokens. */
       readonly left: readonly Shard[];
     }
@@ -23,19 +25,32 @@ type Payment =
       readonly isAhead: boolean;
     };
 
+/** What a job asks of a bucket. */
+interface PayableJob {
+  readonly count: number;
+  readonly settles?: unknown;
+}
+
 /**
- * Pays for one job of `count` tokens.
+ * Pays for one job.
  * @param withinMs - a job is paid when its tokens will be there within so many ms, or would be no sooner if the bucket were full.
  */
-export function payFor(limit: Limit, before: readonly Shard[], now: number, count: number, withinMs: number): Payment {
-  const { demand, beyond } = demandOf(limit, count, now, withinMs);
+export function payFor(
+  limit: Limit,
+  before: readonly Shard[],
+  now: number,
+  { count, settles }: PayableJob,
+  withinMs: number,
+): Payment {
+  const { demand: asked, beyond } = demandOf(limit, count, now, withinMs);
+  const demand = { ...asked, isRefundable: settles !== undefined };
   const { status, left } = decideOnAll(limit, before, now, demand);
   if (!status.ok) {
     const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;
     return { isPaid: false, dueAt: status.retryAt, isAhead };
   }
-  const owing = beyond > 0 ? adjustOnAll(limit, left, now, beyond) : left;
-  return { isPaid: true, runAt: status.retryAt ?? now, left: owing };
+  const owing = beyond > 0 ? adjustOnAll(limit, left, now, { units: beyond }) : left;
+  return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
 
 /**

@@ -27,7 +27,7 @@ export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<R
   const now = Date.now();
   let runAt = now;
   for (const { count } of [...before, job]) {
-    const payment = payFor(limit, held, now, count, Infinity);
+    const payment = payFor(limit, held, now, { count }, Infinity);
     if (!payment.isPaid) break;
     ({ runAt, left: held } = payment);
   }

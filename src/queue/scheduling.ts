@@ -6,12 +6,17 @@ import type { JobRow, QueueWriter } from "./rows.js";
 import type { Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
+/** When a job starts, and when its tokens were taken. */
+interface PaidTimes {
+  readonly runAt: number;
+  readonly takenAt: number;
+}
+
 /** Whether it could. */
 export async function schedule(
   { scheduler }: QueueWriter,
   { limit }: Queue,
-  { name, key, count, fn, args, settles }: JobRow,
-  runAt: number,
+  { name, key, count, fn, args, settles, runAt, takenAt }: JobRow & PaidTimes,
   { runMutation, runAction }: Worker,
 ): Promise<boolean> {
   try {
@@ -19,7 +24,8 @@ export async function schedule(
       await scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
     } else {
       const bucket = { ...idOf({ name, key }), config: limit.config };
-      await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, { ...bucket, count, fn, args });
+      const run = { ...bucket, count, fn, args, at: runAt, takenAt };
+      await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, run);
     }
     return true;
   } catch (error) {

@@ -79,13 +79,14 @@ async function takeJobs(
   let taken = 0;
   let awaited: Awaited | undefined;
   for (const job of jobs) {
-    const payment = payFor(queue.limit, held, now, job.count, AHEAD_MS);
+    const payment = payFor(queue.limit, held, now, job, AHEAD_MS);
     if (!payment.isPaid) {
       awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
       break;
     }
     // A job that cannot be scheduled is dropped, and its tokens stay.
-    if (await schedule(ctx, queue, job, payment.runAt, functions)) held = payment.left;
+    const { runAt, takenAt, left } = payment;
+    if (await schedule(ctx, queue, { ...job, runAt, takenAt }, functions)) held = left;
     await deleteJob(ctx, job);
     taken++;
   }

@@ -88,11 +88,15 @@ export const enqueueArgs = () => ({
   args: v.record(v.string(), v.any()),
 });
 
+/** When a job's tokens were promised, and when they were taken. */
+const takingArgs = () => ({ at: v.optional(v.number()), takenAt: v.optional(v.number()) });
+
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
   ...configuredArgs(),
+  ...takingArgs(),
   count: v.number(),
   fn: v.string(),
   args: v.record(v.string(), v.any()),
 });
-export const settleArgs = () => ({ ...configuredArgs(), count: v.number(), used: v.number() });
+export const settleArgs = () => ({ ...configuredArgs(), ...takingArgs(), count: v.number(), used: v.number() });

@@ -112,6 +112,9 @@ const question = fc.record({
   reserve: fc.boolean(),
 });
 
+/** Of a reservation: taken at NOW, promised for a time. */
+const taking = (startsAt: number) => ({ takenAt: NOW, startsAt });
+
 describe("projectRateLimit", () => {
   it("says what the server decides on all rows", () => {
     let several = 0;
@@ -233,7 +236,7 @@ describe("projectRateLimit", () => {
     let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
     for (const count of [10, 10, 2]) ({ state } = kind.reserve(limit, state, tokens(count)));
     // All are cancelled but the last, which keeps its moment.
-    for (const ms of [2000, 1000, 0]) state = kind.giveBack(limit, state, tokens(10), NOW + ms);
+    for (const ms of [2000, 1000, 0]) state = kind.giveBack(limit, state, tokens(10), taking(NOW + ms));
     const snapshot = snapshotOf(limit, [{ ...fullShard(limit), state }]);
     const status = projectRateLimit(snapshot, { now: NOW, count: 8 });
     expect(status).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
@@ -246,7 +249,7 @@ describe("projectRateLimit", () => {
     let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
     for (const count of [10, 5]) ({ state } = kind.reserve(limit, state, tokens(count)));
     // The first is cancelled; the second keeps its moment, two seconds from now.
-    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, state, tokens(10), NOW + 1000) }];
+    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, state, tokens(10), taking(NOW + 1000)) }];
     const ask = { count: 0, reserve: true };
     const decided = decideOnAll(limit, shards, NOW, parseDemand(limit, ask)).status;
     expect(decided).toMatchObject({ ok: true, retryAt: NOW + 1000 });

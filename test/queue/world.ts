@@ -6,7 +6,7 @@ import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
-import { adjust, ask, isFull } from "../model/exact/bucket.js";
+import { adjust, ask, isFull, isJoined, undo } from "../model/exact/bucket.js";
 import { type ExactJob, ExactQueue, nsOf, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
@@ -298,7 +298,8 @@ class World {
 
   /** No work starts before an exact bucket could start it; on one row it starts then. */
   #checkMoment(given: number, exact: number, seen: unknown): void {
-    demand(this.#isWhole ? given === exact : given >= exact, "the moment must be the exact bucket's", {
+    const isExact = this.#isWhole && !isJoined(this.#exact.bucket);
+    demand(isExact ? given === exact : given >= exact, "the moment must be the exact bucket's", {
       given,
       exact,
       seen,
@@ -362,7 +363,7 @@ class World {
     const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
-    if (gone.length >= share || !this.#isWhole) return;
+    if (gone.length >= share || !this.#isWhole || isJoined(exact.bucket)) return;
     // Of jobs that came at once any may be the one that waits.
     const next = exact.first(run);
     const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
@@ -404,10 +405,19 @@ class World {
     return component === worker.component && module === worker.module && !isJob({ component, module, name });
   }
 
-  #settle({ count, args }: Settling, clock: number, writes: JobRun["writes"]): void {
+  #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
     this.#counts.settled++;
     const isWritten = [...writes.values()].some(({ table }) => table.endsWith("/rateLimits"));
-    if (args.used !== count) this.#adjustExact(args.used - count, clock, isWritten);
+    if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
+    const { limit } = this.setting;
+    const { bucket } = this.#exact;
+    if (args.used >= count || (!isWritten && isFull(limit, bucket, clock))) return;
+    // On several rows a gift is the most that may come back.
+    if (this.#isWhole) {
+      const dates = { takenAt, promised: Math.max(at, takenAt) };
+      // Of what was taken before a reset nothing comes back.
+      this.#exact.bucket = undo(limit, bucket, clock, count - args.used, dates).at(-1);
+    } else this.#adjustExact(args.used - count, clock, isWritten);
   }
 
   /** Each run that does something was planned by the one before it, or is the first after a new start. */
@@ -473,6 +483,8 @@ function isJob({ module, name }: Job["address"]): boolean {
 
 interface Settling {
   readonly count: number;
+  readonly at: number;
+  readonly takenAt: number;
   readonly args: { readonly label: number; readonly used: number };
 }
 
