@@ -22,6 +22,11 @@ export function decide(limit: Limit, stored: State, now: number, demand: Demand)
   return { status: { ok: false, retryAt, ...outlook(limit, state, now) }, taken: undefined };
 }
 
+/** Whether a demand is served, without saying when it will be. */
+export function isServed(limit: Limit, stored: State, now: number, demand: Demand): boolean {
+  return decideNow(limit, stored, now, demand) !== undefined;
+}
+
 /** The decision; undefined for a denial. */
 function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
   const { units, reserve, withinMs, atLeast } = demand;
@@ -72,8 +77,8 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { at } = startOf(limit, stored, moment, units);
     const next = Math.min(atOnce, Math.max(reservable, at - withinMs));
-    const isServed = (later: number) => decideNow(limit, stored, later, demand) !== undefined;
-    if (isServed(next)) return Math.min(next, firstMoment(moment, isServed));
+    const isServedAt = (later: number) => isServed(limit, stored, later, demand);
+    if (isServedAt(next)) return Math.min(next, firstMoment(moment, isServedAt, next));
     moment = next;
   }
   // Even a full bucket would start it later than `within`.

@@ -1,5 +1,6 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
 import type { Entry, Limit, State } from "./kinds/kind.js";
+import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -81,7 +82,8 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent }: State)
   return {
     value: value / unitsPerToken,
     ts,
-    ...(recent && { recent: recent.map(({ at, units }) => ({ at, count: units / unitsPerToken })) }),
+    // Several rows that have become one remember more than a row holds.
+    ...(recent && { recent: compact(recent, ts).map(({ at, units }) => ({ at, count: units / unitsPerToken })) }),
   };
 }
 

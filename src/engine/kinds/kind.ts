@@ -135,7 +135,7 @@ export interface Kind<L extends Limit = Limit> {
   giveBack(limit: L, advanced: State, units: number, at?: number): State;
   /** Splits a state that owes nothing between two shares. */
   split(left: L, right: L, advanced: State): readonly [State, State];
-  /** The states of several shards, all advanced to the same moment, as one. */
+  /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */
   join(limit: L, advanced: readonly State[]): State;
 }
 
