@@ -111,6 +111,8 @@ export interface Kind<L extends Limit = Limit> {
   entries(limit: L, state: State): readonly Entry[] | undefined;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
+  /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
+  lapses?(limit: L): "together" | "singly" | undefined;
   /** Units that arrive per ms, on average. */
   unitsPerMs(limit: L): number;
   /** The most units that one request can ever get. */

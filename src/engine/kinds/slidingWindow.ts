@@ -101,6 +101,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
     needsSnapshot: true,
   },
+  lapses: () => "singly",
   unitsPerMs: ({ capacity, period }) => capacity / period,
   most: ({ capacity }) => capacity,
 

@@ -35,7 +35,7 @@ export function adjustOnAll(
   units: number,
   at?: number,
 ): readonly Shard[] {
-  if (units <= 0) return distribute(shards, now, units, at);
+  if (units <= 0) return movedIn(shards, now, units, at);
   const whole = fold(limit, WHOLE, shards, now);
   return leaving(limit, shards, { ...whole, state: limit.kind.take(limit, whole.state, units) }, now);
 }
@@ -51,14 +51,14 @@ function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: numbe
   const units = heldByAll(shards, now) - value;
   const level = Math.min(most, levelsFor(value, units));
   const isTooMany = 2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length);
-  return value < 0 || isTooMany ? splitTo(limit, left, level, now) : distribute(shards, now, units);
+  return value < 0 || isTooMany ? splitTo(limit, left, level, now) : movedIn(shards, now, units);
 }
 
 /**
- * Takes units from some shards, or gives them: first where most can be had, as much as goes there. None holds more than its share. What a
- * cancelled job took is looked for at its moment first, and only then before: that may be another job's.
+ * The shards with units taken from some of them, or given: first where most can be had, as much as goes there. None holds more than its
+ * share. What a cancelled job took is looked for at its time first, and only then before: that may be another job's.
  */
-function distribute(shards: readonly Shard[], now: number, units: number, at?: number): readonly Shard[] {
+export function movedIn(shards: readonly Shard[], now: number, units: number, at?: number): readonly Shard[] {
   let left = shards;
   let missing = units;
   for (const moment of at === undefined ? [undefined] : [at, undefined]) {
