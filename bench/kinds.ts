@@ -1,6 +1,6 @@
 /** `npm run pictures:kinds`: the same 60 calls through the kinds of limits, for docs/choosing.md, as docs/pictures/kinds.svg. */
 import { writeFileSync } from "node:fs";
-import type { RateLimitConfig } from "../src/configs.js";
+import type { RateLimitConfig } from "../src/wire/configs.js";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";

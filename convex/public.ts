@@ -1,4 +1,7 @@
-/** The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. */
+/**
+ * The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. Validators are getters,
+ * since Convex reads them at a deploy, and evaluates this module in every run.
+ */
 import { v } from "convex/values";
 import { bundle } from "../src/engine/bundle.js";
 import { parseLimit } from "../src/engine/limit.js";
@@ -9,55 +12,79 @@ import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
 import * as resetting from "../src/operations/reset.js";
-import { vRateLimitSnapshot } from "../src/snapshots.js";
 import {
   adjustAllArgs,
   adjustArgs,
   allArgs,
+  allStatusValidator,
   bucketArgs,
   configuredArgs,
   demandArgs,
   listArgs,
   overrideArgs,
-  vRateLimitAllStatus,
-  vRateLimitPage,
-  vRateLimitStatus,
-} from "../src/validators.js";
+  pageValidator,
+  statusValidator,
+} from "../src/wire/answers.js";
+import { snapshotValidator } from "../src/wire/snapshots.js";
 import { mutation, query } from "./_generated/server.js";
 
 export const consume = mutation({
-  args: demandArgs,
-  returns: vRateLimitStatus,
+  get args() {
+    return demandArgs();
+  },
+  get returns() {
+    return statusValidator();
+  },
   handler: (ctx, args) => consuming.consume(ctx, parseRequest(args)),
 });
 
 export const check = query({
-  args: demandArgs,
-  returns: vRateLimitStatus,
+  get args() {
+    return demandArgs();
+  },
+  get returns() {
+    return statusValidator();
+  },
   handler: (ctx, args) => consuming.check(ctx, parseRequest(args)),
 });
 
 export const consumeAll = mutation({
-  args: allArgs,
-  returns: vRateLimitAllStatus,
+  get args() {
+    return allArgs();
+  },
+  get returns() {
+    return allStatusValidator();
+  },
   handler: (ctx, { requests }) => all.consumeAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const checkAll = query({
-  args: allArgs,
-  returns: vRateLimitAllStatus,
+  get args() {
+    return allArgs();
+  },
+  get returns() {
+    return allStatusValidator();
+  },
   handler: (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const adjust = mutation({
-  args: adjustArgs,
-  returns: vRateLimitStatus,
+  get args() {
+    return adjustArgs();
+  },
+  get returns() {
+    return statusValidator();
+  },
   handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
 });
 
 export const adjustAll = mutation({
-  args: adjustAllArgs,
-  returns: v.array(vRateLimitStatus),
+  get args() {
+    return adjustAllArgs();
+  },
+  get returns() {
+    return v.array(statusValidator());
+  },
   handler: (ctx, { adjustments }) =>
     adjusting.adjustAll(
       ctx,
@@ -66,32 +93,52 @@ export const adjustAll = mutation({
 });
 
 export const get = query({
-  args: configuredArgs,
-  returns: vRateLimitSnapshot,
+  get args() {
+    return configuredArgs();
+  },
+  get returns() {
+    return snapshotValidator();
+  },
   handler: (ctx, args) => consuming.get(ctx, parseBucket(args)),
 });
 
 export const reset = mutation({
-  args: bucketArgs,
-  returns: v.null(),
+  get args() {
+    return bucketArgs();
+  },
+  get returns() {
+    return v.null();
+  },
   handler: (ctx, args) => resetting.reset(ctx, args),
 });
 
 export const override = mutation({
-  args: overrideArgs,
-  returns: v.null(),
+  get args() {
+    return overrideArgs();
+  },
+  get returns() {
+    return v.null();
+  },
   handler: (ctx, { name, key, ...override }) => overriding.setOverride(ctx, { name, key }, override),
 });
 
 export const clearOverride = mutation({
-  args: bucketArgs,
-  returns: v.null(),
+  get args() {
+    return bucketArgs();
+  },
+  get returns() {
+    return v.null();
+  },
   handler: (ctx, args) => overriding.clearOverride(ctx, args),
 });
 
 export const list = query({
-  args: listArgs,
-  returns: vRateLimitPage,
+  get args() {
+    return listArgs();
+  },
+  get returns() {
+    return pageValidator();
+  },
   handler: (ctx, { name, config, overrides, ...options }) =>
     listing.list(ctx, listing.parseList(parseLimit(name, config), options, overrides)),
 });

@@ -4,23 +4,28 @@ import * as joining from "../src/queue/enqueue.js";
 import { parseJob } from "../src/queue/job.js";
 import * as position from "../src/queue/position.js";
 import { registeredQueue } from "../src/queue/registered.js";
-import { wake as wakeWorker, workerFunctionsIn } from "../src/queue/start.js";
+import { workerFunctionsIn } from "../src/queue/start.js";
 import { parseQueue } from "../src/queue/terms.js";
+import { wake as wakeWorker } from "../src/queue/wake.js";
 import {
+  cancelQueuedResultValidator,
   enqueueArgs,
+  enqueueResultValidator,
   queueArgs,
-  vCancelQueuedResult,
-  vEnqueueResult,
-  vRateLimitQueuePosition,
-} from "../src/queue/wire.js";
-import { bucketArgs } from "../src/validators.js";
+  queuePositionValidator,
+} from "../src/wire/queue.js";
+import { bucketArgs } from "../src/wire/answers.js";
 import { mutation, query } from "./_generated/server.js";
 
 const functions = workerFunctionsIn("queue");
 
 export const enqueue = mutation({
-  args: enqueueArgs,
-  returns: vEnqueueResult,
+  get args() {
+    return enqueueArgs();
+  },
+  get returns() {
+    return enqueueResultValidator();
+  },
   handler: (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
     return joining.enqueue(ctx, queue, parseJob(queue, asked, fn, args), functions);
@@ -28,22 +33,34 @@ export const enqueue = mutation({
 });
 
 export const cancel = mutation({
-  args: { ...queueArgs, id: v.string() },
-  returns: vCancelQueuedResult,
+  get args() {
+    return { ...queueArgs(), id: v.string() };
+  },
+  get returns() {
+    return cancelQueuedResultValidator();
+  },
   handler: (ctx, { id, ...args }) => joining.cancel(ctx, parseQueue(args), id, functions),
 });
 
 export const get = query({
-  args: { ...queueArgs, id: v.string() },
-  returns: v.union(vRateLimitQueuePosition, v.null()),
+  get args() {
+    return { ...queueArgs(), id: v.string() };
+  },
+  get returns() {
+    return v.union(queuePositionValidator(), v.null());
+  },
   handler: (ctx, { id, ...args }) => position.get(ctx, parseQueue(args), id),
 });
 
 /** Tokens have come back: what waits may be paid earlier. */
 export const wake = mutation({
-  args: bucketArgs,
-  returns: v.null(),
-  handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions),
+  get args() {
+    return bucketArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions.work),
 });
 
 export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = registeredQueue("queue");

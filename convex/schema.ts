@@ -1,5 +1,6 @@
 import { defineSchema } from "convex/server";
+import { rateLimitQueueTables } from "../src/storage/queueTables.js";
 import { rateLimitTables } from "../src/storage/tables.js";
 
 /** Written and read by this component's functions only, through src/storage/ and src/queue/. */
-export default defineSchema(rateLimitTables);
+export default defineSchema({ ...rateLimitTables, ...rateLimitQueueTables });

@@ -1,13 +1,17 @@
 /** Sweeping, in batches that schedule the next. */
 import type { FunctionReturnType } from "convex/server";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
-import { sweepArgs, type SweepResult, vFullBuckets, vSweepResult } from "../src/validators.js";
+import { fullBucketsValidator, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 
 export const find = internalQuery({
-  args: sweepArgs,
-  returns: vFullBuckets,
+  get args() {
+    return sweepArgs();
+  },
+  get returns() {
+    return fullBucketsValidator();
+  },
   handler: async (ctx, args) => {
     const { buckets, cursor } = await findFull(ctx, args);
     return { buckets: buckets.map(({ name, key }) => (key === undefined ? { name } : { name, key })), cursor };
@@ -16,8 +20,12 @@ export const find = internalQuery({
 
 /** Reads the batch from a stale snapshot: only the buckets that it deletes can conflict. */
 export const sweep = mutation({
-  args: sweepArgs,
-  returns: vSweepResult,
+  get args() {
+    return sweepArgs();
+  },
+  get returns() {
+    return sweepResultValidator();
+  },
   handler: async (ctx, args): Promise<SweepResult> => {
     const full: FunctionReturnType<typeof internal.sweep.find> = await ctx.runQuery(internal.sweep.find, args, {
       useStaleSnapshot: true,

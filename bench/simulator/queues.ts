@@ -4,7 +4,12 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import * as queueFunctions from "../../convex/queue.js";
 import componentSchema from "../../convex/schema.js";
-import { defineRateLimits, type QueueConfig, type RateLimitConfig, rateLimitTables } from "../../src/index.js";
+import { rateLimitQueue } from "../../src/client/queue.js";
+import { defineRateLimits as defineInComponent } from "../../src/component/index.js";
+import { defineRateLimits, type RateLimitConfig } from "../../src/index.js";
+import { rateLimitTables } from "../../src/schema/index.js";
+import { rateLimitQueueTables } from "../../src/schema/queue.js";
+import type { QueueConfig } from "../../src/wire/configs.js";
 import type { Component } from "./deployment.js";
 
 export type QueueStatus = { ok: true; job: { name: string; id: string } } | { ok: false; retryAt: number };
@@ -41,15 +46,15 @@ export function queueApp(place: "tables" | "component", config: RateLimitConfig,
   const limits = { llm: { ...config, queue } };
   if (place === "component") {
     const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };
-    const functions = defineRateLimits(limits, { component }) as unknown as Functions;
+    const functions = rateLimitQueue(defineInComponent(limits, { component })) as unknown as Functions;
     const worker = { component: "rateLimits", module: "queue" };
     return { ...functions, worker, app: { modules: { jobs }, children: { rateLimits } } };
   }
-  const functions = defineRateLimits(limits, { queueModule: "limits" });
+  const functions = rateLimitQueue(defineRateLimits(limits, { queueModule: "limits" }));
   const modules = { jobs, limits: functions.exposeQueueWorker() };
   return {
     ...(functions as unknown as Functions),
     worker: { component: "", module: "limits" },
-    app: { schema: defineSchema(rateLimitTables), modules },
+    app: { schema: defineSchema({ ...rateLimitTables, ...rateLimitQueueTables }), modules },
   };
 }

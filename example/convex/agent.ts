@@ -1,9 +1,9 @@
 /** An agent whose tasks wait in a queue: paying users go first, users of one plan take turns, and what is cancelled makes room. */
-import { vRateLimitQueuePosition } from "convex-rate-limits";
+import { vRateLimitQueuePosition } from "convex-rate-limits/queue/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
 import { internalMutation, mutation, query } from "./_generated/server.js";
-import { cancelQueued, enqueueRateLimited, getQueued } from "./rateLimits.js";
+import { cancelQueued, enqueueRateLimited, getQueued } from "./queues.js";
 
 export const ask = mutation({
   args: { user: v.id("users"), tokens: v.number() },

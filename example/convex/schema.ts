@@ -1,4 +1,5 @@
-import { rateLimitTables, vRateLimitedJob, vRateLimitQueuedJob } from "convex-rate-limits";
+import { rateLimitQueueTables, vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits/schema";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
 import { stageTables } from "./stage/tables.js";
@@ -74,6 +75,7 @@ export default defineSchema({
 
   ...stageTables,
 
-  // For feedback.ts. The other modules' limits live in the component's own tables.
+  // For feedback.ts and stage/. The other modules' limits live in the component's own tables.
   ...rateLimitTables,
+  ...rateLimitQueueTables,
 });

@@ -2,7 +2,7 @@
  * What a bucket under one config says to a demand, for clients: small, since the server has made all kinds of limits one form. It
  * decides as the engine does; a property test holds the two together.
  */
-import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 /** What is asked of a limit: `count` tokens (default 1), if need be from the future. */
 export interface Demand {

@@ -1,6 +1,6 @@
 /** The status of a snapshot at a moment, for clients: what holds then, the limit's own config or what overrides it. */
-import type { RateLimitSnapshot } from "../snapshots.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { type Bucket, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
 
 /**

@@ -1,6 +1,6 @@
 /** A limit as time passes: a store without a framework, which changes only when the answer does. */
 import type { FunctionReference } from "convex/server";
-import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { type Demand, END_OF_TIME } from "./bucket.js";
 import { look, type ProjectedStatus } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";

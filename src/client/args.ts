@@ -1,7 +1,7 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
 import type { FunctionReference } from "convex/server";
-import type { QueueConfig, RateLimitConfig } from "../configs.js";
-import type { ExactRateLimitStatus, RateLimitStatus } from "../validators.js";
+import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
+import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
 
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and the wait that it
@@ -56,11 +56,14 @@ type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed:
 /** What holds for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
 
-export type DefinedArgs<Definition> = { config?: RateLimitConfig | undefined } & (Definition extends { keyed: true }
-  ? { key: string }
+type DefinedArgs<Definition> = { config?: RateLimitConfig | undefined } & KeyArg<Definition>;
+
+/** A key if the limit has keys, as a text or as what leads to one. */
+export type KeyArg<Definition, Key = string> = Definition extends { keyed: true }
+  ? { key: Key }
   : Definition extends { keyed: false }
     ? { key?: undefined }
-    : { key?: string | undefined });
+    : { key?: Key | undefined };
 
 /** A limit that is not defined: the compiler shows this name when the name of a limit is misspelt. */
 interface NotOneOfYourLimits {
@@ -161,38 +164,8 @@ export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined = Th
 } & ModeArg &
   ThrowsArg<Said>;
 
-/** What `listRateLimits` takes. */
-export type ListArgs<Name> = {
-  name: Name;
-  /** Where the page before ended; absent for the first. */
-  cursor?: string | undefined;
-  /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
-  limit?: number | undefined;
-  /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
-  onlyLimited?: boolean | undefined;
-  /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
-  onlyOverridden?: boolean | undefined;
-};
-
-export interface SweepOptions {
-  /**
-   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A bucket is swept
-   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
-   */
-  configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
-}
-
 /** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
 export interface SweepContinuation {
   cursor?: string | undefined;
   next: FunctionReference<"mutation", "internal" | "public", { cursor?: string | undefined }>;
 }
-
-/** What every call says of its bucket, whatever the types promised. */
-export interface AnyBucketArgs {
-  name: string;
-  key?: string | undefined;
-  config?: RateLimitConfig | undefined;
-}
-export type AnyDemandArgs = AnyBucketArgs & Asked & ModeArg;
-export type AnyArgs = AnyDemandArgs & ThrowsArg & { atLeast?: number | undefined };

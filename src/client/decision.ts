@@ -1,17 +1,23 @@
-/** What becomes of a decision: `onDecision` is told of it; then it is returned, thrown, or let through in shadow. */
-import type { RateLimitConfig } from "../configs.js";
-import type { Request } from "../engine/request.js";
-import type { RateLimitAllStatus, RateLimitStatus } from "../validators.js";
+/** What becomes of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
+import type { Fields } from "../engine/fields.js";
+import type { DemandArgs } from "../engine/request.js";
+import { MAX_TOKENS } from "../engine/units.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
+import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import { denialError } from "./errors.js";
+import type { CalledRequest, InComponent, InTables, LimitSet } from "./place.js";
+import type { RateLimitsOptions } from "./rateLimits.js";
+import { wake } from "./set.js";
 
-/** A decision, as `onDecision` is told of it. Changing it changes nothing. */
+/** A decision, as `onDecision` gets it. Changing it changes nothing. */
 export interface RateLimitDecision {
   name: string;
   key?: string | undefined;
   /** The tokens that were asked for. */
   count: number;
-  /** Of a call that takes as much as there is, what would suffice. */
+  /** For a call that takes as much as there is: what would suffice. */
   atLeast?: number | undefined;
   reserve: boolean | { within: number };
   /** The true answer, in shadow too. */
@@ -22,48 +28,65 @@ export interface RateLimitDecision {
   config: RateLimitConfig;
 }
 
-/** A request, and what a call and the definitions say of its answer. */
-export interface AskedRequest {
-  readonly request: Request;
+/** A request, and what its call and its definition say of the answer. */
+export interface JudgedRequest extends CalledRequest {
   readonly throws: ThrowChoice;
   readonly mode: Mode;
 }
 
-/** The decision about one request, as its caller gets it. @throws a denial, where the call or the definitions say so. */
-export function concluded(
-  { request, throws, mode }: AskedRequest,
+/** What calls say, whatever the types promised. */
+export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
+export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
+
+/** What a call and the definitions say. @throws when the arguments have a field that the call has not, or one whose value is not permitted. */
+export function judge(set: LimitSet, call: string, args: AnyArgs, fields: Fields): JudgedRequest {
+  const { definitions, options } = set;
+  const bucket = findBucket(definitions, call, args, fields);
+  const defined = definitions.get(bucket.name);
+  // What is nearest to the call decides: the call itself, the definition, the options.
+  const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
+  const { count, reserve, atLeast } = args;
+  return { bucket, asked: { count, reserve, atLeast }, throws, mode };
+}
+
+/** The decision about one request, as its caller gets it. @throws a denial, if the call or the definitions say so. */
+export function conclude(
+  request: JudgedRequest,
   status: RateLimitStatus,
-  errorKeys: boolean,
+  { errorKeys = false }: RateLimitsOptions,
 ): RateLimitStatus {
+  const { bucket, throws, mode } = request;
   if (mode === "shadow") return letThrough(request, status);
-  if (throws && !status.ok) throw thrown(request, status, throws, errorKeys);
+  if (throws && !status.ok) throw errorOf(bucket, status, throws, errorKeys);
   return status;
 }
 
-/** The decision about several. Of denials the one that takes longest is thrown, if any of them is: it is the one to wait for. */
-export function concludedAll(
-  list: readonly AskedRequest[],
+/** The decision about several. If any denial is thrown, it is the one that takes longest: callers have to wait for that one. */
+export function concludeAll(
+  requests: readonly JudgedRequest[],
   all: RateLimitAllStatus,
-  errorKeys: boolean,
+  { errorKeys = false }: RateLimitsOptions,
 ): RateLimitAllStatus {
-  const own = all.statuses.flatMap((status, i) => {
-    const asked = list[i];
-    return asked ? [{ ...asked, status }] : [];
+  const decided = all.statuses.flatMap((status, i) => {
+    const request = requests[i];
+    return request ? [{ request, status }] : [];
   });
-  const denials = own.flatMap(({ status, ...one }) =>
-    one.mode === "enforce" && !status.ok ? [{ ...one, status }] : [],
+  const denials = decided.flatMap(({ request, status }) =>
+    request.mode === "enforce" && !status.ok ? [{ request, status }] : [],
   );
   const longest = denials.find(({ status }) => status.retryAt === all.retryAt);
-  // How the one that is thrown would throw by itself, if it would.
-  const throws = [longest, ...denials].map((each) => each?.throws).find(Boolean);
-  if (throws && longest && !all.ok) throw thrown(longest.request, longest.status, throws, errorKeys);
-  if (own.every(({ mode }) => mode === "enforce")) return all;
-  const statuses = own.map(({ request, mode, status }) => (mode === "shadow" ? letThrough(request, status) : status));
+  // The longest denial is thrown as it would be by itself, if it would be thrown.
+  const throws = [longest, ...denials].map((each) => each?.request.throws).find(Boolean);
+  if (throws && longest && !all.ok) throw errorOf(longest.request.bucket, longest.status, throws, errorKeys);
+  if (requests.every(({ mode }) => mode === "enforce")) return all;
+  const statuses = decided.map(({ request, status }) =>
+    request.mode === "shadow" ? letThrough(request, status) : status,
+  );
   return { ...all, statuses };
 }
 
 /** As if there were no limit, and the true answer. */
-function letThrough({ asked: { count = 1, atLeast } }: Request, status: RateLimitStatus): RateLimitStatus {
+function letThrough({ asked: { count = 1, atLeast } }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
   const { remaining, resetAt } = status;
   return {
     ok: true,
@@ -75,8 +98,8 @@ function letThrough({ asked: { count = 1, atLeast } }: Request, status: RateLimi
 }
 
 /** The error of a denial, as its `throws` says. */
-export function thrown(
-  { name, key }: Pick<Request, "name" | "key">,
+export function errorOf(
+  { name, key }: { name: string; key?: string | undefined },
   denial: Parameters<typeof denialError>[1],
   throws: ThrowChoice,
   errorKeys: boolean,
@@ -85,10 +108,54 @@ export function thrown(
   return denialError({ name, key: errorKeys ? key : undefined }, denial, jitter);
 }
 
-/** A decision to tell of, in copies: whatever is done to these, the decision and the definition stay as they are. */
-export function told({ request, mode }: AskedRequest, status: RateLimitStatus): RateLimitDecision {
-  const { limit, key, asked } = request;
+/** Passes decisions to `onDecision`, one after another, in the caller's transaction. If it throws, the call throws. */
+export async function report(
+  ctx: unknown,
+  requests: readonly JudgedRequest[],
+  all: Pick<RateLimitAllStatus, "ok" | "statuses">,
+  { onDecision }: RateLimitsOptions,
+): Promise<void> {
+  if (!onDecision) return;
+  for (const [i, request] of requests.entries()) {
+    const status = all.statuses[i];
+    // If another limit has denied, one that has not took nothing.
+    if (status && (all.ok || !status.ok)) await onDecision(ctx as never, describe(request, status));
+  }
+}
+
+/**
+ * Does what follows a decision. If that fails, the tokens come back, all that were charged, as from a cancelled reservation: a caller that
+ * catches the error, or an action, would lose them.
+ */
+export async function orGiveBack<Contexts extends InTables | InComponent, Result>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  [requests, { ok, statuses }]: readonly [readonly CalledRequest[], Pick<RateLimitAllStatus, "ok" | "statuses">],
+  follow: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await follow();
+  } catch (error) {
+    // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too.
+    const taken = new Map<string, { bucket: CalledRequest["bucket"]; count: number; at: number }>();
+    for (const [i, { bucket, asked }] of requests.entries()) {
+      const status = statuses[i];
+      if (!ok || !status?.ok) continue;
+      const id = JSON.stringify([bucket.name, bucket.key]);
+      const { retryAt = Date.now(), taken: count = asked.count ?? 1 } = status;
+      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt });
+    }
+    for (const { bucket, count, at } of taken.values()) {
+      await set.place.adjust(ctx, bucket, { count: -Math.min(count, MAX_TOKENS), at });
+      await wake(set, ctx, bucket.name, bucket.key);
+    }
+    throw error;
+  }
+}
+
+/** In copies: whatever is done to these, the decision and the definition stay as they are. */
+function describe({ bucket, asked, mode }: JudgedRequest, status: RateLimitStatus): RateLimitDecision {
+  const { name, key, config } = bucket;
   const { count = 1, atLeast, reserve = false } = asked;
-  const { name, config } = limit;
   return { name, key, count, atLeast, reserve, status: { ...status }, mode, config: { ...config } };
 }

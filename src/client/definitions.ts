@@ -1,111 +1,160 @@
-/** The limits of an app: parsed when they are defined, looked up at each call. */
-import { booleanField, type Fields, strangeFieldError } from "../engine/fields.js";
+/**
+ * The limits of an app. Every function that imports them evaluates this when its run begins, so a definition of the common form is only
+ * looked at, and parsed at its first call.
+ */
+import { booleanField, checkField, type Field, type Fields, strangeFieldError } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/limit.js";
+import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
-import { checkName } from "../engine/names.js";
-import { type Bucket, bucketAt, parseBucket } from "../engine/request.js";
-import { parseQueueTerms, type QueueTerms } from "../queue/terms.js";
-import type { AnyBucketArgs, Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
+import { checkKey, checkName } from "../engine/names.js";
+import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
+import type { BucketId } from "../storage/rows.js";
+import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 
+/** A limit as an app defines it. */
+export interface Definition {
+  readonly config: RateLimitConfig;
+  readonly keyed: boolean | undefined;
+  readonly overrides: boolean | undefined;
+  readonly throws: ThrowChoice | undefined;
+  readonly mode: Mode | undefined;
+  readonly queue: QueueConfig | undefined;
+  /** The parsed config, from the first call on; in the component there is none. */
+  limit?: Limit;
+}
+
+/** The limits of an app, by name. */
 export interface Definitions {
-  /** All of them, by name. */
-  readonly limits: ReadonlyMap<string, Limit>;
-  /** Those that have a queue, with its terms. */
-  readonly queues: ReadonlyMap<string, QueueTerms>;
-  /** The bucket that the arguments of a call name. `fields` are those that the call has besides name, key and config. */
-  readonly lookUp: (args: AnyBucketArgs, call: string, fields?: readonly string[]) => Bucket;
-  /** What the definition of a name says besides the config; undefined where nothing is defined. */
-  readonly termsOf: (name: string) => DefinedTerms | undefined;
+  readonly names: readonly string[];
+  /** Those of limits that are defined with a queue. */
+  readonly queues: readonly string[];
+  /** undefined if no limit has the name. */
+  readonly get: (name: string) => Definition | undefined;
 }
 
-/** What a definition says of calls, besides the config. */
-type DefinedTerms = Pick<RateLimitDefinition, "keyed" | "overrides" | "throws" | "mode">;
+/** The bucket that a call names, and the config that it says or its definition has. */
+export interface CalledBucket extends BucketId {
+  readonly key: string | undefined;
+  readonly config: RateLimitConfig;
+  /** The definition of the limit, if the call gives no config of its own. */
+  readonly definition: Definition | undefined;
+  /** Whether calls ask for an override of its limit. */
+  readonly overrides: boolean | undefined;
+}
 
-/** @throws when a definition is invalid, naming the limit and the field. */
-export function parseDefinitions(definitions: RateLimitDefinitions): Definitions {
-  // The types forbid anything else, JavaScript does not.
-  const given: unknown = definitions;
-  if (typeof given !== "object" || given === null) {
-    throw new Error(`defineRateLimits needs an object of limits by name, got ${show(given)}.`);
+/**
+ * @param check - parses a config that is not plain.
+ * @throws when a definition is invalid, naming the limit and the field.
+ */
+export function parseDefinitions(
+  given: RateLimitDefinitions,
+  check: (name: string, definition: Definition) => void,
+): Definitions {
+  // JavaScript may pass anything.
+  const limits: unknown = given;
+  if (typeof limits !== "object" || limits === null) {
+    throw new Error(`defineRateLimits needs an object of limits by name, got ${show(limits)}.`);
   }
-  const limits = new Map<string, Limit>();
-  const terms = new Map<string, DefinedTerms>();
-  const queues = new Map<string, QueueTerms>();
-  for (const [name, definition] of Object.entries(definitions)) {
-    const object: unknown = definition;
-    if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-    const { keyed, overrides, throws, mode, queue, ...config } = definition;
-    const own = { keyed, overrides, throws, mode };
-    checkTerms(name, own);
-    if (overrides && queue) {
-      throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
-    }
-    if (mode === "shadow" && queue) {
-      throw misuseError(name, 'mode: "shadow" and queue cannot be had together: its jobs would wait all the same.');
-    }
-    limits.set(name, parseLimit(name, config));
-    terms.set(name, own);
-    if (queue !== undefined) queues.set(name, parseQueueTerms(name, queue));
-  }
-  const lookUp: Definitions["lookUp"] = (args, call, fields = []) => {
-    // The name first, since the other messages name the limit.
-    checkArgs(args, call, limits);
-    const { name, key, config } = args;
-    const permitted = [...BUCKET_FIELDS, ...fields];
-    const strange = Object.keys(args).find((field) => !permitted.includes(field));
-    if (strange !== undefined) throw strangeFieldError(name, call, strange, permitted);
-    const { keyed, overrides } = terms.get(name) ?? {};
-    if (keyed === (key === undefined)) throw keyedError(name, key);
-    if (config !== undefined) return parseBucket({ name, key, config, overrides });
-    const limit = limits.get(name);
-    if (!limit) throw undefinedError(name, limits);
-    return bucketAt(limit, key, overrides);
+  const remembered = new Map<string, Definition>();
+  const parse = (name: string) => {
+    const definition = parseDefinition(name, given[name]);
+    remembered.set(name, definition);
+    return definition;
   };
-  return { limits, queues, lookUp, termsOf: (name) => terms.get(name) };
-}
-
-/** What calls say, by the names of the fields: the values are checked where they are used. */
-const BUCKET_FIELDS = ["name", "key", "config"];
-export const COUNT_FIELDS = ["count"];
-export const DEMAND_FIELDS = ["count", "reserve", "mode"];
-export const CALL_FIELDS = [...DEMAND_FIELDS, "atLeast", "throws"];
-
-export const THROWS_FIELDS: Fields = {
-  throws: { permitted: "true, false or { jitter: a number from 0 to 1 }", holds: isThrows },
-};
-const TERM_FIELDS: Fields = {
-  keyed: booleanField,
-  overrides: booleanField,
-  ...THROWS_FIELDS,
-  mode: { permitted: '"enforce" or "shadow"', holds: isMode },
-};
-
-/** @throws when a definition, or a call, says what these cannot be. */
-export function checkTerms(name: string, terms: DefinedTerms): void {
-  for (const [field, { permitted, holds }] of Object.entries(TERM_FIELDS)) {
-    const value = terms[field as keyof DefinedTerms];
-    if (value !== undefined && !holds(value)) throw fieldError(name, field, permitted, value);
+  const names = Object.keys(limits);
+  const queues: string[] = [];
+  for (const name of names) {
+    if (!COMMON_NAME.test(name)) checkName(name);
+    const definition: unknown = given[name];
+    if (typeof definition === "object" && definition && isPlain(definition)) continue;
+    const parsed = parse(name);
+    if (parsed.queue !== undefined) queues.push(name);
+    check(name, parsed);
   }
+  return {
+    names,
+    queues,
+    get: (name) => remembered.get(name) ?? (Object.hasOwn(given, name) ? parse(name) : undefined),
+  };
 }
 
-function isMode(value: unknown): value is Mode {
-  return value === "enforce" || value === "shadow";
+/** Names that need no closer look: printable ASCII. */
+const COMMON_NAME = /^[ -~]{1,128}$/;
+
+function parseDefinition(name: string, given: RateLimitDefinition | undefined): Definition {
+  // JavaScript may pass anything.
+  const object: unknown = given;
+  if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
+  const { keyed, overrides, throws, mode, queue, ...config } = object as RateLimitDefinition;
+  for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
+  if (overrides && queue) {
+    throw misuseError(name, "overrides and queue cannot be combined: a queue would not ask for them.");
+  }
+  if (mode === "shadow" && queue) {
+    throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would wait all the same.');
+  }
+  return { config, keyed, overrides, throws, mode, queue };
 }
 
-function isThrows(value: unknown): value is ThrowChoice {
-  if (typeof value !== "object" || value === null) return typeof value === "boolean";
-  const { jitter } = value as { jitter?: unknown };
-  return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
+export const modeField: Field = { oneOf: ["enforce", "shadow"] };
+export const throwsField: Field = {
+  permitted: "true, false or { jitter: a number from 0 to 1 }",
+  holds(value) {
+    if (typeof value !== "object" || value === null) return typeof value === "boolean";
+    const { jitter } = value as { jitter?: unknown };
+    return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
+  },
+};
+
+const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
+
+/** What a call says of its bucket, whatever the types promised. */
+export interface AnyBucketArgs {
+  name: string;
+  key?: string | undefined;
+  config?: RateLimitConfig | undefined;
 }
 
-/** @param limits - those that are defined: their names are known to be good. */
-export function checkArgs(args: unknown, call: string, limits: ReadonlyMap<unknown, Limit>): void {
+/** A field whose value is checked where it is used. */
+export const anything: Field = { permitted: "anything", holds: () => true };
+/** The fields that the arguments of every call have; each call adds its own. */
+export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything };
+
+/**
+ * The bucket that the arguments of a call name.
+ * @param fields - all that the call may say.
+ * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
+ */
+export function findBucket(
+  definitions: Definitions,
+  call: string,
+  args: AnyBucketArgs,
+  fields: Fields = BUCKET_FIELDS,
+): CalledBucket {
+  // The name first, since the other messages name the limit.
+  const given = args as Partial<AnyBucketArgs> | null | undefined;
+  const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
+  if (!definition) checkNamed(definitions, call, args);
+  const { name, key, config } = args;
+  for (const field of Object.keys(args)) {
+    if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
+    if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
+  }
+  if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
+  if (key !== undefined) checkKey(name, key);
+  if (config !== undefined) return { name, key, config, definition: undefined, overrides: definition?.overrides };
+  if (!definition) throw undefinedError(name, definitions);
+  return { name, key, config: definition.config, definition, overrides: definition.overrides };
+}
+
+/** @throws when the arguments are no object with the name of a limit. */
+export function checkNamed(definitions: Definitions, call: string, args: unknown): void {
   if (typeof args !== "object" || args === null || Array.isArray(args)) {
     throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
   }
   const { name } = args as { name?: unknown };
-  if (!limits.has(name)) checkName(name);
+  // Names of definitions are known to be good.
+  if (typeof name !== "string" || !definitions.get(name)) checkName(name);
 }
 
 function keyedError(name: string, key: unknown): Error {
@@ -117,8 +166,8 @@ function keyedError(name: string, key: unknown): Error {
   );
 }
 
-function undefinedError(name: string, limits: ReadonlyMap<string, Limit>): Error {
-  const known = [...limits.keys()].map(show).join(", ");
+function undefinedError(name: string, definitions: Definitions): Error {
+  const known = definitions.names.map(show).join(", ");
   return misuseError(
     name,
     `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,

@@ -7,12 +7,13 @@ import {
   type RegisteredMutation,
   type RegisteredQuery,
 } from "convex/server";
-import { v } from "convex/values";
-import { checkFields, type Fields } from "../engine/fields.js";
+import { v, type VString } from "convex/values";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
-import type { RateLimitConfig } from "../configs.js";
-import { type RateLimitSnapshot, vRateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
+import type { KeyArg } from "./args.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
 type Decided<DataModel extends GenericDataModel, Input, Value> = (
@@ -36,14 +37,8 @@ export type ExposedConfig<DataModel extends GenericDataModel = GenericDataModel>
 
 /** The arguments of `exposeRateLimit`: a key function wherever a call of the limit needs a key. */
 export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
-  ? KeyOption<Limits[Name], DataModel> & { config?: ExposedConfig<DataModel> }
+  ? KeyArg<Limits[Name], ExposedKey<DataModel>> & { config?: ExposedConfig<DataModel> }
   : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
-
-type KeyOption<Definition, DataModel extends GenericDataModel> = Definition extends { keyed: true }
-  ? { key: ExposedKey<DataModel> }
-  : Definition extends { keyed: false }
-    ? { key?: undefined }
-    : { key?: ExposedKey<DataModel> | undefined };
 
 // The data model of whichever app registers the functions: its own functions were typed with it.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -70,7 +65,7 @@ interface ExposedBucket {
 }
 
 const FIELDS: Fields = {
-  key: { permitted: "a function from ctx to the key", holds: (value) => typeof value === "function" },
+  key: { permitted: "a function from ctx to the key", holds: isFunction },
   config: {
     permitted: "a config, or a function from ctx to one",
     holds: (value) => typeof value === "function" || (typeof value === "object" && value !== null),
@@ -99,8 +94,12 @@ export function expose(
   return {
     getRateLimit: queryGeneric({
       // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
-      args: keyFor ? { key: v.optional(v.string()) } : {},
-      returns: vRateLimitSnapshot,
+      get args() {
+        return keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<string | undefined, "optional"> });
+      },
+      get returns() {
+        return snapshotValidator();
+      },
       handler: async (ctx: GenericQueryCtx<AnyDataModel>, { key: requested }: { key?: string }) => {
         const key = keyFor && someKey(name, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
@@ -109,7 +108,9 @@ export function expose(
     }),
     getServerTime: mutationGeneric({
       args: {},
-      returns: v.number(),
+      get returns() {
+        return v.number();
+      },
       handler: async () => await Promise.resolve(Date.now()),
     }),
   };

@@ -1,197 +1,156 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
-import type { OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
-import { bundle } from "../engine/bundle.js";
 import { checkFields, type Fields } from "../engine/fields.js";
-import { misuseError, show } from "../engine/misuse.js";
-import { parseOverride } from "../engine/override.js";
-import { adjustmentOf, type Bucket, requestTo } from "../engine/request.js";
-import { parseList } from "../operations/list.js";
-import { sweepTargets } from "../operations/sweep.js";
-import type { RateLimitOverride } from "../configs.js";
-import { checkJobReader } from "../storage/jobs.js";
-import { idOf, inTurn } from "../storage/rows.js";
-import type { RateLimitSnapshot } from "../snapshots.js";
-import type { RateLimitAllStatus } from "../validators.js";
-import type { AnyArgs, AnyBucketArgs, AnyDemandArgs, ModeArg, RateLimitDefinitions, ThrowsArg } from "./args.js";
-import { type AskedRequest, concluded, concludedAll, told } from "./decision.js";
+import { show } from "../engine/misuse.js";
+import { adjustedField, countField, reserveField } from "../engine/request.js";
+import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
 import {
-  CALL_FIELDS,
-  checkArgs,
-  checkTerms,
-  COUNT_FIELDS,
-  DEMAND_FIELDS,
-  type Definitions,
-  THROWS_FIELDS,
-} from "./definitions.js";
+  type AnyArgs,
+  type AnyDemandArgs,
+  conclude,
+  concludeAll,
+  judge,
+  type JudgedRequest,
+  orGiveBack,
+  report,
+} from "./decision.js";
+import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
-import type { InComponent, InTables, Place } from "./places.js";
-import { queueFunctionsIn } from "./queueFunctions.js";
-import type { RateLimits, RateLimitsOptions } from "./rateLimits.js";
-import {
-  cancelPending,
-  checkFunction,
-  checkJob,
-  checkScheduler,
-  isReference,
-  reserveFor,
-  SCHEDULE_FIELDS,
-  scheduleReserved,
-} from "./schedule.js";
+import type { InComponent, InTables, LimitSet } from "./place.js";
+import type { RateLimits } from "./rateLimits.js";
+import { cancelScheduled, schedule } from "./schedule.js";
+import { LIMIT_SET, wake } from "./set.js";
 
-export function functionsIn<Contexts extends InTables | InComponent>(
-  place: Place<Contexts>,
-  definitions: Definitions,
-  options: RateLimitsOptions,
+const DEMAND_FIELDS: Fields = { ...BUCKET_FIELDS, count: countField, reserve: reserveField, mode: modeField };
+const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: anything, throws: throwsField };
+const ADJUST_FIELDS: Fields = { ...BUCKET_FIELDS, count: adjustedField };
+const ALL_FIELDS: Fields = { throws: throwsField };
+
+export function functionsOf<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
 ): RateLimits<RateLimitDefinitions, Contexts> {
-  const { limits, lookUp, termsOf } = definitions;
-  const { errorKeys = false, throws: byDefault = false, onDecision } = options;
-  const { wake, ...queueFunctions } = queueFunctionsIn(place, definitions, options);
-  /** What is nearest to the call decides: the call itself, the definition, the options. */
-  const askedOf = (bucket: Bucket, args: AnyArgs): AskedRequest => {
-    const defined = termsOf(args.name);
-    if (args.mode !== undefined || args.throws !== undefined) checkTerms(args.name, args);
-    const { throws = defined?.throws ?? byDefault, mode = defined?.mode ?? "enforce" } = args;
-    return { request: requestTo(bucket, args), throws, mode };
-  };
-  const parse = (args: AnyArgs, call: string): AskedRequest => askedOf(lookUp(args, call, CALL_FIELDS), args);
-  const parseAll = (list: readonly AnyDemandArgs[], options: ThrowsArg, call: string) => {
-    // The types forbid anything else, JavaScript does not.
-    const given: unknown = list;
-    if (!Array.isArray(given) || given.length === 0) {
-      throw new Error(`${call} needs an array of one or more requests, got ${show(given)}.`);
-    }
-    checkFields(call, "the options", options, THROWS_FIELDS);
-    const asked = Array.from(list, (args) => {
-      const one = askedOf(lookUp(args, call, DEMAND_FIELDS), { ...args, throws: options.throws });
-      const { request, mode } = one;
-      return mode === "shadow" ? { ...one, request: { ...request, asked: { ...request.asked, shadow: true } } } : one;
-    });
-    return { asked, bundled: bundle(asked.map(({ request }) => request)) };
-  };
-  /** Tells of decisions, one after another, in the caller's transaction; what `onDecision` throws is the app's. */
-  const tell = async (
-    ctx: unknown,
-    asked: readonly AskedRequest[],
-    all: Pick<RateLimitAllStatus, "ok" | "statuses">,
-  ) => {
-    if (!onDecision) return;
-    for (const [i, one] of asked.entries()) {
-      const status = all.statuses[i];
-      // Where another limit has denied, one that has not took nothing.
-      if (status && (all.ok || !status.ok)) await onDecision(ctx as never, told(one, status));
-    }
-  };
-  const get = async (ctx: Contexts["query"], bucket: AnyBucketArgs, call: string): Promise<RateLimitSnapshot> => {
-    const snapshot = await place.get(ctx, lookUp(bucket, call));
-    return termsOf(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
-  };
-  const lookUpOverridable = (args: AnyBucketArgs, call: string) => {
-    const bucket = lookUp(args, call);
-    if (bucket.isOverridable) return bucket;
-    throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
-  };
   return {
-    ...queueFunctions,
-    rateLimit: async (ctx, args: AnyArgs) => {
-      const asked = parse(args, "rateLimit");
-      const status = await place.consume(ctx, asked.request);
-      if (onDecision) await tell(ctx, [asked], { ok: true, statuses: [status] });
-      // The way of most calls is short.
-      return (status.ok && asked.mode === "enforce" ? status : concluded(asked, status, errorKeys)) as never;
-    },
-    checkRateLimit: async (ctx, args: AnyArgs) => {
-      const asked = parse(args, "checkRateLimit");
-      return concluded(asked, await place.check(ctx, asked.request), errorKeys) as never;
-    },
-    rateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const { asked, bundled } = parseAll(list, options, "rateLimitAll");
-      const all = await place.consumeAll(ctx, bundled);
-      await tell(ctx, asked, all);
-      return concludedAll(asked, all, errorKeys) as never;
-    },
-    checkRateLimitAll: async (ctx, list: readonly AnyDemandArgs[], options: ThrowsArg = {}) => {
-      const { asked, bundled } = parseAll(list, options, "checkRateLimitAll");
-      return concludedAll(asked, await place.checkAll(ctx, bundled), errorKeys) as never;
-    },
-    adjustRateLimit: async (ctx, args: AnyBucketArgs & { count: number }) => {
-      const adjustment = adjustmentOf(lookUp(args, "adjustRateLimit", COUNT_FIELDS), { count: args.count });
-      const status = await place.adjust(ctx, adjustment);
-      if (args.count < 0) await wake(ctx, args);
-      return status as never;
-    },
-    resetRateLimit: async (ctx, args: AnyBucketArgs) => {
-      const { limit, key } = lookUp(args, "resetRateLimit");
-      await place.reset(ctx, { name: limit.name, key });
-      await wake(ctx, args);
-      return null;
-    },
-    getRateLimit: async (ctx, args: AnyBucketArgs) => await get(ctx, args, "getRateLimit"),
-    exposeRateLimit: (name: string, args: AnyExposeArgs) =>
-      expose(name, args, {
-        check: (bucket) => lookUp(bucket, "exposeRateLimit"),
-        get: (ctx, bucket) => get(ctx, bucket, "exposeRateLimit"),
-      }),
-    scheduleRateLimited: async <Fn extends SchedulableFunctionReference>(
-      ctx: Parameters<typeof scheduleReserved>[0] & Contexts["mutation"],
-      args: AnyBucketArgs & ThrowsArg & ModeArg & { count?: number; spread?: number },
-      fn: Fn,
-      ...fnArgs: OptionalRestArgs<Fn>
-    ) => {
-      const bucket = lookUp(args, "scheduleRateLimited", SCHEDULE_FIELDS);
-      const { name, config, count = 1, spread = 0 } = args;
-      const asked = askedOf(bucket, { ...args, count, reserve: reserveFor(name, spread) });
-      checkScheduler(ctx, "scheduleRateLimited");
-      checkFunction(name, fn, fnArgs);
-      const decided = await place.consume(ctx, asked.request);
-      await tell(ctx, [asked], { ok: true, statuses: [decided] });
-      const status = concluded(asked, decided, errorKeys);
-      // The job is stored in documents: only its own fields, and none that is undefined.
-      const reserved = { ...idOf(args), count, ...(config && { config }) };
-      return (await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs)) as never;
-    },
-    cancelRateLimited: async (ctx, job) => {
-      checkJob(job);
-      checkScheduler(ctx, "cancelRateLimited");
-      checkJobReader(ctx, "cancelRateLimited");
-      const { config, dueAt = job.runAt } = job;
-      const bucket = lookUp({ ...idOf(job), ...(config && { config }) }, "cancelRateLimited");
-      const refund = adjustmentOf(bucket, { count: -job.count, at: dueAt });
-      const result = await inTurn(ctx, () => cancelPending(ctx, job));
-      if (result.canceled) {
-        await place.adjust(ctx, refund);
-        await wake(ctx, job);
-      }
-      return result;
-    },
-    listRateLimits: async (ctx, args) => {
-      checkArgs(args, "listRateLimits", limits);
-      const { name, ...options } = args;
-      const limit = limits.get(name);
-      if (!limit) throw misuseError(name, "is not defined, so its keys cannot be listed.");
-      return await place.list(ctx, parseList(limit, options, termsOf(name)?.overrides));
-    },
-    overrideRateLimit: async (ctx, args: AnyBucketArgs & RateLimitOverride) => {
-      checkArgs(args, "overrideRateLimit", limits);
-      const { name, key, ...override } = args;
-      const bucket = lookUpOverridable({ name, key }, "overrideRateLimit");
-      return await place.override(ctx, bucket, parseOverride(name, override));
-    },
-    clearRateLimitOverride: async (ctx, args: AnyBucketArgs) =>
-      await place.clearOverride(ctx, lookUpOverridable(args, "clearRateLimitOverride")),
-    sweepRateLimits: async (ctx, options) => {
-      checkScheduler(ctx, "sweepRateLimits");
-      checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-      return await place.sweep(ctx, sweepTargets(limits, options.configs), options);
-    },
+    [LIMIT_SET]: set as never,
+    rateLimit: (ctx, args) => rateLimit(set, ctx, args as AnyArgs) as never,
+    checkRateLimit: (ctx, args) => checkRateLimit(set, ctx, args as AnyArgs) as never,
+    rateLimitAll: (ctx, list, options) => rateLimitAll(set, ctx, list as never, options) as never,
+    checkRateLimitAll: (ctx, list, options) => checkRateLimitAll(set, ctx, list as never, options) as never,
+    adjustRateLimit: (ctx, args) => adjustRateLimit(set, ctx, args as never) as never,
+    resetRateLimit: (ctx, args) => resetRateLimit(set, ctx, args as AnyBucketArgs),
+    getRateLimit: (ctx, args) => getRateLimit(set, ctx, args as AnyBucketArgs, "getRateLimit"),
+    exposeRateLimit: (name, args) => exposeRateLimit(set, name, args as AnyExposeArgs),
+    scheduleRateLimited: (ctx, args, fn, ...fnArgs) => schedule(set, ctx, args as never, fn, fnArgs) as never,
+    cancelRateLimited: (ctx, job) => cancelScheduled(set, ctx, job),
   };
 }
 
-const SWEEP_FIELDS: Fields = {
-  configs: {
-    permitted: "an object of configs by name",
-    // The entries of a map are no fields: rows would be swept as if their plans were not there.
-    holds: (value) => typeof value === "object" && value !== null && !(Symbol.iterator in value),
-  },
-  cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
-  next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
-};
+async function rateLimit<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  args: AnyArgs,
+): Promise<RateLimitStatus> {
+  const request = judge(set, "rateLimit", args, CALL_FIELDS);
+  const status = await set.place.consume(ctx, request);
+  if (set.options.onDecision) {
+    const all = { ok: true, statuses: [status] };
+    await orGiveBack(set, ctx, [[request], all], () => report(ctx, [request], all, set.options));
+  }
+  // The way of most calls is short.
+  return status.ok && request.mode === "enforce" ? status : conclude(request, status, set.options);
+}
+
+async function checkRateLimit<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["query"],
+  args: AnyArgs,
+): Promise<RateLimitStatus> {
+  const request = judge(set, "checkRateLimit", args, CALL_FIELDS);
+  return conclude(request, await set.place.peek(ctx, request), set.options);
+}
+
+async function rateLimitAll<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  list: readonly AnyDemandArgs[],
+  options: { throws?: ThrowChoice | undefined } = {},
+): Promise<RateLimitAllStatus> {
+  const requests = parseAll(set, "rateLimitAll", list, options);
+  const all = await set.place.consumeAll(ctx, requests);
+  await orGiveBack(set, ctx, [requests, all], () => report(ctx, requests, all, set.options));
+  return concludeAll(requests, all, set.options);
+}
+
+async function checkRateLimitAll<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["query"],
+  list: readonly AnyDemandArgs[],
+  options: { throws?: ThrowChoice | undefined } = {},
+): Promise<RateLimitAllStatus> {
+  const requests = parseAll(set, "checkRateLimitAll", list, options);
+  return concludeAll(requests, await set.place.peekAll(ctx, requests), set.options);
+}
+
+function parseAll(
+  set: LimitSet,
+  call: string,
+  list: readonly AnyDemandArgs[],
+  options: { throws?: ThrowChoice | undefined },
+): JudgedRequest[] {
+  // JavaScript may pass anything.
+  const given: unknown = list;
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new Error(`${call} needs an array of one or more requests, got ${show(given)}.`);
+  }
+  checkFields(call, "the options", options, ALL_FIELDS);
+  return Array.from(list, (args) => {
+    const request = judge(set, call, args, DEMAND_FIELDS);
+    const { throws = request.throws } = options;
+    const shadow = request.mode === "shadow" || undefined;
+    return { ...request, throws, asked: { ...request.asked, shadow } };
+  });
+}
+
+async function adjustRateLimit<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  args: AnyBucketArgs & { count: number },
+): Promise<RateLimitStatus> {
+  const bucket = findBucket(set.definitions, "adjustRateLimit", args, ADJUST_FIELDS);
+  const { count } = args;
+  const status = await set.place.adjust(ctx, bucket, { count });
+  if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
+  return status;
+}
+
+async function resetRateLimit<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  args: AnyBucketArgs,
+): Promise<null> {
+  const { name, key } = findBucket(set.definitions, "resetRateLimit", args);
+  await set.place.reset(ctx, { name, key });
+  await wake(set, ctx, name, key);
+  return null;
+}
+
+async function getRateLimit<Contexts extends InTables | InComponent>(
+  { definitions, place }: LimitSet<Contexts>,
+  ctx: Contexts["query"],
+  args: AnyBucketArgs,
+  call: string,
+): Promise<RateLimitSnapshot> {
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args));
+  return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
+}
+
+function exposeRateLimit<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  name: string,
+  args: AnyExposeArgs,
+) {
+  return expose(name, args, {
+    check: (bucket) => findBucket(set.definitions, "exposeRateLimit", bucket),
+    get: (ctx, bucket) => getRateLimit(set, ctx as never, bucket, "exposeRateLimit"),
+  });
+}

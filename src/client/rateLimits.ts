@@ -1,35 +1,28 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
-import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference, Scheduler } from "convex/server";
+import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
+import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
+import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {
   AdjustArgs,
   BucketArgs,
   DemandList,
-  ListArgs,
   NameIn,
   RateLimitArgs,
+  RateLimitDefinition,
   ReturnedAnswer,
   ScheduleArgs,
   StatusOf,
-  SweepOptions,
   TakenStatus,
   ThrowChoice,
   ThrowsArg,
   ThrowChoiceIn,
 } from "./args.js";
-import type { OverridableIn, OverriddenArgs, OverrideArgs } from "./overrideArgs.js";
 import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
-import type { InComponent, InTables } from "./places.js";
-import type { RateLimitQueues } from "./queues.js";
+import type { InComponent, InTables } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
-import type { RateLimitSnapshot } from "../snapshots.js";
-import type {
-  ExactRateLimitStatus,
-  RateLimitAllStatus,
-  RateLimitedJob,
-  RateLimitPage,
-  SweepResult,
-} from "../validators.js";
+import type { TypedRateLimits } from "./set.js";
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
@@ -41,7 +34,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends RateLimitQueues<Limits, Contexts, Default> {
+> extends TypedRateLimits<Limits, Contexts, Default> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,
@@ -138,41 +131,21 @@ export interface RateLimits<
    * that runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
-
-  /**
-   * Changes a limit at run time for one key (or for the bucket without one): another config, blocked, or unlimited; until a moment, or
-   * until it is cleared. Takes the place of an override that is there. What was taken stays taken. Only of a limit that is defined
-   * with `overrides: true`.
-   */
-  overrideRateLimit: <Name extends OverridableIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: OverrideArgs<Limits, Name>,
-  ) => Promise<null>;
-
-  /** The limit's own config holds again. Nothing happens where there is no override. */
-  clearRateLimitOverride: <Name extends OverridableIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: OverriddenArgs<Limits, Name>,
-  ) => Promise<null>;
-
-  /**
-   * A page of a limit's keys with what they hold, for admin pages. Only of a defined limit, by its own config. It reads the
-   * clock, so a live query that returns it shows the moment at which it last ran.
-   */
-  listRateLimits: <Name extends keyof Limits & string>(
-    ctx: Contexts["query"],
-    args: ListArgs<Name>,
-  ) => Promise<RateLimitPage>;
-
-  /**
-   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended: a batch of about
-   * 512 rows now, and the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
-   */
-  sweepRateLimits: (
-    ctx: Contexts["mutation"] & { scheduler: Scheduler },
-    args: SweepOptions & Contexts["sweep"],
-  ) => Promise<SweepResult>;
 }
+
+/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+export type KnownFields<Limits> = {
+  [Name in keyof Limits]: RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+};
+type FieldOf<Definition> =
+  | "keyed"
+  | "overrides"
+  | "throws"
+  | "mode"
+  | "queue"
+  | (Definition extends { kind: infer Kind }
+      ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
+      : never);
 
 /** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide then have to be given it. */
 export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
@@ -183,8 +156,8 @@ export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | un
   throws?: Default | undefined;
   /**
    * Called after each decision of `rateLimit`, `rateLimitAll` and `scheduleRateLimited`, in the caller's transaction and with its
-   * `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision; what it throws, the call throws. Of several
-   * limits that are denied together, it is told of those that denied.
+   * `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision. If it throws, the call throws. For
+   * `rateLimitAll` it is called once for each limit that denied.
    */
   onDecision?: ((ctx: Ctx, decision: RateLimitDecision) => void | Promise<void>) | undefined;
   /**

@@ -6,11 +6,18 @@ import {
   type Scheduler,
 } from "convex/server";
 import { convexToJson, type Value } from "convex/values";
-import { numberField } from "../engine/fields.js";
+import type { Fields } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
-import { FURTHEST_MS, type JobReader, readJobState } from "../storage/jobs.js";
-import type { RateLimitedJob, RateLimitStatus } from "../validators.js";
+import { countField } from "../engine/request.js";
+import { checkJobReader, FURTHEST_MS, type JobReader, readJobState } from "../storage/jobs.js";
+import { idOf, inTurn } from "../storage/rows.js";
+import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
+import type { Mode, ThrowChoice } from "./args.js";
+import { conclude, judge, orGiveBack, report } from "./decision.js";
+import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
 import { DAY } from "./durations.js";
+import type { InComponent, InTables, LimitSet } from "./place.js";
+import { wake } from "./set.js";
 
 /** What scheduling needs of a ctx, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {
@@ -34,14 +41,64 @@ type Allowed = Extract<RateLimitStatus, { ok: true }>;
 export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
-export const SCHEDULE_FIELDS = ["count", "spread", "mode", "throws"];
+const SCHEDULE_FIELDS: Fields = {
+  ...BUCKET_FIELDS,
+  count: countField,
+  spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
+  mode: modeField,
+  throws: throwsField,
+};
 
-const spreadField = numberField({ atLeast: 0, atMost: DAY, unit: "milliseconds" });
+type AnyScheduleArgs = AnyBucketArgs & {
+  count?: number;
+  spread?: number;
+  mode?: Mode | undefined;
+  throws?: ThrowChoice | undefined;
+};
 
-/** The reservation that a job needs: one whose start the scheduler accepts. */
-export function reserveFor(name: string, spread: number): { within: number } {
-  if (!spreadField.holds(spread)) throw fieldError(name, "spread", spreadField.permitted, spread);
-  return { within: FURTHEST_MS - spread };
+/** Reserves tokens, and schedules a function for the time at which they exist. */
+export async function schedule<Fn extends SchedulableFunctionReference, Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: SchedulingCtx & Contexts["mutation"],
+  args: AnyScheduleArgs,
+  fn: Fn,
+  fnArgs: OptionalRestArgs<Fn>,
+): Promise<ScheduleResult> {
+  const request = judge(set, "scheduleRateLimited", args, SCHEDULE_FIELDS);
+  const { name, config, count = 1, spread = 0 } = args;
+  // A reservation whose start the scheduler accepts.
+  const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread } } };
+  checkScheduler(ctx, "scheduleRateLimited");
+  checkFunction(name, fn, fnArgs);
+  const decided = await set.place.consume(ctx, reserving);
+  const all = { ok: true, statuses: [decided] };
+  return await orGiveBack(set, ctx, [[reserving], all], async () => {
+    await report(ctx, [reserving], all, set.options);
+    const status = conclude(reserving, decided, set.options);
+    // The job is stored in documents: only its own fields, and none that is undefined.
+    const reserved = { ...idOf(args), count, ...(config && { config }) };
+    return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
+  });
+}
+
+/** Cancels a scheduled function that has not begun, and gives its tokens back. */
+export async function cancelScheduled<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: CancellingCtx & Contexts["mutation"],
+  job: RateLimitedJob,
+): Promise<CancelResult> {
+  checkJob(job);
+  checkScheduler(ctx, "cancelRateLimited");
+  checkJobReader(ctx, "cancelRateLimited");
+  const { config, dueAt = job.runAt } = job;
+  const bucket = findBucket(set.definitions, "cancelRateLimited", { ...idOf(job), ...(config && { config }) });
+  set.place.check(bucket);
+  const result = await inTurn(ctx, () => cancelPending(ctx, job));
+  if (result.canceled) {
+    await set.place.adjust(ctx, bucket, { count: -job.count, at: dueAt });
+    await wake(set, ctx, bucket.name, bucket.key);
+  }
+  return result;
 }
 
 /** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
@@ -78,7 +135,7 @@ export function checkScheduler(ctx: unknown, call: string): void {
 }
 
 /** Schedules what a reservation has granted: now, or when its tokens will be there, and up to `spread` later. */
-export async function scheduleReserved<Fn extends SchedulableFunctionReference>(
+async function scheduleReserved<Fn extends SchedulableFunctionReference>(
   ctx: SchedulingCtx,
   status: RateLimitStatus,
   { spread, ...reserved }: Omit<RateLimitedJob, "id" | "runAt"> & { spread: number },
@@ -99,7 +156,7 @@ export async function scheduleReserved<Fn extends SchedulableFunctionReference>(
 }
 
 /** Cancels a job that has not begun; it is up to the caller to give its tokens back. */
-export async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob): Promise<CancelResult> {
+async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob): Promise<CancelResult> {
   const state = await readJobState(ctx, id);
   if (state !== "pending") return { canceled: false, state };
   await ctx.scheduler.cancel(id);
@@ -107,7 +164,7 @@ export async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob):
 }
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
-export function checkJob(job: unknown): void {
+function checkJob(job: unknown): void {
   const given = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
   const { name, id, count, runAt, dueAt = runAt, config = {} } = given;
   const isOfBucket = typeof name === "string" && typeof config === "object" && (config as unknown) !== null;

@@ -1,5 +1,5 @@
 /** The official component's form of a limit → ours. */
-import type { RateLimitConfig as OwnConfig } from "../index.js";
+import type { RateLimitConfig as OwnConfig } from "../wire/configs.js";
 
 interface Quantities {
   rate: number;

@@ -8,7 +8,8 @@ import {
   type RegisteredQuery,
 } from "convex/server";
 import { v } from "convex/values";
-import { type RateLimitSnapshot, vRateLimitConfig, vRateLimitSnapshot } from "../index.js";
+import { configValidator } from "../wire/configs.js";
+import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { GetValueReturns } from "./value.js";
 
 export interface HookOptions<DataModel extends GenericDataModel> {
@@ -41,8 +42,12 @@ export function hookApi(
 ): HookApi {
   return {
     getRateLimit: queryGeneric({
-      args: { name: v.optional(v.string()), key: v.optional(v.string()), sampleShards: v.optional(v.number()) },
-      returns: v.object({ ...vRateLimitSnapshot.fields, shard: v.number(), config: vRateLimitConfig }),
+      get args() {
+        return { name: v.optional(v.string()), key: v.optional(v.string()), sampleShards: v.optional(v.number()) };
+      },
+      get returns() {
+        return v.object({ ...snapshotValidator().fields, shard: v.number(), config: configValidator() });
+      },
       handler: async (ctx: GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
         if (args.name !== undefined && args.name !== name) {
           throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
@@ -52,7 +57,9 @@ export function hookApi(
     }),
     getServerTime: mutationGeneric({
       args: {},
-      returns: v.number(),
+      get returns() {
+        return v.number();
+      },
       handler: async () => await Promise.resolve(Date.now()),
     }),
   };

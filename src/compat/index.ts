@@ -1,5 +1,5 @@
 /** convex-rate-limits/compat: the calls and answers of `@convex-dev/rate-limiter`, on this package's component. */
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../index.js";
+export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
 export { type CalculatedRateLimit, calculateRateLimit } from "./calculate.js";
 export type { RateLimitConfig } from "./config.js";
 export { isRateLimitError, type RateLimitError } from "./errors.js";

@@ -1,5 +1,5 @@
 /** A bucket's stored state, in the official component's form. */
-import type { RateLimitSnapshot } from "../index.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 interface Reported {
   rate: number;

@@ -2,7 +2,7 @@
  * The one decision: may these units go now, and if not, when? It is asked of one state: that of a bucket that is one row, or of all
  * the rows of another as one. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME, firstMoment } from "./time.js";
@@ -31,7 +31,7 @@ export function isServed(limit: Limit, stored: State, now: number, demand: Deman
 function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
   const { units, reserve, withinMs, atLeast } = demand;
   const state = limit.kind.advance(limit, stored, now);
-  const served = servedBy(limit, demand, state.value);
+  const served = units <= state.value ? units : atLeast && servePart(limit, demand, state.value);
   if (served !== undefined) {
     const taken = served === 0 ? undefined : limit.kind.take(limit, state, served);
     const part = atLeast && { taken: atLeast.tokens(served) };
@@ -43,9 +43,8 @@ function decideNow(limit: Limit, stored: State, now: number, demand: Demand): De
   return { status: { ok: true, retryAt: at, ...outlook(limit, taken ?? state, now) }, taken };
 }
 
-/** The units that a demand gets of those that are there; undefined when they do not suffice. */
-function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
-  if (units <= held) return units;
+/** The units that a demand gets if not all of them are there; undefined when too few are. */
+function servePart({ unitsPerToken }: Limit, { atLeast }: Demand, held: number): number | undefined {
   if (!atLeast || atLeast.units > held) return undefined;
   return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
 }

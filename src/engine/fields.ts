@@ -1,12 +1,29 @@
-/** Checking what callers give: one table of fields for each thing that has fields, one function that holds it to the table. */
+/**
+ * Checking what callers give: one table of fields for each thing that has fields, one function that holds it to the table. Numbers and
+ * words are data, not functions: a function that runs while a module loads is compiled again in every run of every Convex function.
+ */
 import { fieldError, misuseError, show } from "./misuse.js";
 
-/** What a field may be; `permitted` completes the sentence "<field> must be …". */
-export interface Field {
-  readonly permitted: string;
-  readonly holds: (value: unknown) => boolean;
-  readonly isRequired?: boolean;
+/** A number within a range; NaN and infinities are within none. */
+interface Range {
+  readonly above?: number;
+  readonly atLeast?: number;
+  readonly atMost: number;
+  readonly unit?: string;
+  readonly isWhole?: boolean;
 }
+
+/** What a field may be: a number within the range, one of the values, or what `holds` says; `permitted` then completes "must be …". */
+export type Field = { readonly isRequired?: boolean } & (
+  | (Range & { readonly oneOf?: readonly string[]; readonly holds?: undefined })
+  | { readonly oneOf: readonly (string | boolean)[]; readonly atMost?: undefined; readonly holds?: undefined }
+  | {
+      readonly permitted: string;
+      readonly holds: (value: unknown) => boolean;
+      readonly atMost?: undefined;
+      readonly oneOf?: undefined;
+    }
+);
 
 export type Fields = Readonly<Record<string, Field>>;
 
@@ -19,39 +36,50 @@ export type Fields = Readonly<Record<string, Field>>;
 export function checkFields(limit: string, what: string, given: unknown, fields: Fields): void {
   if (typeof given !== "object" || given === null) throw fieldError(limit, what, "an object", given);
   const values = given as Readonly<Record<string, unknown>>;
-  const strange = Object.keys(values).find((field) => !Object.hasOwn(fields, field));
-  if (strange !== undefined) throw strangeFieldError(limit, what, strange, Object.keys(fields));
-  for (const [name, { permitted, holds, isRequired = false }] of Object.entries(fields)) {
-    const value = values[name];
-    if (value === undefined ? isRequired : !holds(value)) throw fieldError(limit, name, permitted, value);
+  for (const name of Object.keys(values)) {
+    if (!Object.hasOwn(fields, name)) throw strangeFieldError(limit, what, name, Object.keys(fields));
   }
+  for (const name in fields) checkField(limit, name, fields[name], values[name]);
+}
+
+/** @throws when the value is not permitted, naming limit, field, value and range. */
+export function checkField(limit: string, name: string, field: Field | undefined, value: unknown): void {
+  if (!field || (value === undefined ? !field.isRequired : isPermitted(field, value))) return;
+  throw fieldError(limit, name, describePermitted(field), value);
 }
 
 export function strangeFieldError(limit: string, what: string, field: string, permitted: readonly string[]): Error {
   return misuseError(limit, `${show(field)} is no field of ${what}, which has ${permitted.join(", ")}.`);
 }
 
+export function isPermitted(field: Field, value: unknown): boolean {
+  if (field.oneOf?.includes(value as never)) return true;
+  if (field.atMost === undefined) return field.holds?.(value) ?? false;
+  const { above = -Infinity, atLeast = -Infinity, atMost, isWhole } = field;
+  if (typeof value !== "number") return false;
+  return value > above && value >= atLeast && value <= atMost && (!isWhole || Number.isInteger(value));
+}
+
+/** What completes the sentence "<field> must be …". */
+export function describePermitted(field: Field): string {
+  if (field.holds) return field.permitted;
+  const words = field.oneOf?.map((word) => (typeof word === "string" ? `"${word}"` : String(word))) ?? [];
+  const list = [words.slice(0, -1).join(", "), ...words.slice(-1)].filter(Boolean).join(" or ");
+  if (field.atMost === undefined) return list;
+  const { above, atLeast, atMost, unit, isWhole } = field;
+  const least = above === undefined ? `at least ${plain(atLeast ?? -Infinity)}` : `above ${plain(above)}`;
+  const number = `a ${isWhole ? "whole " : ""}number${unit ? ` of ${unit}` : ""} ${least} and at most ${plain(atMost)}`;
+  return list ? `${number}, or ${list}` : number;
+}
+
 export function required(field: Field): Field {
   return { ...field, isRequired: true };
 }
 
-/** A number within a range; NaN and infinities are within none. */
-export function numberField(
-  range: ({ above: number } | { atLeast: number }) & { atMost: number; unit?: string; isWhole?: boolean },
-): Field {
-  const { atMost, unit = "", isWhole = false } = range;
-  const [isEnough, least] =
-    "above" in range
-      ? [(value: number) => value > range.above, `above ${plain(range.above)}`]
-      : [(value: number) => value >= range.atLeast, `at least ${plain(range.atLeast)}`];
-  return {
-    permitted: `a ${isWhole ? "whole " : ""}number${unit && ` of ${unit}`} ${least} and at most ${plain(atMost)}`,
-    holds: (value) =>
-      typeof value === "number" && isEnough(value) && value <= atMost && (!isWhole || Number.isInteger(value)),
-  };
+export const booleanField: Field = { oneOf: [true, false] };
+export function isFunction(value: unknown): boolean {
+  return typeof value === "function";
 }
-
-export const booleanField: Field = { permitted: "true or false", holds: (value) => typeof value === "boolean" };
 
 /** As one would type it: 1e12, neither 1000000000000 nor 1e+12. */
 export function plain(number: number): string {

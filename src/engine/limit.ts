@@ -1,9 +1,8 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
-import type { RateLimitConfig } from "../configs.js";
-import { checkFields } from "./fields.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import { checkConfig } from "./kinds/fields.js";
 import { KINDS } from "./kinds/index.js";
 import type { Limit } from "./kinds/kind.js";
-import { fieldError } from "./misuse.js";
 import { checkName } from "./names.js";
 
 /**
@@ -12,15 +11,13 @@ import { checkName } from "./names.js";
  */
 export function parseLimit(name: string, config: RateLimitConfig): Limit {
   checkName(name);
-  // The types forbid it, JavaScript does not.
-  const given: unknown = config;
-  if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);
-  // typeof: an array of one string would pass for its element.
-  const kind = typeof config.kind === "string" && Object.hasOwn(KINDS, config.kind) ? KINDS[config.kind] : undefined;
-  if (!kind) {
-    const known = Object.keys(KINDS).map((one) => `"${one}"`);
-    throw fieldError(name, "kind", known.join(" or "), config.kind);
-  }
-  checkFields(name, `a ${kind.name}`, config, kind.fields);
+  checkConfig(name, config);
+  return parseChecked(name, config);
+}
+
+/** The same of a name and a config that have been checked. */
+export function parseChecked(name: string, config: RateLimitConfig): Limit {
+  const kind = KINDS[config.kind];
+  if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields, and is no kind.`);
   return kind.parse({ name, config });
 }

@@ -1,6 +1,6 @@
 /** Overrides: what holds at one key in place of the limit's config, until it ends. What was taken stays taken. */
-import type { RateLimitOverride } from "../configs.js";
-import { checkFields, type Field, type Fields, numberField } from "./fields.js";
+import type { RateLimitOverride } from "../wire/configs.js";
+import { checkFields, type Field, type Fields } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
 import { misuseError, show } from "./misuse.js";
@@ -21,7 +21,7 @@ const FIELDS: Fields = {
   config: { permitted: "a config", holds: (value) => typeof value === "object" && value !== null },
   block: onlyTrue,
   unlimited: onlyTrue,
-  until: numberField({ above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true }),
+  until: { above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true },
   note: {
     permitted: `a well-formed string of at most ${MAX_NOTE} characters (UTF-16 units)`,
     holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && isWellFormed(value),

@@ -1,7 +1,8 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
-import type { RateLimitConfig } from "../configs.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
+import { checkField, type Field } from "./fields.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
@@ -34,18 +35,43 @@ export interface DemandArgs {
   shadow?: boolean | undefined;
 }
 
+export const countField: Field = {
+  permitted: "a finite number of at least 0",
+  holds: (value) => Number.isFinite(value) && (value as number) >= 0,
+};
+export const reserveField: Field = {
+  permitted: "true, false or { within: a number of milliseconds of at least 0 }",
+  holds(value) {
+    if (typeof value !== "object" || value === null) return typeof value === "boolean";
+    const { within } = value as { within?: unknown };
+    return Object.keys(value).length === 1 && typeof within === "number" && within >= 0;
+  },
+};
+
 /**
- * @throws when `count` is not a finite number of at least 0, or so large that no wait would ever be long enough; when `reserve` is
- * neither a boolean nor a bound on the wait; and when `atLeast` is above the count, or beside a reservation. What an override may
- * serve is known only when the bucket has been read.
+ * Checks what can be known without the limit.
+ * @throws when `count` is no finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast` is above
+ * the count or beside a reservation.
+ */
+export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
+  checkField(name, "count", countField, count);
+  if (reserve !== false) checkField(name, "reserve", reserveField, reserve);
+  if (atLeast === undefined) return;
+  if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
+    throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
+  }
+  if (reserve !== false) throw misuseError(name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+}
+
+/**
+ * @throws what `checkDemand` throws, and when the count is so large that no wait would ever be long enough. What an override may serve is
+ * known only when the bucket has been read.
  */
 export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
   const { count = 1, reserve = false, atLeast } = asked;
-  if (!(Number.isFinite(count) && count >= 0)) {
-    throw fieldError(limit.name, "count", "a finite number of at least 0", count);
-  }
-  const withinMs = reserve === false ? Infinity : parseReserve(limit.name, reserve);
-  if (atLeast !== undefined) return parsePart(limit, { count, reserve, atLeast }, isOverridable);
+  if (asked.count !== undefined || reserve !== false || atLeast !== undefined) checkDemand(limit.name, asked);
+  if (atLeast !== undefined) return parsePart(limit, { count, atLeast }, isOverridable);
+  const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
   if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
@@ -70,15 +96,9 @@ export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = f
 /** As much as there is: what suffices must fit into the bucket, what would be best need not. */
 function parsePart(
   limit: Limit,
-  { count, reserve, atLeast }: { count: number; reserve: Reserve; atLeast: number },
+  { count, atLeast }: { count: number; atLeast: number },
   isOverridable: boolean,
 ): Demand {
-  if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
-    throw fieldError(limit.name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
-  }
-  if (reserve !== false) {
-    throw misuseError(limit.name, "atLeast takes what is there now, so it cannot stand beside reserve.");
-  }
   const { unitsPerToken, capacity } = limit;
   const least = unitsOf(limit, atLeast);
   if (!(least <= capacity || (isOverridable && atLeast <= MAX_TOKENS))) throw neverServedError(limit, { atLeast });
@@ -89,12 +109,10 @@ function parsePart(
   return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
 }
 
-function parseReserve(name: string, reserve: unknown): number {
-  if (typeof reserve === "boolean") return Infinity;
-  const { within, ...others } = (reserve ?? {}) as { within?: unknown };
-  if (typeof within === "number" && within >= 0 && Object.keys(others).length === 0) return Math.floor(within);
-  throw fieldError(name, "reserve", "true, false or { within: a number of milliseconds of at least 0 }", reserve);
-}
+export const adjustedField: Field = {
+  permitted: "a number from -1e12 to 1e12",
+  holds: (value) => typeof value === "number" && Math.abs(value) <= MAX_TOKENS,
+};
 
 /**
  * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
@@ -102,9 +120,7 @@ function parseReserve(name: string, reserve: unknown): number {
  * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
  */
 export function parseAdjustment(limit: Limit, count: number): number {
-  if (!(typeof count === "number" && Math.abs(count) <= MAX_TOKENS)) {
-    throw fieldError(limit.name, "count", "a number from -1e12 to 1e12", count);
-  }
+  checkField(limit.name, "count", adjustedField, count);
   return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
 }
 

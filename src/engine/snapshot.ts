@@ -2,7 +2,7 @@
  * The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct; and ready to
  * project, in one form for all kinds, so that a client needs no kinds.
  */
-import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Entry, Limit, Run } from "./kinds/kind.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";

@@ -1,6 +1,5 @@
 /** The text of an IP address → the part of it that stands for one caller. Anything doubtful is no address. */
-import type { Field } from "../engine/fields.js";
-import { fieldError } from "../engine/misuse.js";
+import { checkField, type Field } from "../engine/fields.js";
 
 /** The longest text that is read: a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port. */
 const MAX_LENGTH = 100;
@@ -40,7 +39,7 @@ export function callerAddress(
   text: string | null | undefined,
   prefix: Ipv6Prefix = DEFAULT_IPV6_PREFIX,
 ): string | undefined {
-  if (!ipv6PrefixField.holds(prefix)) throw fieldError("address", "the IPv6 prefix", ipv6PrefixField.permitted, prefix);
+  checkField("address", "the IPv6 prefix", ipv6PrefixField, prefix);
   const trimmed = text?.trim() ?? "";
   if (trimmed.length > MAX_LENGTH) return undefined;
   const bracketed = /^\[([^[\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1];

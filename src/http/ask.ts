@@ -1,7 +1,7 @@
 /** Asks the limits, in one call, and says what is left, and until when, even where their answer does not. */
 import { projectRateLimit } from "../browser/project.js";
 import { show } from "../engine/misuse.js";
-import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { LimitRequest } from "./consume.js";
 import type { HttpCtx } from "./ctx.js";
 import { isOfCaller } from "./keyChoice.js";

@@ -2,20 +2,20 @@
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { type Infer, v } from "convex/values";
-import { defineRateLimits } from "../client/defineRateLimits.js";
+import { defineRateLimits } from "../component/index.js";
 import { fieldError } from "../engine/misuse.js";
-import { type RateLimitConfig, vRateLimitConfig } from "../configs.js";
-import type { RateLimitSnapshot } from "../snapshots.js";
-import type { RateLimitStatus } from "../validators.js";
-import type { RateLimitDefinitions } from "../index.js";
+import { configValidator, type RateLimitConfig } from "../wire/configs.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitDefinitions } from "../client/args.js";
 import type { HttpCtx } from "./ctx.js";
 
 /** The validator of a {@link LimitRequest}, for the arguments of functions of your own. */
-export const vLimitRequest = v.object({
+export const vLimitRequest = /* @__PURE__ */ v.object({
   name: v.string(),
   key: v.optional(v.string()),
   count: v.number(),
-  config: vRateLimitConfig,
+  config: configValidator(),
   mode: v.optional(v.literal("shadow")),
 });
 
@@ -121,7 +121,7 @@ type OnRequests<Kind extends "mutation" | "query", Result> = FunctionReference<
  * @example
  * ```ts
  * import { makeFunctionReference } from "convex/server"; // in an app: import { internal } from "./_generated/api"
- * import type { RateLimitAllStatus } from "convex-rate-limits";
+ * import type { RateLimitAllStatus } from "convex-rate-limits/component";
  * import { inTables, type LimitRequest } from "convex-rate-limits/http";
  *
  * const take = makeFunctionReference<"mutation", { requests: LimitRequest[] }, RateLimitAllStatus>("gateway:take");

@@ -1,5 +1,5 @@
 /** A limit of the wrapper's options. */
-import type { RateLimitDefinition } from "../index.js";
+import type { RateLimitDefinition } from "../client/args.js";
 import type { HttpCost } from "./costs.js";
 import type { HttpCtx } from "./ctx.js";
 import type { KeyChoice, KeyEnd } from "./keyChoice.js";

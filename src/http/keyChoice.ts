@@ -1,6 +1,7 @@
 /** Which key a limit uses, down to the case that there is none: that one is always spelt out. */
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { HttpCtx } from "./ctx.js";
+import { checkField } from "../engine/fields.js";
 import { headerFields } from "./fields.js";
 import type { KeySource } from "./keys.js";
 
@@ -20,7 +21,7 @@ export interface KeyChoice {
 /** A caller without a key is refused, with this status and these header fields. @throws when no answer can have them. */
 export function denyWith(status: 400 | 401 | 403, headers: Readonly<Record<string, string>> = {}): KeyEnd {
   if (![400, 401, 403].includes(status)) throw fieldError("denyWith", "status", "400, 401 or 403", status);
-  if (!headerFields.holds(headers)) throw fieldError("denyWith", "headers", headerFields.permitted, headers);
+  checkField("denyWith", "headers", headerFields, headers);
   return { kind: "deny", status, headers };
 }
 

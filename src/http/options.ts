@@ -1,5 +1,5 @@
 /** The wrapper's options, and their check when the module is loaded: what cannot work fails the deploy, not each request. */
-import { checkFields, type Field, numberField, required } from "../engine/fields.js";
+import { checkFields, describePermitted, type Field, isPermitted, required } from "../engine/fields.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { Consume } from "./consume.js";
@@ -67,8 +67,8 @@ const isFunction = (value: unknown) => typeof value === "function";
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
 /** What a function may give as well. */
-const orFunction = ({ permitted, holds }: Field): Field =>
-  field(`${permitted}, or a function`, (value) => isFunction(value) || holds(value));
+const orFunction = (given: Field): Field =>
+  field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
 const oneOf = (...values: readonly string[]): Field =>
   field(values.map(show).join(" or "), (value) => values.includes(value as string));
 const aFunction = field("a function", isFunction);
@@ -107,7 +107,7 @@ const KEYED_LIMIT = { ...LIMIT, key: required(LIMIT.key), config: required(LIMIT
 
 const DENIAL = {
   body: orFunction(field("a string or an object", (value) => typeof value === "string" || isObject(value))),
-  status: numberField({ atLeast: 400, atMost: 599, isWhole: true }),
+  status: { atLeast: 400, atMost: 599, isWhole: true },
   headers: headerFields,
 };
 
@@ -134,7 +134,7 @@ export function checkOptions(options: LimitHttpOptions): void {
 function checkLimits(limits: readonly HttpLimit[]): void {
   const names = new Set<string>();
   for (const limit of limits) {
-    if (!isObject(limit)) throw fieldError("limitHttp", "limits", OPTIONS.limits.permitted, limit);
+    if (!isObject(limit)) throw fieldError("limitHttp", "limits", describePermitted(OPTIONS.limits), limit);
     const { name, key, config, identify } = limit;
     checkFields(name, "a limit of limitHttp", limit, identify === undefined ? KEYED_LIMIT : LIMIT);
     // The types forbid both, JavaScript does not.

@@ -1,5 +1,5 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
-import type { RateLimitDefinition } from "../index.js";
+import type { RateLimitDefinition } from "../client/args.js";
 import { parseDemand } from "../engine/request.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";

@@ -1,7 +1,7 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
-import type { RateLimitConfig } from "../configs.js";
-import type { RateLimitDefinition } from "../index.js";
-import type { RateLimitSnapshot } from "../snapshots.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import type { RateLimitDefinition } from "../client/args.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { projectRateLimit } from "../browser/project.js";
 import { parseLimit } from "../engine/limit.js";
 import type { Limit } from "../engine/kinds/kind.js";

@@ -6,7 +6,7 @@ import { adjustOnAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import type { Call } from "./answer.js";
 import { findOverride } from "./override.js";
 import { settle } from "./split.js";

@@ -4,7 +4,7 @@
  */
 import type { Bundle } from "../engine/bundle.js";
 import type { Reader, Writer } from "../storage/rows.js";
-import type { RateLimitAllStatus } from "../validators.js";
+import type { RateLimitAllStatus } from "../wire/answers.js";
 import type { Answer, Call } from "./answer.js";
 import { answer, answerInFull } from "./consume.js";
 

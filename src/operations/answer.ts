@@ -3,7 +3,7 @@ import type { Request } from "../engine/request.js";
 import { adjustOnAll, decideOnAll, standing } from "../engine/sharding/pool.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 
 /** The moment and the chances of one call: read once, in operations. */
 export interface Call {

@@ -1,5 +1,5 @@
 /** Listing: pages of a limit's keys with what they hold now. */
-import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
+import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { misuseError } from "../engine/misuse.js";
 import { bucketAt, requestTo } from "../engine/request.js";
@@ -15,7 +15,7 @@ import {
 } from "../storage/batches.js";
 import type { Reader } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
-import type { RateLimitPage } from "../validators.js";
+import type { RateLimitPage } from "../wire/answers.js";
 import { answerOnRows } from "./consume.js";
 import { overrideAmong, overridesAmong } from "./override.js";
 
@@ -38,7 +38,7 @@ interface ListOptions {
 
 const FIELDS: Fields = {
   cursor: { permitted: "one that the page before returned", holds: (value) => typeof value === "string" },
-  limit: numberField({ atLeast: 1, atMost: 1000, isWhole: true }),
+  limit: { atLeast: 1, atMost: 1000, isWhole: true },
   onlyLimited: booleanField,
   onlyOverridden: booleanField,
 };

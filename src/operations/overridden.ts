@@ -8,7 +8,7 @@ import { servedFrom, standing } from "../engine/sharding/pool.js";
 import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
-import type { RateLimitStatus } from "../validators.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { type Answer, answerCharging, unknown } from "./answer.js";
 
 /** How a bucket is asked, whatever overrides its limit. */

@@ -1,5 +1,5 @@
 /** Overrides: setting one, clearing it, and finding the one of a bucket. */
-import type { RateLimitOverride } from "../configs.js";
+import type { RateLimitOverride } from "../wire/configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
 import { isInForce, type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";

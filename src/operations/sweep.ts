@@ -15,8 +15,8 @@ import {
   type Writer,
 } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
-import type { RateLimitConfig, RateLimitOverride } from "../configs.js";
-import type { SweepArgs } from "../validators.js";
+import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
+import type { SweepArgs } from "../wire/answers.js";
 
 /**
  * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so

@@ -8,9 +8,10 @@ import type { QueuedArgs } from "./job.js";
 import { waitWhenFull } from "./pay.js";
 import { countWaiting } from "./arrivals.js";
 import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
-import { ensureRunning, isLost, wake, type Worker } from "./start.js";
+import { ensureRunning, type Worker } from "./start.js";
+import { isLost, wake } from "./wake.js";
 import { type Queue, toQueueConfig } from "./terms.js";
-import type { CancelQueuedResult, EnqueueResult } from "./wire.js";
+import type { CancelQueuedResult, EnqueueResult } from "../wire/queue.js";
 
 /** When the queue is full, a caller may ask again after this time, unless the worker knows better. */
 export const FULL_MS = 1000;
@@ -64,6 +65,6 @@ export async function cancel(
     const row = await readWorker(ctx, queue);
     if (row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
   }
-  if (job.isAwaited === true) await wake(ctx, queue, functions);
+  if (job.isAwaited === true) await wake(ctx, queue, functions.work);
   return { canceled: true };
 }

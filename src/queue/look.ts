@@ -20,7 +20,7 @@ import {
 } from "./rows.js";
 import type { Worker } from "./start.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
-import type { ArrivalBatch, FindArrivalsArgs } from "./wire.js";
+import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 
 /** Jobs that are read of all classes together, and those that are only counted: with 8 KiB each, a quarter of what a run may read. */
 const MOST_READ = 256;

@@ -5,7 +5,7 @@ import { merged, readWaiting } from "./look.js";
 import { pay } from "./pay.js";
 import { type JobRow, type QueueReader, readJob } from "./rows.js";
 import type { Queue } from "./terms.js";
-import type { RateLimitQueuePosition } from "./wire.js";
+import type { RateLimitQueuePosition } from "../wire/queue.js";
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;

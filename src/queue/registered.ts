@@ -14,19 +14,26 @@ import { type ObjectType, v } from "convex/values";
 import { findArrivals, type WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
 import { type CurrentQueue, workerFunctionsIn } from "./start.js";
-import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, runArgs, settleArgs, vArrivals } from "./wire.js";
+import {
+  type ArrivalBatch,
+  findArrivalsArgs,
+  queuedRunArgs,
+  runArgs,
+  settleArgs,
+  arrivalsValidator,
+} from "../wire/queue.js";
 import { work } from "./worker.js";
 
 /** The functions of a worker. Export all of them from the module that `queueModule` names. */
 export interface RegisteredQueue {
   /** One run of the worker. */
-  workQueue: RegisteredMutation<"internal", ObjectType<typeof runArgs>, Promise<null>>;
+  workQueue: RegisteredMutation<"internal", ObjectType<ReturnType<typeof runArgs>>, Promise<null>>;
   /** What a run finds: a query, since it reads what callers insert on a stale snapshot. */
-  findArrivals: RegisteredQuery<"internal", ObjectType<typeof findArrivalsArgs>, Promise<ArrivalBatch>>;
+  findArrivals: RegisteredQuery<"internal", ObjectType<ReturnType<typeof findArrivalsArgs>>, Promise<ArrivalBatch>>;
   /** Runs a job that says what it has used, and settles it. */
-  runQueuedMutation: RegisteredMutation<"internal", ObjectType<typeof queuedRunArgs>, Promise<null>>;
-  runQueuedAction: RegisteredAction<"internal", ObjectType<typeof queuedRunArgs>, Promise<null>>;
-  settleQueued: RegisteredMutation<"internal", ObjectType<typeof settleArgs>, Promise<null>>;
+  runQueuedMutation: RegisteredMutation<"internal", ObjectType<ReturnType<typeof queuedRunArgs>>, Promise<null>>;
+  runQueuedAction: RegisteredAction<"internal", ObjectType<ReturnType<typeof queuedRunArgs>>, Promise<null>>;
+  settleQueued: RegisteredMutation<"internal", ObjectType<ReturnType<typeof settleArgs>>, Promise<null>>;
 }
 
 /** @param module - the one that exports them. */
@@ -36,28 +43,48 @@ export function registeredQueue(module: string, lookUp: CurrentQueue = () => und
   const own = (ctx: unknown) => ctx as WorkerCtx;
   return {
     workQueue: internalMutationGeneric({
-      args: runArgs,
-      returns: v.null(),
+      get args() {
+        return runArgs();
+      },
+      get returns() {
+        return v.null();
+      },
       handler: (ctx, run) => work(own(ctx), run, functions, lookUp),
     }),
     findArrivals: internalQueryGeneric({
-      args: findArrivalsArgs,
-      returns: vArrivals,
+      get args() {
+        return findArrivalsArgs();
+      },
+      get returns() {
+        return arrivalsValidator();
+      },
       handler: (ctx, asked) => findArrivals(own(ctx), asked),
     }),
     runQueuedMutation: internalMutationGeneric({
-      args: queuedRunArgs,
-      returns: v.null(),
+      get args() {
+        return queuedRunArgs();
+      },
+      get returns() {
+        return v.null();
+      },
       handler: (ctx, run) => runMutation({ ...own(ctx), runMutation: ctx.runMutation }, run, functions, lookUp),
     }),
     runQueuedAction: internalActionGeneric({
-      args: queuedRunArgs,
-      returns: v.null(),
+      get args() {
+        return queuedRunArgs();
+      },
+      get returns() {
+        return v.null();
+      },
       handler: (ctx, run) => runAction(ctx, run, functions),
     }),
     settleQueued: internalMutationGeneric({
-      args: settleArgs,
-      returns: v.null(),
+      get args() {
+        return settleArgs();
+      },
+      get returns() {
+        return v.null();
+      },
       handler: (ctx, settlement) => settle(own(ctx), settlement, functions, lookUp),
     }),
   };

@@ -10,15 +10,15 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import type { CommitTsPlaceholder } from "convex/values";
-import type { RateLimitsDataModel } from "../storage/tables.js";
+import type { RateLimitQueuesDataModel } from "../storage/queueTables.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
-type JobTable = NamedTableInfo<RateLimitsDataModel, "rateLimitQueue">;
-type WorkerTable = NamedTableInfo<RateLimitsDataModel, "rateLimitWorkers">;
-type StoredJob = DocumentByName<RateLimitsDataModel, "rateLimitQueue">;
+type JobTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
+type WorkerTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
+type StoredJob = DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
 export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
-export type WorkerRow = DocumentByName<RateLimitsDataModel, "rateLimitWorkers">;
+export type WorkerRow = DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
 /** What is asked of a `ctx.db`, and no more. */
 export interface QueueReader {

@@ -5,10 +5,11 @@ import { parseAdjustment, parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { type QueueWriter, readWorker } from "./rows.js";
-import { type CurrentQueue, storedQueue, wake, type Worker } from "./start.js";
-import type { queuedRunArgs, settleArgs } from "./wire.js";
+import { type CurrentQueue, storedQueue, type Worker } from "./start.js";
+import { wake } from "./wake.js";
+import type { queuedRunArgs, settleArgs } from "../wire/queue.js";
 
-type QueuedRun = ObjectType<typeof queuedRunArgs>;
+type QueuedRun = ObjectType<ReturnType<typeof queuedRunArgs>>;
 
 /** What a job returns, if it is to be settled. */
 interface Settlement {
@@ -49,7 +50,7 @@ export async function runAction(
  */
 export async function settle(
   ctx: QueueWriter,
-  { count, used, ...bucket }: ObjectType<typeof settleArgs>,
+  { count, used, ...bucket }: ObjectType<ReturnType<typeof settleArgs>>,
   functions: Worker,
   lookUp: CurrentQueue,
 ): Promise<null> {
@@ -59,5 +60,5 @@ export async function settle(
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
   const units = parseAdjustment(current.limit, used) - parseAdjustment(current.limit, count);
   await adjust(ctx, { ...current, count: used - count, units, at: undefined });
-  return used < count ? await wake(ctx, bucket, functions) : null;
+  return used < count ? await wake(ctx, bucket, functions.work) : null;
 }

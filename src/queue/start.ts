@@ -4,14 +4,9 @@
  */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
-import { patchWorker, insertWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+import { patchWorker, insertWorker, type QueueWriter, type WorkerRow } from "./rows.js";
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
-
-/**
- * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
- * or by an error, the next caller starts it again.
- */
-export const LEASE_MS = 60_000;
+import { isLost, LEASE_MS, workIn } from "./wake.js";
 
 /** What one run of a worker passes on to the next. */
 export interface WorkArgs {
@@ -45,7 +40,7 @@ export type CurrentQueue = (bucket: BucketId) => Queue | undefined;
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
   return {
-    work: makeFunctionReference(`${module}:workQueue`),
+    work: workIn(module),
     findArrivals: makeFunctionReference(`${module}:findArrivals`),
     runMutation: makeFunctionReference(`${module}:runQueuedMutation`),
     runAction: makeFunctionReference(`${module}:runQueuedAction`),
@@ -79,20 +74,6 @@ export async function ensureRunning(
   if (row) await patchWorker(ctx, row, { ...(!isSame && defined), ...(!isRunning && started), ...counted });
   else await insertWorker(ctx, { ...id, ...defined, ...started, ...counted });
   if (!isRunning) await ctx.scheduler.runAt(now, work, { ...id, generation } satisfies WorkArgs);
-}
-
-/** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
-export async function wake(ctx: QueueWriter, bucket: BucketId, functions: Worker): Promise<null> {
-  const row = await readWorker(ctx, bucket);
-  const now = Date.now();
-  if (row && (isLost(row, now) || row.state === "waiting"))
-    await ensureRunning(ctx, storedQueue(row), row, functions, now);
-  return null;
-}
-
-/** Whether the chain of runs was broken: the next one should have come long ago. */
-export function isLost({ state, runsUntil }: WorkerRow, now: number): boolean {
-  return state !== "idle" && now >= runsUntil;
 }
 
 /** The queue as the last caller has defined it. */

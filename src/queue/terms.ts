@@ -1,6 +1,6 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
-import type { QueueConfig, RateLimitConfig } from "../configs.js";
-import { booleanField, checkFields, type Fields, numberField } from "../engine/fields.js";
+import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
+import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
@@ -31,9 +31,9 @@ const MAX_QUEUED = 10_000;
 export const MAX_PRIORITIES = 10;
 
 const FIELDS: Fields = {
-  maxQueued: numberField({ atLeast: 1, atMost: MAX_QUEUED, isWhole: true }),
-  priorities: numberField({ atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true }),
-  aging: numberField({ atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true }),
+  maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
+  priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
+  aging: { atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true },
   fair: booleanField,
   exact: booleanField,
 };

@@ -10,7 +10,8 @@ import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { pay } from "./pay.js";
 import { patchJob, patchWorker, readWorker, type WorkerRow } from "./rows.js";
 import { scheduleJobs } from "./scheduling.js";
-import { LEASE_MS, type CurrentQueue, storedQueue, type WorkArgs, type Worker } from "./start.js";
+import { type CurrentQueue, storedQueue, type WorkArgs, type Worker } from "./start.js";
+import { LEASE_MS } from "./wake.js";
 import type { Queue } from "./terms.js";
 
 /**

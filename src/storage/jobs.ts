@@ -1,7 +1,7 @@
 /** The app's scheduled functions. */
 import type { GenericDatabaseReader, GenericDataModel } from "convex/server";
 import { show } from "../engine/misuse.js";
-import type { RateLimitedJob } from "../validators.js";
+import type { RateLimitedJob } from "../wire/answers.js";
 
 /** The scheduler refuses a start further away than five years of 366 days. */
 export const FURTHEST_MS = 5 * 366 * 86_400_000;

@@ -2,24 +2,30 @@
 import { anyApi, defineSchema, defineTable, type FunctionReference, internalMutationGeneric } from "convex/server";
 import { ConvexError, v } from "convex/values";
 import { convexTest } from "convex-test";
-import {
-  defineRateLimits,
-  type RateLimitDefinitions,
-  type RateLimitQueuedJob,
-  type RateLimitQueuePosition,
-  rateLimitTables,
-  vRateLimitQueuedJob,
-} from "convex-rate-limits";
+import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
+import type { RateLimitQueuedJob, RateLimitQueuePosition } from "convex-rate-limits/queue";
+import { rateLimitQueueTables, vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import { register } from "convex-rate-limits/test";
 import { describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/jobs.js";
-import { type AnyRateLimits, component, placeNames, type PlaceName, type QueryCtx } from "../support/places.js";
+import {
+  type AnyRateLimits,
+  component,
+  placeNames,
+  type PlaceName,
+  type QueryCtx,
+  withAll,
+} from "../support/places.js";
 import { pass, run } from "../support/queues.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitQueue } from "convex-rate-limits/queue";
 
 useClock();
 
 const schema = defineSchema({
   ...rateLimitTables,
+  ...rateLimitQueueTables,
   tasks: defineTable({ owner: v.string(), job: vRateLimitQueuedJob }),
 });
 const bucket = { kind: "token bucket", rate: 1, period: 1000, capacity: 1 } as const;
@@ -37,8 +43,9 @@ async function ownJob(ctx: QueryCtx, requested: string): Promise<RateLimitQueued
 }
 
 async function openApp(place: PlaceName, job: (ctx: QueryCtx, requested: string) => unknown = ownJob) {
-  const functions: AnyRateLimits =
-    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
+  const functions: AnyRateLimits = withAll(
+    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineInComponent(limits, { component }),
+  );
   const load = (module: object) => async () => await Promise.resolve(module);
   const t = convexTest({
     schema,
@@ -160,7 +167,7 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
 
 describe("exposeQueue", () => {
   it("needs the check: without it nothing is exposed", () => {
-    const { exposeQueue } = defineRateLimits(limits, { queueModule: "limits" });
+    const { exposeQueue } = rateLimitQueue(defineRateLimits(limits, { queueModule: "limits" }));
     for (const options of [undefined, {}, { job: "own" }, { job: null }]) {
       expect(() => exposeQueue(options as never), JSON.stringify(options)).toThrow("exposeQueue");
     }

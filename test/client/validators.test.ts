@@ -1,23 +1,16 @@
 /** Types that are written by hand, for their hover text, and what their validators infer are the same. `tsc -p .` is the judge. */
 import type { Infer } from "convex/values";
-import type {
-  FixedWindowConfig,
-  RateLimitAllStatus,
-  RateLimitConfig,
-  RateLimitOverride,
-  RateLimitSnapshot,
-  RateLimitStatus,
-  SlidingWindowConfig,
-  TokenBucketConfig,
-} from "convex-rate-limits";
+import type { RateLimitAllStatus, RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
+import type { RateLimitOverride } from "convex-rate-limits/admin";
 import {
   vRateLimitAllStatus,
   vRateLimitConfig,
   vRateLimitOverride,
   vRateLimitSnapshot,
   vRateLimitStatus,
-} from "convex-rate-limits";
+} from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../../src/wire/configs.js";
 
 /** The same fields, whether they were written in one interface or several. */
 type Fields<T> = { [Field in keyof T]: T[Field] };

@@ -8,11 +8,14 @@ import {
   mutationGeneric,
 } from "convex/server";
 import { type GenericId, v } from "convex/values";
-import { defineRateLimits, rateLimitTables, vRateLimitQueuedJob } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits";
+import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import installed from "convex-rate-limits/test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Backend, openBackend } from "../../example/embedded/backend.js";
-import { component, placeNames, type PlaceName } from "../support/places.js";
+import { component, placeNames, type PlaceName, withAll } from "../support/places.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
 const JOBS = 1000;
 const RATE = 200;
@@ -32,11 +35,9 @@ const limits = {
 } as const;
 
 function openApp(place: PlaceName) {
-  const functions =
-    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
-  const { enqueueRateLimited, cancelQueued, exposeQueue, exposeQueueWorker } = functions as ReturnType<
-    typeof defineRateLimits<typeof limits>
-  >;
+  const { enqueueRateLimited, cancelQueued, exposeQueue, exposeQueueWorker } = withAll(
+    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineInComponent(limits, { component }),
+  );
   const started: { number: number; at: number }[] = [];
   const tasks = {
     ask: mutationGeneric({

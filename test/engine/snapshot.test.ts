@@ -1,5 +1,6 @@
 /** Snapshots: what is stored, and the answer at any moment from it. */
-import { type FixedWindowConfig, HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import { HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";

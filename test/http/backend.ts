@@ -9,13 +9,8 @@ import {
 } from "convex/server";
 import { v } from "convex/values";
 import { convexTest } from "convex-test";
-import {
-  type RateLimitAllStatus,
-  type RateLimitConfig,
-  type RateLimitSnapshot,
-  type RateLimitStatus,
-  vRateLimitAllStatus,
-} from "convex-rate-limits";
+import type { RateLimitAllStatus, RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
+import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import {
   type Consume,
   type HttpCtx,

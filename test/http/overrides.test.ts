@@ -8,7 +8,8 @@ import {
 } from "convex/server";
 import { v } from "convex/values";
 import { convexTest } from "convex-test";
-import { DAY, MINUTE, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
+import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import {
   byHeader,
   type Consume,

@@ -12,7 +12,7 @@ import {
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { FakeDb, fakeComponent } from "../support/fakeDb.js";
-import { type AnyRateLimits, type PlaceName, placeNames } from "../support/places.js";
+import { type PlaceName, placeNames, withAll } from "../support/places.js";
 import { adjust, ask, isFull, leftAt, type State } from "./exact/bucket.js";
 import { type Answer, type Ask, type ExactLimit, LAST_MOMENT, lengthOf, type Outcome, sizeOf } from "./exact/config.js";
 import { useFuzzedClock } from "./operations.js";
@@ -20,6 +20,7 @@ import { T0 } from "./fuzz.js";
 import { exactly, isLess, plus } from "./rational.js";
 import { allKinds, plansOf } from "./scenario.js";
 import { jobs, type MutationCtx } from "./stage.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
 useFuzzedClock();
 
@@ -150,11 +151,11 @@ async function play(
     Object.entries({ ...base, shards, overrides: true }).filter(([, value]) => value !== undefined),
   );
   const definitions: RateLimitDefinitions = { limit: config as never };
-  const limits = (
+  const limits = withAll(
     place === "tables"
       ? defineRateLimits(definitions)
-      : defineRateLimits(definitions, { component: fakeComponent as never })
-  ) as AnyRateLimits;
+      : defineInComponent(definitions, { component: fakeComponent as never }),
+  );
   const db = new FakeDb();
   const mutation = <T>(body: (ctx: MutationCtx) => Promise<T>): Promise<T> =>
     db.transaction((ctx) => body(ctx as never));

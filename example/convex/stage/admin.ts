@@ -1,22 +1,27 @@
 /** Who has to wait, and what an admin can do about it. An app lets admins only. */
+import { defineRateLimits } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import {
-  defineRateLimits,
   vRateLimitConfig,
   vRateLimitPage,
-} from "convex-rate-limits";
+} from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server.js";
 import { limits as burst } from "./burst.js";
 import { limits as login } from "./login.js";
 import { limits as promises } from "./promises.js";
 
+const limits = defineRateLimits({
+  ...burst,
+  ...login,
+  ...promises,
+});
+const { getRateLimit, resetRateLimit } = limits;
 const {
   listRateLimits,
-  getRateLimit,
-  resetRateLimit,
   overrideRateLimit,
   clearRateLimitOverride,
-} = defineRateLimits({ ...burst, ...login, ...promises });
+} = rateLimitAdmin(limits);
 
 const vName = v.union(
   v.literal("send"),

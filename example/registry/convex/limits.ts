@@ -1,5 +1,6 @@
 // convex/limits.ts
-import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
+import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
 import {
   byAddress,
   byBearer,
@@ -55,7 +56,7 @@ export const rules = {
   admin: { ...common, limits: [requests, admins] },
 } satisfies Record<string, LimitHttpOptions>;
 
-const { sweepRateLimits } = defineRateLimits({ admin }, { component: components.rateLimits });
+const { sweepRateLimits } = rateLimitAdmin(defineRateLimits({ admin }, { component: components.rateLimits }));
 
 /** Once a day: rows that are full again under every config that calls were given. */
 export const sweep = internalMutation({

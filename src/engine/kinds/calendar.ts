@@ -8,6 +8,7 @@
  */
 import { END_OF_TIME } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
+import { ANCHORS } from "./fields.js";
 import type { Run } from "./kind.js";
 import { timeZoneOf } from "./timeZone.js";
 
@@ -25,7 +26,7 @@ export interface Calendar {
 }
 
 /**
- * The windows of one calendar. `timeZone` is a zone of `isTimeZone`; `anchor` is a whole number within `anchorRange`: the day of
+ * The windows of one calendar. `timeZone` is a zone of `isTimeZone`; `anchor` is a whole number within `ANCHORS`: the day of
  * the month on which a month begins (its last day, when it has fewer), the weekday on which a week begins, or the minutes after
  * midnight at which a day begins. The default is the first of the month, Monday, midnight. The months of "Europe/Berlin" and
  * anchor 31 begin on 31 January and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
@@ -34,7 +35,7 @@ export interface Calendar {
  */
 export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number | undefined): Calendar {
   const { firstAt, dateLine } = timeZoneOf(timeZone);
-  const nominal = nominalWindows[period](anchor ?? anchorRange(period)[0]);
+  const nominal = nominalWindows[period](anchor ?? ANCHORS[period][0]);
   // All nominal windows that start where the zone crossed the date line start at one moment, and only the last has a duration.
   const unnumbered = nominal.indexAt(dateLine.left - 1) + 1;
   const missing = Math.max(0, nominal.indexAt(dateLine.reached) - unnumbered);
@@ -77,13 +78,6 @@ export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number
 
 /** No two changes of one zone's clocks since 1970 are less than six days apart. */
 const LEAST_CHANGE_MS = 5 * DAY_MS;
-
-/** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
-export function anchorRange(period: CalendarPeriod): readonly [least: number, most: number] {
-  return ANCHORS[period];
-}
-
-const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31] } as const;
 
 /** Windows by the clocks alone: when one begins, as a local time, and the last that begins at or before a local time. */
 interface NominalWindows {

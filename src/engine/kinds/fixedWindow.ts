@@ -1,18 +1,16 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
-import type { FixedWindowConfig } from "../../configs.js";
-import { type Field, numberField, required } from "../fields.js";
-import { fieldError } from "../misuse.js";
+import type { FixedWindowConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
-import { levelsOf } from "../sharding/levels.js";
+import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
-import { anchorRange, type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
-import { DAY_MS, firstDayOf } from "./civil.js";
+import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
+import { DAY_MS } from "./civil.js";
+import { ANCHORS } from "./fields.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
-import { countIn, MAX_PERIOD_MS, rateField, savingFields, stepsPerDay } from "./terms.js";
-import { isTimeZone } from "./timeZone.js";
+import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
   /** Units that arrive with each window. */
@@ -30,7 +28,7 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 };
 
 /** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
-const FIRST_USE = firstDayOf(12 * (2026 - 1970)) * DAY_MS;
+const FIRST_USE = Date.UTC(2026, 0);
 /** So much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
 
@@ -55,35 +53,17 @@ function whenAccrued({ windows, refill }: FixedWindowLimit, from: number, units:
   return windows.startOf(windows.windowAt(from) + count);
 }
 
-const wholeMs = numberField({ above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" });
-
-const periodField: Field = {
-  permitted: `${wholeMs.permitted}, or "day", "week" or "month"`,
-  holds: (value) => wholeMs.holds(value) || (typeof value === "string" && Object.hasOwn(CALENDAR_MS, value)),
-};
-
 export const fixedWindow: Kind<FixedWindowLimit> = {
   ...refilling({ accrued, whenAccrued }),
   name: "fixed window",
-  fields: {
-    kind: { permitted: '"fixed window"', holds: () => true },
-    rate: rateField,
-    period: required(periodField),
-    ...savingFields,
-    // Within ±MAX_PERIOD_MS the distance from any real time to `start` is exact.
-    start: numberField({ atLeast: -MAX_PERIOD_MS, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" }),
-    timeZone: { permitted: 'the IANA name of a time zone, such as "Europe/Berlin"', holds: isTimeZone },
-    anchor: { permitted: "a whole number", holds: Number.isInteger },
-  },
   parse({ name, config: given }) {
     const config = given as FixedWindowConfig;
     const { rate, period, capacity = rate, maxReserved, shards } = config;
     const isCalendar = typeof period === "string";
     const averageMs = isCalendar ? CALENDAR_MS[period] : period;
-    checkTogether(name, config);
     const timeZone = config.timeZone ?? "UTC";
-    const anchor = config.anchor ?? (isCalendar ? anchorRange(period)[0] : undefined);
-    const counted = countIn(name, { rate, per: "window", stepsPerDay: stepsPerDay(averageMs), capacity, maxReserved });
+    const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
+    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
     // A window brings whole tokens to each shard, so each must get some.
     const most = Math.min(capacity, rate);
     return {
@@ -95,7 +75,7 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)
         : periodic(period, config.start ?? hashedStart(name, undefined, period)),
-      levels: levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }),
+      levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
     };
   },
   /** Where the config does not say when windows start, a hash of name and key does. */
@@ -146,18 +126,3 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
   whenReset: ({ windows }, { ts }, now) => windows.startOf(windows.windowAt(Math.max(ts, now)) + 1),
 };
-
-/** @throws when fields of a period in milliseconds stand beside a calendar's, or the anchor lies outside its period. */
-function checkTogether(name: string, config: FixedWindowConfig): void {
-  const { period, start, timeZone, anchor } = config;
-  if (typeof period !== "string") {
-    const [field, value] = timeZone === undefined ? ["anchor", anchor] : ["timeZone", timeZone];
-    if (value !== undefined) throw fieldError(name, field, 'left out unless period is "day", "week" or "month"', value);
-    return;
-  }
-  if (start !== undefined) throw fieldError(name, "start", `left out when period is "${period}": give anchor`, start);
-  const [least, most] = anchorRange(period);
-  if (anchor !== undefined && !(anchor >= least && anchor <= most)) {
-    throw fieldError(name, "anchor", `a whole number from ${least} to ${most} (period is "${period}")`, anchor);
-  }
-}

@@ -1,9 +1,9 @@
 /**
  * The door for kinds of limits. Whatever depends on the kind is a function of one `Kind` object; nothing else asks which kind a
- * limit is. A new kind is a file here, a line in the registry (index.ts), a validator, and an arbitrary in test/laws.
+ * limit is. A new kind is a file here, a line in the registry (index.ts), its fields (fields.ts), its validator (wire/configs.ts), and
+ * an arbitrary in test/laws.
  */
-import type { RateLimitConfig } from "../../configs.js";
-import type { Fields } from "../fields.js";
+import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
 
 /**
@@ -98,7 +98,6 @@ interface Outlook {
 /** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */
 export interface Kind<L extends Limit = Limit> {
   readonly name: RateLimitConfig["kind"];
-  readonly fields: Fields;
   /** @throws when fields that are each valid do not fit together. */
   parse(terms: Terms): L;
   /** The limit as it applies to one key. */

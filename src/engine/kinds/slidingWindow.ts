@@ -2,15 +2,14 @@
  * Sliding window: in any `period`, wherever it begins, at most `rate` tokens start. It remembers what was taken and when, exactly up
  * to 64 moments a row; beyond that, neighbours are joined at the later moment, which waits longer and never lets more through.
  */
-import type { SlidingWindowConfig } from "../../configs.js";
-import { numberField, required } from "../fields.js";
-import { levelsOf } from "../sharding/levels.js";
+import type { SlidingWindowConfig } from "../../wire/configs.js";
+import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, State } from "./kind.js";
 import { insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
-import { countIn, MAX_PERIOD_MS, rateField, reservingFields, stepsPerDay } from "./terms.js";
+import { countIn } from "./terms.js";
 
 interface SlidingWindowLimit extends Limit {
   readonly period: number;
@@ -71,22 +70,18 @@ function owed({ recent = [], ts }: State): number {
 
 export const slidingWindow: Kind<SlidingWindowLimit> = {
   name: "sliding window",
-  fields: {
-    kind: { permitted: '"sliding window"', holds: () => true },
-    rate: rateField,
-    period: required(numberField({ above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" })),
-    ...reservingFields,
-  },
   parse({ name, config }) {
     const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
     const counted = countIn(name, {
       rate,
       per: "window",
-      stepsPerDay: stepsPerDay(period),
+      stepMs: period,
       capacity: rate,
       maxReserved,
     });
-    const levels = levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate });
+    const levels = shards
+      ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate })
+      : ONE_ROW;
     return { name, kind: slidingWindow, config, ...counted, period, levels };
   },
   forKey: (limit) => limit,

@@ -1,12 +1,7 @@
-/** The fields that limits of several kinds have, and the units that they are counted in. */
-import { type Field, type Fields, numberField, required } from "../fields.js";
+/** The units that limits of several kinds are counted in. */
 import { misuseError } from "../misuse.js";
-import { shardsField } from "../sharding/levels.js";
 import { chooseGrain, type Grain } from "../grain.js";
-import { floorUnits, MAX_TOKENS, MAX_UNITS } from "../units.js";
-
-/** Milliseconds: 31,000 years. */
-export const MAX_PERIOD_MS = 1e15;
+import { floorUnits, MAX_UNITS } from "../units.js";
 
 const DAY_MS = 86_400_000;
 
@@ -16,48 +11,38 @@ const DEBT_BUCKETS = 1000;
 /** What a rate may lose to rounding: nobody can tell one part in 10^9. */
 const RATE_ERROR = 1e-9;
 
-const tokens = numberField({ atLeast: 0, atMost: MAX_TOKENS });
-export const rateField: Field = required(numberField({ above: 0, atMost: MAX_TOKENS }));
-export const reservingFields: Fields = { maxReserved: tokens, shards: shardsField };
-export const savingFields: Fields = { capacity: tokens, ...reservingFields };
-
 /** A rate, per ms or per window, and what is saved and owed. */
 interface Quantities {
   readonly rate: number;
   /** What the rate is per: milliseconds, or one window, which brings whole units. */
   readonly per: number | "window";
-  readonly stepsPerDay: number;
+  readonly stepMs: number;
   readonly capacity: number;
   readonly maxReserved: number | undefined;
 }
 
 /** @throws when the rate cannot be counted beside so large quantities. */
 export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
-  const { rate, stepsPerDay, capacity, maxReserved } = quantities;
+  const { rate, stepMs, capacity, maxReserved } = quantities;
   const isWindow = quantities.per === "window";
   const per = quantities.per === "window" ? 1 : quantities.per;
   const exact = Math.max(capacity, maxReserved ?? 0);
   const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / per) * stepsPerDay;
+  const ofADay = (rate / per) * (DAY_MS / stepMs);
   // A window brings whole units: where a day's debt would leave too few of them for a third of a token, less may be owed.
-  const grain = [Math.max(buckets, ofADay), buckets, capacity]
-    .map((debt) => chooseGrain(rate, per, { exact, debt: Math.max(1, debt) }))
-    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: isWindow ? Math.floor(refill) : refill }))
-    .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / per) * (1 - RATE_ERROR));
-  if (!grain) {
-    throw misuseError(
-      name,
-      `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
-    );
+  for (const debt of [Math.max(buckets, ofADay), buckets, capacity]) {
+    const { unitsPerToken, refill: given } = chooseGrain(rate, per, { exact, debt: Math.max(1, debt) });
+    const refill = isWindow ? Math.floor(given) : given;
+    if (refill / unitsPerToken < (rate / per) * (1 - RATE_ERROR)) continue;
+    return {
+      unitsPerToken,
+      refill,
+      capacity: floorUnits(capacity, unitsPerToken),
+      maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
+    };
   }
-  const { unitsPerToken } = grain;
-  return {
-    ...grain,
-    capacity: floorUnits(capacity, unitsPerToken),
-    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
-  };
-}
-
-export function stepsPerDay(stepMs: number): number {
-  return DAY_MS / stepMs;
+  throw misuseError(
+    name,
+    `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
+  );
 }

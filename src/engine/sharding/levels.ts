@@ -1,6 +1,5 @@
 /** How far the bucket of a limit may be split: from what the config says of `shards`, and from the limit itself. */
-import type { RateLimitConfig } from "../../configs.js";
-import { type Field, plain } from "../fields.js";
+import type { RateLimitConfig } from "../../wire/configs.js";
 import { MAX_SHARDS } from "./interval.js";
 
 /** Depths of splitting: a bucket on level n has up to 2^n rows. */
@@ -23,21 +22,6 @@ const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
 const SHARDS_PER_SAVED_TOKEN = 0.1;
 
-function isCount(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
-}
-
-export const shardsField: Field = {
-  permitted: `a whole number from 1 to ${plain(MAX_SHARDS)}, "auto", or { atLeast, atMost } of such numbers`,
-  holds: (value) => value === "auto" || isCount(value) || isRange(value),
-};
-
-function isRange(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
-  return Object.keys(others).length === 0 && isCount(atLeast) && isCount(atMost) && atLeast <= atMost;
-}
-
 /** What the levels depend on: tokens that a shard must get some of, arrivals a second, and what can be saved up. */
 interface Size {
   readonly shards: RateLimitConfig["shards"];
@@ -45,6 +29,9 @@ interface Size {
   readonly perSecond: number;
   readonly capacity: number;
 }
+
+/** Of a limit without `shards`. */
+export const ONE_ROW: Levels = { most: 0, least: 0, isAuto: false };
 
 export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
   const isAuto = shards === "auto";

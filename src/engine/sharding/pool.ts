@@ -1,5 +1,5 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
-import type { RateLimitStatus } from "../../validators.js";
+import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, isServed, outlook } from "../decide.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";

@@ -1,5 +1,5 @@
 /** When the tokens of a fixed window arrive: at the boundaries of its period, or of the calendar. */
-import type { FixedWindowConfig } from "../../../src/configs.js";
+import type { FixedWindowConfig } from "../../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";

@@ -1,49 +1,51 @@
-/** The wire form of a bucket's stored state: what a client needs to say its status at any moment. */
+/** The wire form of a bucket's stored state: what a client needs to say its status at any time. */
 import { type Infer, v } from "convex/values";
-import { type RateLimitConfig, vRateLimitConfig } from "./configs.js";
+import { configValidator, type RateLimitConfig } from "./configs.js";
 
-const vRuns = v.array(v.object({ start: v.number(), period: v.number(), count: v.number(), units: v.number() }));
+const runsValidator = () =>
+  v.array(v.object({ start: v.number(), period: v.number(), count: v.number(), units: v.number() }));
 
-const vBucket = v.object({
-  name: v.string(),
-  config: vRateLimitConfig,
-  value: v.number(),
-  ts: v.number(),
-  tokens: v.number(),
-  unitsPerToken: v.number(),
-  capacity: v.number(),
-  maxReserved: v.number(),
-  lastStart: v.number(),
-  lastsMs: v.number(),
-  windowsFrom: v.number(),
-  restMs: v.number(),
-  fullAt: v.number(),
-  until: v.number(),
-  runs: vRuns,
-  parts: v.array(
-    v.object({
-      shard: v.optional(v.string()),
-      value: v.number(),
-      ts: v.number(),
-      capacity: v.number(),
-      runs: vRuns,
-    }),
-  ),
-  few: v.number(),
-});
-
-/** The validator of a {@link RateLimitSnapshot}. */
-export const vRateLimitSnapshot = v.object({
-  ...vBucket.fields,
-  mode: v.optional(v.literal("shadow")),
-  override: v.optional(
-    v.union(
-      v.object({ until: v.number(), reason: v.literal("blocked") }),
-      v.object({ until: v.number(), unlimited: v.literal(true) }),
-      vBucket,
+const bucketValidator = () =>
+  v.object({
+    name: v.string(),
+    config: configValidator(),
+    value: v.number(),
+    ts: v.number(),
+    tokens: v.number(),
+    unitsPerToken: v.number(),
+    capacity: v.number(),
+    maxReserved: v.number(),
+    lastStart: v.number(),
+    lastsMs: v.number(),
+    windowsFrom: v.number(),
+    restMs: v.number(),
+    fullAt: v.number(),
+    until: v.number(),
+    runs: runsValidator(),
+    parts: v.array(
+      v.object({
+        shard: v.optional(v.string()),
+        value: v.number(),
+        ts: v.number(),
+        capacity: v.number(),
+        runs: runsValidator(),
+      }),
     ),
-  ),
-});
+    few: v.number(),
+  });
+
+export const snapshotValidator = () =>
+  v.object({
+    ...bucketValidator().fields,
+    mode: v.optional(v.literal("shadow")),
+    override: v.optional(
+      v.union(
+        v.object({ until: v.number(), reason: v.literal("blocked") }),
+        v.object({ until: v.number(), unlimited: v.literal(true) }),
+        bucketValidator(),
+      ),
+    ),
+  });
 
 /**
  * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
@@ -71,4 +73,4 @@ export type RateLimitSnapshot = Bucket & {
   mode?: "shadow";
   override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | Bucket;
 };
-type Bucket = Omit<Infer<typeof vBucket>, "config"> & { config: RateLimitConfig };
+type Bucket = Omit<Infer<ReturnType<typeof bucketValidator>>, "config"> & { config: RateLimitConfig };

@@ -1,0 +1,87 @@
+/**
+ * The two places where limits live: the app's own tables, or the component. Both answer the same questions, which are asked in the form
+ * that crosses into the component.
+ */
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import type { ComponentApi } from "../../convex/_generated/component.js";
+import type { DemandArgs } from "../engine/request.js";
+import type { QueueReader, QueueWriter } from "../queue/rows.js";
+import type { BucketId, Reader, Writer } from "../storage/rows.js";
+import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { SweepContinuation } from "./args.js";
+import type { CalledBucket, Definitions } from "./definitions.js";
+import type { RateLimitsOptions } from "./rateLimits.js";
+
+/** Put `...rateLimitTables` into the schema: its queries and mutations have such a ctx. */
+export interface QueryCtxWithRateLimitTables extends Reader {}
+/** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
+export interface MutationCtxWithRateLimitTables extends Writer {}
+/** Put `...rateLimitTables` and `...rateLimitQueueTables` into the schema: its queries and mutations have such a ctx. */
+export interface QueryCtxWithRateLimitQueue extends QueueReader {}
+/** Put `...rateLimitTables` and `...rateLimitQueueTables` into the schema: its mutations have such a ctx. */
+export interface MutationCtxWithRateLimitQueue extends QueueWriter {}
+
+/** The contexts of limits in your tables: a database that has the `rateLimits` table. */
+export interface InTables {
+  query: QueryCtxWithRateLimitTables;
+  mutation: MutationCtxWithRateLimitTables;
+  sweep: SweepContinuation;
+  queueQuery: QueryCtxWithRateLimitQueue;
+  queueMutation: MutationCtxWithRateLimitQueue;
+}
+
+type Caller = GenericActionCtx<GenericDataModel>;
+
+/**
+ * The contexts of limits in the component: queries, mutations, actions and HTTP actions can call it. An action's signature is the
+ * narrowest of them (no options), so all fit.
+ */
+export interface InComponent {
+  query: Pick<Caller, "runQuery">;
+  mutation: Pick<Caller, "runMutation">;
+  /** The component schedules its own batches. */
+  sweep: object;
+  queueQuery: Pick<Caller, "runQuery">;
+  queueMutation: Pick<Caller, "runMutation">;
+}
+
+/** One request of a call: its bucket, and what is asked of it. */
+export interface CalledRequest {
+  readonly bucket: CalledBucket;
+  readonly asked: DemandArgs;
+}
+
+export interface Place<Contexts extends InTables | InComponent> {
+  /** @throws what a call of the bucket would throw before it reads. */
+  check(bucket: CalledBucket): void;
+  consume(ctx: Contexts["mutation"], request: CalledRequest): Promise<RateLimitStatus>;
+  peek(ctx: Contexts["query"], request: CalledRequest): Promise<RateLimitStatus>;
+  consumeAll(ctx: Contexts["mutation"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
+  peekAll(ctx: Contexts["query"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
+  adjust(
+    ctx: Contexts["mutation"],
+    bucket: CalledBucket,
+    adjustment: { count: number; at?: number | undefined },
+  ): Promise<RateLimitStatus>;
+  get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
+  reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
+  /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
+  wake(ctx: Contexts["mutation"], bucket: BucketId, options: RateLimitsOptions): Promise<null>;
+  /** Calls into the component, for what has an entry of its own; undefined in the app's tables. */
+  readonly component?: ComponentCalls;
+}
+
+/** The component's functions, and how a ctx calls them. */
+export interface ComponentCalls {
+  readonly api: ComponentApi;
+  readonly mutation: (ctx: Pick<Caller, "runMutation">) => Caller["runMutation"];
+  readonly query: (ctx: Pick<Caller, "runQuery">) => Caller["runQuery"];
+}
+
+/** A set of limits: what the functions of every entry work on. */
+export interface LimitSet<Contexts extends InTables | InComponent = InTables | InComponent> {
+  readonly definitions: Definitions;
+  readonly place: Place<Contexts>;
+  readonly options: RateLimitsOptions;
+}

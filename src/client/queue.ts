@@ -1,0 +1,185 @@
+/** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
+import { createFunctionHandle, type FunctionReference, type GenericQueryCtx, queryGeneric } from "convex/server";
+import { v, type Value } from "convex/values";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
+import { misuseError, show } from "../engine/misuse.js";
+import { countField } from "../engine/request.js";
+import * as joining from "../queue/enqueue.js";
+import { parseJob } from "../queue/job.js";
+import * as position from "../queue/position.js";
+import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
+import { workerFunctionsIn } from "../queue/start.js";
+import { parseQueueTerms, type Queue, queueAt, toQueueConfig } from "../queue/terms.js";
+import { idOf, inTurn } from "../storage/rows.js";
+import {
+  type CancelQueuedResult,
+  type EnqueueResult,
+  queuePositionValidator,
+  type RateLimitQueuedJob,
+  type RateLimitQueuePosition,
+} from "../wire/queue.js";
+import { errorOf } from "./decision.js";
+import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, throwsField } from "./definitions.js";
+import { limitOf } from "./limitOf.js";
+import { queueModuleOf } from "./options.js";
+import type { InComponent, InTables, LimitSet } from "./place.js";
+import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
+import { checkFunction } from "./schedule.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
+
+export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
+export type { RegisteredQueue } from "../queue/registered.js";
+export type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
+export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "./place.js";
+
+/**
+ * The functions of the queues of a set of limits, in either place: those of its limits that are defined with `queue`.
+ *
+ * @param limits - what `defineRateLimits` returned.
+ * @throws at module load, so that a deploy fails, when a `queue` is invalid; the error names the limit and the field.
+ * @example
+ * ```ts
+ * import { defineRateLimits, MINUTE } from "convex-rate-limits";
+ * import { rateLimitQueue } from "convex-rate-limits/queue";
+ *
+ * const limits = defineRateLimits(
+ *   { generate: { kind: "token bucket", rate: 20, period: MINUTE, queue: { priorities: 2 } } },
+ *   { queueModule: "queue" },
+ * );
+ * export const queue = rateLimitQueue(limits);
+ * export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = queue.exposeQueueWorker();
+ * ```
+ */
+export function rateLimitQueue<Set extends DefinedRateLimits>(
+  limits: Set,
+): RateLimitQueues<TypesOf<Set>["limits"], TypesOf<Set>["contexts"], TypesOf<Set>["throws"]> {
+  const set = setOf(limits, "rateLimitQueue");
+  for (const name of set.definitions.queues) parseQueueTerms(name, set.definitions.get(name)?.queue ?? {});
+  return {
+    enqueueRateLimited: (ctx, args, fn, ...[fnArgs = {}]) =>
+      enqueue(set, ctx as Ctx, args as unknown as AnyEnqueueArgs, { fn, args: fnArgs }) as never,
+    cancelQueued: (ctx, job) => cancel(set, ctx as Ctx, job),
+    getQueued: (ctx, job) => get(set, ctx as Ctx, job),
+    exposeQueue: (args) => exposeQueue(args, (ctx, job) => get(set, ctx as Ctx, job)),
+    exposeQueueWorker: () => exposeWorker(set),
+  };
+}
+
+/** The ctx of either place: which one is known when the limits are defined. */
+type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InComponent["query"];
+
+const ENQUEUE_FIELDS: Fields = {
+  ...BUCKET_FIELDS,
+  count: countField,
+  priority: anything,
+  fairBy: anything,
+  settles: anything,
+  throws: throwsField,
+};
+
+async function enqueue(
+  set: LimitSet,
+  ctx: Ctx,
+  asked: AnyEnqueueArgs,
+  work: { fn: FunctionReference<"mutation" | "action", "public" | "internal">; args: Record<string, Value> },
+): Promise<EnqueueResult> {
+  const queue = find(set, asked, "enqueueRateLimited", ENQUEUE_FIELDS);
+  const { name, key } = queue;
+  const { throws = set.definitions.get(name)?.throws ?? set.options.throws ?? false } = asked;
+  checkFunction(name, work.fn, [work.args]);
+  const parsed = parseJob(queue, asked, "", work.args);
+  const { component } = set.place;
+  const call = component?.mutation(ctx);
+  const result =
+    component && call
+      ? await call(component.api.queue.enqueue, {
+          ...queueArgs(queue),
+          ...parsed,
+          fn: await createFunctionHandle(work.fn),
+        })
+      : await inTurn(
+          ctx,
+          async () => {
+            const fn = await createFunctionHandle(work.fn);
+            return await joining.enqueue(ctx, queue, { ...parsed, fn }, functionsIn(set));
+          },
+          true,
+        );
+  if (throws && !result.ok) throw errorOf({ name, key }, result, throws, set.options.errorKeys ?? false);
+  return result;
+}
+
+async function cancel(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<CancelQueuedResult> {
+  const queue = findJob(set, job, "cancelQueued");
+  const { component } = set.place;
+  if (component) return await component.mutation(ctx)(component.api.queue.cancel, { ...queueArgs(queue), id: job.id });
+  return await inTurn(ctx, () => joining.cancel(ctx, queue, job.id, functionsIn(set)), true);
+}
+
+async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<RateLimitQueuePosition | null> {
+  const queue = findJob(set, job, "getQueued");
+  const { component } = set.place;
+  if (component) return await component.query(ctx)(component.api.queue.get, { ...queueArgs(queue), id: job.id });
+  return await inTurn(ctx, () => position.get(ctx, queue, job.id));
+}
+
+function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields?: Fields): Queue {
+  const { name, key } = findBucket(definitions, call, args, fields);
+  const definition = definitions.get(name);
+  if (!definition?.queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
+  if (args.config !== undefined) {
+    throw misuseError(name, "config must be left out: a queue has that of its definition.");
+  }
+  return queueAt(limitOf(name, definition), key, parseQueueTerms(name, definition.queue));
+}
+
+function findJob(set: LimitSet, job: unknown, call: string): Queue {
+  const { name, key, id } = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitQueuedJob>;
+  if (typeof name === "string" && typeof id === "string" && id !== "") return find(set, { name, key }, call);
+  throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
+}
+
+function queueArgs({ limit: { name, config }, key, terms }: Queue) {
+  return { ...idOf({ name, key }), config, queue: toQueueConfig(terms) };
+}
+
+function functionsIn({ options }: LimitSet) {
+  return workerFunctionsIn(queueModuleOf(options));
+}
+
+function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
+  return registeredQueue(queueModuleOf(options), ({ name, key }) => {
+    const definition = definitions.get(name);
+    const terms = definition?.queue && parseQueueTerms(name, definition.queue);
+    return definition && terms && queueAt(limitOf(name, definition), key, terms);
+  });
+}
+
+const EXPOSE_FIELDS: Fields = {
+  job: { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true },
+};
+
+// The data model of whichever app registers the function: its own functions were typed with it.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type AnyDataModel = any;
+
+function exposeQueue(
+  args: { job: ExposedJob<AnyDataModel> },
+  get: (ctx: unknown, job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>,
+): ExposedQueue {
+  checkFields("exposeQueue", "the options", args, EXPOSE_FIELDS);
+  return {
+    getQueued: queryGeneric({
+      get args() {
+        return { job: v.string() };
+      },
+      get returns() {
+        return v.union(queuePositionValidator(), v.null());
+      },
+      handler: async (ctx: GenericQueryCtx<AnyDataModel>, { job: requested }: { job: string }) => {
+        const job = await args.job(ctx, requested);
+        return job && (await get(ctx, job));
+      },
+    }),
+  };
+}

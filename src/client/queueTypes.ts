@@ -1,0 +1,111 @@
+/** The functions of limits with a queue, as their users see them, and what calls to them say. */
+import type {
+  GenericDataModel,
+  GenericQueryCtx,
+  OptionalRestArgs,
+  RegisteredQuery,
+  SchedulableFunctionReference,
+} from "convex/server";
+import type { RegisteredQueue } from "../queue/registered.js";
+import type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
+import type { KeyArg, ReturnedAnswer, ThrowChoice, ThrowChoiceIn, ThrowsArg } from "./args.js";
+import type { InComponent, InTables } from "./place.js";
+
+/** The names of the limits that are defined with a queue. */
+export type QueueNameIn<Limits> = {
+  [Name in keyof Limits]: Limits[Name] extends { queue: object } ? Name : string extends keyof Limits ? Name : never;
+}[keyof Limits] &
+  string;
+
+/** What `enqueueRateLimited` takes. */
+export type EnqueueArgs<
+  Limits,
+  Name,
+  FunctionType extends "mutation" | "action" = "mutation" | "action",
+  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
+> = {
+  name: Name;
+  /** Tokens that the job takes: a finite number of at least 0, default 1. */
+  count?: number | undefined;
+  /** 0, the default, to one less than the queue's `priorities`: the higher go first. */
+  priority?: number | undefined;
+  /**
+   * Of a job whose function returns `{ used }`, what kind of function that is: the difference to `count` is then charged or given back
+   * when it ends, for a mutation in its own transaction. An action that dies stays charged.
+   */
+  settles?: FunctionType | undefined;
+} & ThrowsArg<Said> &
+  (Name extends keyof Limits ? KeyArg<Limits[Name]> & FairByArg<Limits[Name]> : unknown);
+
+type FairByArg<Definition> = Definition extends { queue: { fair: true } }
+  ? {
+      /** Whose job it is: users with jobs of one priority take turns. A non-empty string. */
+      fairBy: string;
+    }
+  : Definition extends { queue: { fair: boolean } }
+    ? { fairBy?: string | undefined }
+    : string extends keyof Definition
+      ? { fairBy?: string | undefined }
+      : { fairBy?: undefined };
+
+/** The same, whatever the types promised. */
+export interface AnyEnqueueArgs {
+  name: string;
+  key?: string | undefined;
+  count?: number | undefined;
+  priority?: number | undefined;
+  fairBy?: string | undefined;
+  settles?: "mutation" | "action" | undefined;
+  throws?: ThrowChoice | undefined;
+}
+
+/** The server's function from the caller, and the id of a job that the client asks for, to that job; null to show nothing. */
+export type ExposedJob<DataModel extends GenericDataModel = GenericDataModel> = (
+  ctx: GenericQueryCtx<DataModel>,
+  requested: string,
+) => RateLimitQueuedJob | null | Promise<RateLimitQueuedJob | null>;
+
+/** The public query of a queue. */
+export interface ExposedQueue {
+  getQueued: RegisteredQuery<"public", { job: string }, Promise<RateLimitQueuePosition | null>>;
+}
+
+export interface RateLimitQueues<
+  Limits,
+  Contexts extends InTables | InComponent,
+  Default extends ThrowChoice | undefined = false,
+> {
+  /**
+   * Puts a job into the queue of a limit that is defined with `queue`: `fn` is called with its arguments when its tokens are there and
+   * its turn has come. Part of the caller's transaction. For work that may wait in a queue that moves up; `scheduleRateLimited` promises
+   * a time at once.
+   * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit the queue.
+   */
+  enqueueRateLimited: <
+    Name extends QueueNameIn<Limits>,
+    Fn extends SchedulableFunctionReference,
+    Said extends ThrowChoice | undefined = undefined,
+  >(
+    ctx: Contexts["queueMutation"],
+    args: EnqueueArgs<Limits, Name, Fn["_type"], Said>,
+    fn: Fn,
+    ...fnArgs: OptionalRestArgs<Fn>
+  ) => Promise<ReturnedAnswer<EnqueueResult, ThrowChoiceIn<Limits, Name, Said, Default>>>;
+
+  /** Takes a job out of its queue: those behind it move up. Too late for one that has its start time, which is at most a second ahead. */
+  cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;
+
+  /** Where a job stands; null when it does not wait any more. It reads up to 200 rows of each priority. */
+  getQueued: (ctx: Contexts["queueQuery"], job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>;
+
+  /**
+   * A public query for a page that shows where a job stands: export it from a module. `job` is the server's function from ctx and the id
+   * that the client asks for to the job; null or a throw for one that this client may not see.
+   */
+  exposeQueue: <DataModel extends GenericDataModel = GenericDataModel>(args: {
+    job: ExposedJob<DataModel>;
+  }) => ExposedQueue;
+
+  /** In your tables: the functions of the queues' workers, to export from the module that `queueModule` names. */
+  exposeQueueWorker: () => RegisteredQueue;
+}

@@ -1,0 +1,100 @@
+/** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
+import { bundle } from "../engine/bundle.js";
+import { checkFields } from "../engine/fields.js";
+import { parseLimit } from "../engine/limit.js";
+import { adjustmentOf, type Bucket, bucketAt, type Request, requestTo } from "../engine/request.js";
+import { adjust } from "../operations/adjust.js";
+import { checkAll, consumeAll } from "../operations/all.js";
+import { check, consume, get } from "../operations/consume.js";
+import { reset } from "../operations/reset.js";
+import { wake, workIn } from "../queue/wake.js";
+import { inTurn } from "../storage/rows.js";
+import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
+import { type CalledBucket, parseDefinitions } from "./definitions.js";
+import { functionsOf } from "./functions.js";
+import { limitOf, parseNow } from "./limitOf.js";
+import { OPTION_FIELDS, queueModuleOf } from "./options.js";
+import type { CalledRequest, InTables, Place } from "./place.js";
+import type { KnownFields, RateLimits, RateLimitsOptions } from "./rateLimits.js";
+
+/**
+ * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
+ * not compile.
+ *
+ * The limits live in the app's own `rateLimits` table (see `rateLimitTables` of `convex-rate-limits/schema`), and `ctx` must be that of a
+ * function whose schema has it. `convex-rate-limits/component` has the same function for limits in the component.
+ *
+ * @throws at module load, so that a deploy fails, when a config is invalid; the error names the limit and the field.
+ * @example
+ * ```ts
+ * import { defineRateLimits, HOUR, MINUTE } from "convex-rate-limits";
+ *
+ * export const { rateLimit, checkRateLimit, resetRateLimit } = defineRateLimits(
+ *   {
+ *     sendMessage: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20, keyed: true },
+ *     signUp: { kind: "fixed window", rate: 100, period: HOUR },
+ *   },
+ *   { throws: true },
+ * );
+ * ```
+ */
+export function defineRateLimits<
+  const Limits extends RateLimitDefinitions,
+  Default extends ThrowChoice | undefined = false,
+  Ctx = InTables["mutation"],
+>(
+  limits: Limits & KnownFields<Limits>,
+  options?: RateLimitsOptions<Ctx, Default> & {
+    /**
+     * For limits with a `queue`: the path of your module (`"limits"`, `"model/limits"`) that exports the functions of
+     * `exposeQueueWorker`.
+     */
+    queueModule?: string | undefined;
+  },
+): RateLimits<Limits, InTables, Default, Ctx>;
+export function defineRateLimits(
+  limits: RateLimitDefinitions,
+  options: RateLimitsOptions = {},
+): RateLimits<RateLimitDefinitions, InTables> {
+  const definitions = parseDefinitions(limits, parseNow);
+  checkFields("defineRateLimits", "the options", options, OPTION_FIELDS);
+  return functionsOf({ definitions, place: inTables, options });
+}
+
+const inTables: Place<InTables> = {
+  check: parseBucket,
+  consume(ctx, request) {
+    const parsed = parseRequest(request);
+    return inTurn(ctx, () => consume(ctx, parsed), true);
+  },
+  peek(ctx, request) {
+    const parsed = parseRequest(request);
+    return inTurn(ctx, () => check(ctx, parsed));
+  },
+  consumeAll(ctx, requests) {
+    const bundled = bundle(requests.map(parseRequest));
+    return inTurn(ctx, () => consumeAll(ctx, bundled), true);
+  },
+  peekAll(ctx, requests) {
+    const bundled = bundle(requests.map(parseRequest));
+    return inTurn(ctx, () => checkAll(ctx, bundled));
+  },
+  adjust(ctx, bucket, asked) {
+    const adjustment = adjustmentOf(parseBucket(bucket), asked);
+    return inTurn(ctx, () => adjust(ctx, adjustment), true);
+  },
+  get(ctx, bucket) {
+    const parsed = parseBucket(bucket);
+    return inTurn(ctx, () => get(ctx, parsed));
+  },
+  reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
+  wake: (ctx, bucket, options) => inTurn(ctx, () => wake(ctx as never, bucket, workIn(queueModuleOf(options))), true),
+};
+
+function parseBucket({ name, key, config, definition, overrides }: CalledBucket): Bucket {
+  return bucketAt(definition ? limitOf(name, definition) : parseLimit(name, config), key, overrides);
+}
+
+function parseRequest({ bucket, asked }: CalledRequest): Request {
+  return requestTo(parseBucket(bucket), asked);
+}

@@ -1,0 +1,96 @@
+/**
+ * The fields of configs, by kind. Data, without the kinds themselves: an app whose limits live in the component checks its definitions
+ * by this table and leaves the rest to the component.
+ */
+import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
+import { checkFields, type Field, type Fields } from "../fields.js";
+import { fieldError } from "../misuse.js";
+import { MAX_SHARDS } from "../sharding/interval.js";
+import { MAX_TOKENS } from "../units.js";
+import { isTimeZone } from "./zoneName.js";
+
+/** Milliseconds: 31,000 years. */
+export const MAX_PERIOD_MS = 1e15;
+
+const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
+const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };
+const shards: Field = {
+  permitted: `a whole number from 1 to ${MAX_SHARDS}, "auto", or { atLeast, atMost } of such numbers`,
+  holds: (value) => value === "auto" || isRowCount(value) || isRange(value),
+};
+
+function isRowCount(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
+}
+
+function isRange(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
+  return Object.keys(others).length === 0 && isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost;
+}
+
+const wholeMs = { above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds", isRequired: true } as const;
+
+/** The fields of each kind of limit, by its name. */
+export const FIELDS: Readonly<Record<string, Fields>> = {
+  "token bucket": {
+    kind: { oneOf: ["token bucket"] },
+    rate,
+    period: { above: 0, atMost: MAX_PERIOD_MS, isRequired: true },
+    capacity: tokens,
+    maxReserved: tokens,
+    shards,
+  },
+  "fixed window": {
+    kind: { oneOf: ["fixed window"] },
+    rate,
+    period: { ...wholeMs, oneOf: ["day", "week", "month"] },
+    capacity: tokens,
+    maxReserved: tokens,
+    shards,
+    // Within ±MAX_PERIOD_MS the distance from any real time to `start` is exact.
+    start: { atLeast: -MAX_PERIOD_MS, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" },
+    timeZone: { permitted: 'the IANA name of a time zone, such as "Europe/Berlin"', holds: isTimeZone },
+    anchor: { permitted: "a whole number", holds: Number.isInteger },
+  },
+  "sliding window": {
+    kind: { oneOf: ["sliding window"] },
+    rate,
+    period: wholeMs,
+    maxReserved: tokens,
+    shards,
+  },
+};
+
+/** @throws when a field is missing, unknown, out of range or beside one that excludes it; naming limit, field, value and range. */
+export function checkConfig(name: string, config: RateLimitConfig): void {
+  // JavaScript may pass anything.
+  const given: unknown = config;
+  if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);
+  // typeof: an array of one string would pass for its element.
+  const fields =
+    typeof config.kind === "string" && Object.hasOwn(FIELDS, config.kind) ? FIELDS[config.kind] : undefined;
+  if (!fields) {
+    const known = Object.keys(FIELDS).map((one) => `"${one}"`);
+    throw fieldError(name, "kind", known.join(" or "), config.kind);
+  }
+  checkFields(name, `a ${config.kind}`, config, fields);
+  if ("anchor" in fields) checkWindows(name, config as FixedWindowConfig);
+}
+
+/** @throws when fields of a period in milliseconds stand beside a calendar's, or the anchor lies outside its period. */
+function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWindowConfig): void {
+  if (typeof period !== "string") {
+    const [field, value] = timeZone === undefined ? ["anchor", anchor] : ["timeZone", timeZone];
+    if (value !== undefined) throw fieldError(name, field, 'left out unless period is "day", "week" or "month"', value);
+    return;
+  }
+  if (start !== undefined) throw fieldError(name, "start", `left out when period is "${period}": give anchor`, start);
+  const [least, most] = ANCHORS[period];
+  if (anchor !== undefined && !(anchor >= least && anchor <= most)) {
+    throw fieldError(name, "anchor", `a whole number from ${least} to ${most} (period is "${period}")`, anchor);
+  }
+}
+
+/** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
+export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31] } as const;

@@ -1,0 +1,31 @@
+/** Waking a bucket's worker: what a refund or a reset needs, without the rest of the queue. */
+import { type FunctionReference, makeFunctionReference } from "convex/server";
+import { type BucketId, idOf } from "../storage/rows.js";
+import { patchWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+
+/**
+ * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
+ * or by an error, the next caller starts it again.
+ */
+export const LEASE_MS = 60_000;
+
+/** The function of the module that is one run of a worker. */
+export function workIn(module: string): FunctionReference<"mutation"> {
+  return makeFunctionReference(`${module}:workQueue`);
+}
+
+/** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
+export async function wake(ctx: QueueWriter, bucket: BucketId, work: FunctionReference<"mutation">): Promise<null> {
+  const row = await readWorker(ctx, bucket);
+  const now = Date.now();
+  if (!row || !(isLost(row, now) || row.state === "waiting")) return null;
+  const generation = row.generation + 1;
+  await patchWorker(ctx, row, { generation, state: "running", runsUntil: now + LEASE_MS });
+  await ctx.scheduler.runAt(now, work, { ...idOf(bucket), generation });
+  return null;
+}
+
+/** Whether the chain of runs was broken: the next one should have come long ago. */
+export function isLost({ state, runsUntil }: WorkerRow, now: number): boolean {
+  return state !== "idle" && now >= runsUntil;
+}

@@ -1,0 +1,56 @@
+/** The tables behind queues, for the app's schema (in your tables) and for the component's own. Needs convex 1.43. */
+import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
+import { v } from "convex/values";
+import { configValidator, queueConfigValidator } from "../wire/configs.js";
+import { rateLimitTables } from "./tables.js";
+
+/**
+ * Spread into the app's schema, beside `rateLimitTables`, for limits with a queue in the app's own tables. Only the functions of this
+ * package write here.
+ */
+export const rateLimitQueueTables = {
+  /** Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. */
+  rateLimitQueue: defineTable({
+    name: v.string(),
+    key: v.optional(v.string()),
+    priority: v.number(),
+    /** When it came, which is when its caller's mutation committed: nanoseconds of the database's own clock. */
+    at: v.commitTs(),
+    /** Where users share the bucket in turns: whose job it is, and in which round its turn comes, once the worker has sorted it in. */
+    fairBy: v.optional(v.string()),
+    round: v.optional(v.number()),
+    count: v.number(),
+    /** A function handle, and what the function is called with. */
+    fn: v.string(),
+    args: v.record(v.string(), v.any()),
+    /** Of a job that says what it has used: what kind of function it is. */
+    settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
+    /** The worker sleeps until this job can be paid. */
+    isAwaited: v.optional(v.boolean()),
+  })
+    .index("by_order", ["name", "key", "priority", "round", "at"])
+    .index("by_arrival", ["name", "key", "at"])
+    .index("by_user", ["name", "key", "priority", "fairBy", "round"]),
+
+  /** One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute. */
+  rateLimitWorkers: defineTable({
+    name: v.string(),
+    key: v.optional(v.string()),
+    config: configValidator(),
+    queue: queueConfigValidator(),
+    /** Counts the starts: a run of an earlier start does nothing. */
+    generation: v.number(),
+    /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
+    state: v.union(v.literal("running"), v.literal("waiting"), v.literal("idle")),
+    runsUntil: v.number(),
+    /** While `maxQueued` jobs wait: when a caller may ask again. */
+    fullUntil: v.optional(v.number()),
+    /** With `exact`, the jobs that wait. */
+    queued: v.optional(v.number()),
+  }).index("by_name_key", ["name", "key"]),
+};
+
+/** A data model that has the tables of limits and of queues. */
+export type RateLimitQueuesDataModel = DataModelFromSchemaDefinition<
+  SchemaDefinition<typeof rateLimitTables & typeof rateLimitQueueTables, true>
+>;

@@ -1,0 +1,166 @@
+/** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
+import { type Infer, type ObjectType, v } from "convex/values";
+import { configValidator, overrideFields } from "./configs.js";
+import type { TypeOf } from "./typeOf.js";
+
+const outlook = () => ({
+  /** Whole tokens left after this decision, never below 0. Absent if only some rows of a split bucket were read. */
+  remaining: v.optional(v.number()),
+  /**
+   * When the bucket is full again; for a fixed window, the start of the next window. Absent if only some rows of a split bucket were
+   * read.
+   */
+  resetAt: v.optional(v.number()),
+});
+const allowed = () => ({
+  ok: v.literal(true),
+  /** Present for a reservation that waits: run the work at this time, without asking again. */
+  retryAt: v.optional(v.number()),
+  ...outlook(),
+  /** For a call with `atLeast`: how many tokens the caller has. */
+  taken: v.optional(v.number()),
+});
+const denied = () => ({
+  ok: v.literal(false),
+  /**
+   * The first millisecond at which the same request succeeds, if no other comes between. On a split bucket whose rows were not all
+   * read, a time that suffices.
+   */
+  retryAt: v.number(),
+  /** Why, if not because the tokens are used up: an override blocks the key. */
+  reason: v.optional(v.literal("blocked")),
+  ...outlook(),
+});
+const letThrough = () => ({
+  ...allowed(),
+  /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial has taken nothing. */
+  shadow: v.optional(v.union(v.object(allowed()), v.object(denied()))),
+});
+
+export const statusValidator = () => v.union(v.object(letThrough()), v.object(denied()));
+
+interface Outlook extends TypeOf<typeof outlook> {}
+interface Allowed extends TypeOf<typeof allowed> {}
+interface Denied extends TypeOf<typeof denied> {}
+interface LetThrough extends Allowed {
+  /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial has taken nothing. */
+  shadow?: Allowed | Denied;
+}
+
+/** What a limit answers. All times are whole milliseconds since the epoch. */
+export type RateLimitStatus = LetThrough | Denied;
+
+/** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
+export type ExactRateLimitStatus = RateLimitStatus & Required<Outlook>;
+
+export const allStatusValidator = () =>
+  v.union(
+    v.object({ ok: v.literal(true), retryAt: v.optional(v.number()), statuses: v.array(statusValidator()) }),
+    v.object({ ok: v.literal(false), retryAt: v.number(), statuses: v.array(statusValidator()) }),
+  );
+
+/**
+ * What several limits answer together: all of them let the work go, or nothing was taken from any.
+ *
+ * - `statuses`: one per request, in their order. If nothing was taken because of another limit, `ok` is true and `remaining` is
+ *   what is there.
+ * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since the epoch.
+ */
+export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
+  { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
+
+/** Which bucket: the arguments that every registered function of the component takes. */
+export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
+/** `overrides`: whether the limit asks for an override at the key. */
+export const configuredArgs = () => ({
+  ...bucketArgs(),
+  config: configValidator(),
+  overrides: v.optional(v.boolean()),
+});
+export type ConfiguredArgs = ObjectType<ReturnType<typeof configuredArgs>>;
+export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
+const consumedArgs = () => ({
+  ...configuredArgs(),
+  count: v.optional(v.number()),
+  reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
+});
+export const demandArgs = () => ({ ...consumedArgs(), atLeast: v.optional(v.number()) });
+/** `at`: the time that the tokens of a cancelled reservation were promised for. */
+export const adjustArgs = () => ({ ...configuredArgs(), count: v.number(), at: v.optional(v.number()) });
+export const adjustAllArgs = () => ({ adjustments: v.array(v.object(adjustArgs())) });
+/** `shadow`: a denial of this request stops none of the others. */
+export const allArgs = () => ({
+  requests: v.array(v.object({ ...consumedArgs(), shadow: v.optional(v.boolean()) })),
+});
+
+export const pageValidator = () =>
+  v.object({
+    page: v.array(
+      v.object({
+        key: v.optional(v.string()),
+        value: v.number(),
+        ok: v.boolean(),
+        retryAt: v.optional(v.number()),
+        reason: v.optional(v.literal("blocked")),
+        error: v.optional(v.string()),
+        override: v.optional(v.object(overrideFields())),
+        ...outlook(),
+      }),
+    ),
+    cursor: v.union(v.string(), v.null()),
+  });
+
+/**
+ * Keys of a limit in their order, the bucket without a key first; keys with a full bucket may be missing.
+ *
+ * - `value`: tokens held now, negative while tokens are owed to reservations and charges.
+ * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
+ * - `override`: what holds at the key in place of the limit's config, while it does.
+ * - `error`: what is wrong with a bucket whose rows are damaged; its calls throw until it is reset, or its override cleared.
+ * - `cursor`: where the next page starts; null after the last.
+ */
+export type RateLimitPage = Infer<ReturnType<typeof pageValidator>>;
+
+export const listArgs = () => ({
+  name: v.string(),
+  config: configValidator(),
+  overrides: v.optional(v.boolean()),
+  cursor: v.optional(v.string()),
+  limit: v.optional(v.number()),
+  onlyLimited: v.optional(v.boolean()),
+  onlyOverridden: v.optional(v.boolean()),
+});
+export type ListArgs = ObjectType<ReturnType<typeof listArgs>>;
+
+/** Each target is a limit to sweep: a row goes when it is full under every one of the configs. */
+export const sweepArgs = () => ({
+  targets: v.array(v.object({ name: v.string(), configs: v.array(configValidator()) })),
+  cursor: v.optional(v.string()),
+});
+export type SweepArgs = ObjectType<ReturnType<typeof sweepArgs>>;
+
+/** Buckets that are full again, and where the next batch starts; null after the last. */
+export const fullBucketsValidator = () =>
+  v.object({ buckets: v.array(v.object(bucketArgs())), cursor: v.union(v.string(), v.null()) });
+
+export const sweepResultValidator = () => v.object({ deleted: v.number(), isDone: v.boolean() });
+
+/** What a batch of a sweep did: rows deleted, and whether it was the last. */
+export type SweepResult = Infer<ReturnType<typeof sweepResultValidator>>;
+
+export const jobValidator = () =>
+  v.object({
+    ...bucketArgs(),
+    count: v.number(),
+    config: v.optional(configValidator()),
+    runAt: v.number(),
+    dueAt: v.optional(v.number()),
+    id: v.id("_scheduled_functions"),
+  });
+
+/**
+ * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
+ * tokens are there, if that is another time (`spread`, a limit in shadow); both in milliseconds since the epoch. `id` is of the app's own
+ * `_scheduled_functions`, so the app can see and cancel the job.
+ */
+export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;

@@ -1,0 +1,123 @@
+/** How limits behave: the wire form of configs and overrides, and their types. */
+import { v } from "convex/values";
+import type { TypeOf } from "./typeOf.js";
+
+/** The fields of configs of all kinds. */
+const common = () => ({
+  /** Tokens that arrive per `period`; above 0, at most 1e12. */
+  rate: v.number(),
+  /** The most tokens that may be owed to reservations; 0 (none) to 1e12. @default unlimited */
+  maxReserved: v.optional(v.number()),
+  /**
+   * Rows that a hot limit is spread over: a most (1 to 1,024), `"auto"`, or bounds on their number. A bucket begins as one row, splits
+   * where it is hot and merges where it is cold. @default 1
+   */
+  shards: v.optional(
+    v.union(
+      v.number(),
+      v.literal("auto"),
+      v.object({ atLeast: v.optional(v.number()), atMost: v.optional(v.number()) }),
+    ),
+  ),
+});
+const saving = () => ({
+  ...common(),
+  /** The most tokens that can be saved up (the burst); 0 to 1e12. With 0 only reservations are served. @default `rate` */
+  capacity: v.optional(v.number()),
+});
+
+const tokenBucket = () => ({
+  kind: v.literal("token bucket"),
+  ...saving(),
+  /** Milliseconds; above 0, at most 1e15. */
+  period: v.number(),
+});
+export interface TokenBucketConfig extends TypeOf<typeof tokenBucket> {}
+
+const fixedWindow = () => ({
+  kind: v.literal("fixed window"),
+  ...saving(),
+  /** The length of a window: whole milliseconds, above 0, at most 1e15; or a unit of the calendar. */
+  period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
+  /**
+   * If `period` is in ms: any time at which a window starts, in whole milliseconds since the epoch.
+   * @default a hash of name and key, so that keys reset at different times
+   */
+  start: v.optional(v.number()),
+  /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count. @default "UTC" */
+  timeZone: v.optional(v.string()),
+  /**
+   * If `period` is a unit of the calendar: the day on which a month begins (1 to 31; in a shorter month its last day), the weekday on
+   * which a week begins (1 is Monday), or the minutes after midnight at which a day begins.
+   */
+  anchor: v.optional(v.number()),
+});
+export interface FixedWindowConfig extends TypeOf<typeof fixedWindow> {}
+
+const slidingWindow = () => ({
+  kind: v.literal("sliding window"),
+  ...common(),
+  /** Whole milliseconds; above 0, at most 1e15. */
+  period: v.number(),
+});
+export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
+  /** A sliding window holds its rate, and nothing is saved up. */
+  capacity?: undefined;
+}
+
+/**
+ * How a limit behaves.
+ *
+ * - `"token bucket"` refills continuously and saves up to `capacity`.
+ * - `"fixed window"` refills all at once at the start of each window, which is a period in ms, or a day, week or month.
+ * - `"sliding window"` lets at most `rate` tokens start in any `period`, wherever it begins.
+ *
+ * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
+ * never down.
+ */
+export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
+
+export const configValidator = () =>
+  v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
+
+const queue = () => ({
+  /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000. @default unlimited */
+  maxQueued: v.optional(v.number()),
+  /** How many priorities there are, 1 to 10. A job's priority is 0 to one less; the higher go first. @default 1 */
+  priorities: v.optional(v.number()),
+  /**
+   * How many milliseconds of waiting count as one level of priority: a whole number from 0 to 365 days. A job is overtaken only by jobs
+   * that came at most this much later for each level that they are above it. @default a minute
+   */
+  aging: v.optional(v.number()),
+  /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). @default false */
+  fair: v.optional(v.boolean()),
+  /**
+   * Requires `maxQueued` and makes it exact, at the price of conflicts. Without it, about one second of extra jobs may be accepted.
+   * @default false
+   */
+  exact: v.optional(v.boolean()),
+});
+export const queueConfigValidator = () => v.object(queue());
+
+/** How the queue of a limit behaves; `{}` is one with the defaults. */
+export interface QueueConfig extends TypeOf<typeof queue> {}
+
+export const overrideFields = () => ({
+  /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
+  config: v.optional(configValidator()),
+  /** Nothing is let through: every call is denied, with the reason `"blocked"`. */
+  block: v.optional(v.literal(true)),
+  /** Everything is let through and still counted: what exceeds the bucket becomes a debt. */
+  unlimited: v.optional(v.literal(true)),
+  /** When the override ends by itself, in whole milliseconds since the epoch; without it, when it is cleared. */
+  until: v.optional(v.number()),
+  /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
+  note: v.optional(v.string()),
+});
+
+/** What holds at one key in place of the limit's config: exactly one of `config`, `block` and `unlimited`. */
+export interface RateLimitOverride extends Omit<TypeOf<typeof overrideFields>, "config"> {
+  /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
+  config?: RateLimitConfig;
+}

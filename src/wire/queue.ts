@@ -1,0 +1,97 @@
+/** The wire form of everything of queues that crosses into the component or out of it. */
+import { type Infer, type ObjectType, v } from "convex/values";
+import { bucketArgs, configuredArgs } from "./answers.js";
+import { queueConfigValidator } from "./configs.js";
+
+export const queuedJobValidator = () => v.object({ ...bucketArgs(), id: v.string() });
+
+/** A job that waits in a queue: what `cancelQueued` and `getQueued` need to find it. */
+export type RateLimitQueuedJob = Infer<ReturnType<typeof queuedJobValidator>>;
+
+export const enqueueResultValidator = () =>
+  v.union(
+    v.object({ ok: v.literal(true), job: queuedJobValidator() }),
+    v.object({ ok: v.literal(false), retryAt: v.number() }),
+  );
+
+/**
+ * - `ok: true`: the job waits; `job` can be stored, cancelled and asked for.
+ * - `ok: false`: `maxQueued` jobs wait; ask again at `retryAt` (milliseconds since the epoch), an estimate.
+ */
+export type EnqueueResult = Infer<ReturnType<typeof enqueueResultValidator>>;
+
+export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
+
+/** Whether the job still waited, and so is gone. One that has its moment, at most a second ahead, is too late to cancel. */
+export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValidator>>;
+
+export const queuePositionValidator = () => v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
+
+/**
+ * Where a job stands in its queue.
+ *
+ * - `ahead`: the jobs that go first, counted up to 200.
+ * - `isExact`: false for a job that is further back; `ahead` and `runAt` are then the least.
+ * - `runAt`: when its tokens will be there if nothing comes before it and nothing is cancelled, in milliseconds since the epoch.
+ */
+export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValidator>>;
+
+/** What one run of a queue's worker passes on to the next. */
+export const runArgs = () => ({
+  ...bucketArgs(),
+  generation: v.number(),
+  seenTo: v.optional(v.int64()),
+  busyAt: v.optional(v.number()),
+  most: v.optional(v.number()),
+  queued: v.optional(v.number()),
+  countedAt: v.optional(v.number()),
+});
+
+/**
+ * What a run of the worker asks for: of each priority the first jobs, at most so many; how many have come since, at most so many, or
+ * with 0 only whether any has; and how many wait, at most so many.
+ */
+export const findArrivalsArgs = () => ({
+  ...bucketArgs(),
+  priorities: v.number(),
+  fair: v.boolean(),
+  most: v.number(),
+  since: v.optional(v.int64()),
+  mostCounted: v.number(),
+  mostWaiting: v.optional(v.number()),
+});
+export type FindArrivalsArgs = ObjectType<ReturnType<typeof findArrivalsArgs>>;
+const waitingJobs = () =>
+  v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }));
+export const arrivalsValidator = () =>
+  v.object({
+    /** How many of each class were read: a list of so many may go on. */
+    share: v.number(),
+    arrivals: v.array(waitingJobs()),
+    rounds: v.array(waitingJobs()),
+    arrived: v.number(),
+    seenTo: v.optional(v.int64()),
+    waiting: v.optional(v.object({ count: v.number(), isCut: v.boolean() })),
+  });
+export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
+
+/** A queue: the bucket that its jobs take from, and its own config. */
+export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
+export const enqueueArgs = () => ({
+  ...queueArgs(),
+  count: v.optional(v.number()),
+  priority: v.optional(v.number()),
+  fairBy: v.optional(v.string()),
+  settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
+  fn: v.string(),
+  args: v.record(v.string(), v.any()),
+});
+
+/** A job that is run by the worker's wrapper, which settles it. */
+export const queuedRunArgs = () => ({
+  ...configuredArgs(),
+  count: v.number(),
+  fn: v.string(),
+  args: v.record(v.string(), v.any()),
+});
+export const settleArgs = () => ({ ...configuredArgs(), count: v.number(), used: v.number() });

@@ -1,0 +1,24 @@
+/**
+ * The wire form of a value and its type, declared once: as the validators of its fields. `Infer` loses the comments on fields; a mapped
+ * type over the fields keeps them, so editors show them on values of the type.
+ */
+import type { PropertyValidators, Validator } from "convex/values";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any field.
+type AnyField<IsOptional extends "optional" | "required"> = Validator<any, IsOptional, any>;
+type KeysOf<Fields, IsOptional extends "optional" | "required"> = {
+  [Key in keyof Fields]: Fields[Key] extends AnyField<IsOptional> ? Key : never;
+}[keyof Fields];
+
+/**
+ * The type of an object by a function that returns its fields. A function, because a validator that is built while a module loads is
+ * built again in every run of every Convex function that imports the module.
+ */
+export type TypeOf<Fields extends () => PropertyValidators> = Flat<
+  {
+    [Key in KeysOf<ReturnType<Fields>, "required">]: ReturnType<Fields>[Key]["type"];
+  } & {
+    [Key in KeysOf<ReturnType<Fields>, "optional">]?: Exclude<ReturnType<Fields>[Key]["type"], undefined>;
+  }
+>;
+type Flat<Both> = { [Key in keyof Both]: Both[Key] };
