@@ -1,6 +1,6 @@
 /** What becomes of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
 import type { Fields } from "../engine/fields.js";
-import type { DemandArgs } from "../engine/request.js";
+import type { DemandArgs } from "../engine/demand.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";

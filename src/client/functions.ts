@@ -1,7 +1,8 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { adjustedField, countField, reserveField } from "../engine/request.js";
+import { countField, reserveField } from "../engine/demand.js";
+import { adjustedField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
@@ -163,7 +164,9 @@ function exposeRateLimit<Contexts extends InTables | InComponent>(
   args: AnyExposeArgs,
 ) {
   return expose(name, args, {
-    check: (bucket) => findBucket(set.definitions, "exposeRateLimit", bucket),
+    check: (bucket) => {
+      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket));
+    },
     get: (ctx, bucket) => getRateLimit(set, ctx as never, bucket, "exposeRateLimit"),
   });
 }

@@ -4,7 +4,7 @@
  */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type { DemandArgs } from "../engine/request.js";
+import type { DemandArgs } from "../engine/demand.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";

@@ -6,9 +6,10 @@ import {
   type Scheduler,
 } from "convex/server";
 import { convexToJson, type Value } from "convex/values";
-import type { Fields } from "../engine/fields.js";
+import { checkField, type Fields } from "../engine/fields.js";
+import { adjustedField } from "../engine/request.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
-import { countField } from "../engine/request.js";
+import { countField } from "../engine/demand.js";
 import { checkJobReader, FURTHEST_MS, type JobReader, readJobState } from "../storage/jobs.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
@@ -93,6 +94,7 @@ export async function cancelScheduled<Contexts extends InTables | InComponent>(
   const { config, dueAt = job.runAt, takenAt } = job;
   const bucket = findBucket(set.definitions, "cancelRateLimited", { ...idOf(job), ...(config && { config }) });
   set.place.check(bucket);
+  checkField(bucket.name, "count", adjustedField, -job.count);
   const result = await inTurn(ctx, () => cancelPending(ctx, job));
   if (result.canceled) {
     await set.place.adjust(ctx, bucket, { count: -job.count, at: dueAt, takenAt });

@@ -24,10 +24,11 @@ import { functionsOf } from "../client/functions.js";
 import { COMMON_FIELDS } from "../client/options.js";
 import type { CalledRequest, ComponentCalls, InComponent, Place } from "../client/place.js";
 import type { KnownFields, RateLimits, RateLimitsOptions } from "../client/rateLimits.js";
-import { checkFields } from "../engine/fields.js";
+import { checkField, checkFields } from "../engine/fields.js";
+import { adjustedField } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
-import { fieldError, show } from "../engine/misuse.js";
-import { checkDemand } from "../engine/request.js";
+import { show } from "../engine/misuse.js";
+import { checkDemand } from "../engine/demand.js";
 import { idOf, inTurn } from "../storage/rows.js";
 
 /**
@@ -89,23 +90,24 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     consumeAll: async (ctx, requests) =>
       await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
-    adjust: async (ctx, bucket, { count, at, takenAt }) =>
-      await mutation(ctx)(api.public.adjust, {
+    adjust: async (ctx, bucket, { count, at, takenAt }) => {
+      checkField(bucket.name, "count", adjustedField, count);
+      return await mutation(ctx)(api.public.adjust, {
         ...bucketArgs(bucket),
         count,
         ...(at !== undefined && { at }),
         ...(takenAt !== undefined && { takenAt }),
-      }),
+      });
+    },
     get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
   };
 }
 
-function bucketArgs({ name, key, config, overrides }: CalledBucket) {
-  // The component's validators speak of types; this speaks of the limit.
-  const given: unknown = config;
-  if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", given);
+function bucketArgs({ name, key, config, definition, overrides }: CalledBucket) {
+  // The component's validators speak of types; this speaks of the limit. What is defined has been checked.
+  if (!definition) checkConfig(name, config);
   return { ...idOf({ name, key }), config, ...(overrides && { overrides }) };
 }
 

@@ -1,5 +1,5 @@
 /** Several requests in one call: those to the same bucket add up to one request to it, so that their order cannot matter. */
-import type { DemandArgs } from "./request.js";
+import type { DemandArgs } from "./demand.js";
 import { misuseError } from "./misuse.js";
 import type { Limit } from "./kinds/kind.js";
 import { type Bucket, type Request, requestTo } from "./request.js";

@@ -1,121 +1,23 @@
-/** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
+/** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
 import type { RateLimitConfig } from "../wire/configs.js";
+import { type Demand, type DemandArgs, parseDemand } from "./demand.js";
 import type { Limit, Taking } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
 import { booleanField, checkField, type Field } from "./fields.js";
-import { fieldError, misuseError } from "./misuse.js";
+import {} from "./misuse.js";
 import { checkKey } from "./names.js";
 import { END_OF_TIME } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
-
-/** One question to a bucket: may `units` go, if need be from the future? */
-export interface Demand {
-  readonly units: number;
-  readonly reserve: boolean;
-  /** A reservation that would start later than this many ms from now is denied. */
-  readonly withinMs: number;
-  /** Of a demand that fewer units satisfy, too. */
-  readonly atLeast?: LeastDemand;
-  /** Whether the units may come back, by the time at which they were taken. */
-  readonly isRefundable?: boolean;
-}
-
-/** The fewest units that are taken; more come in whole tokens. */
-interface LeastDemand {
-  readonly units: number;
-  /** The tokens that a caller has in so many units. */
-  readonly tokens: (units: number) => number;
-}
-
-/** `true` for any wait, or the longest wait in ms. */
-type Reserve = boolean | { within: number };
-
-export interface DemandArgs {
-  count?: number | undefined;
-  atLeast?: number | undefined;
-  reserve?: Reserve | undefined;
-  refundable?: boolean | undefined;
-  /** Of several requests: whether a denial of this one stops none of the others. */
-  shadow?: boolean | undefined;
-}
-
-export const countField: Field = {
-  permitted: "a finite number of at least 0",
-  holds: (value) => Number.isFinite(value) && (value as number) >= 0,
-};
-export const reserveField: Field = {
-  permitted: "true, false or { within: a number of milliseconds of at least 0 }",
-  holds(value) {
-    if (typeof value !== "object" || value === null) return typeof value === "boolean";
-    const { within } = value as { within?: unknown };
-    return Object.keys(value).length === 1 && typeof within === "number" && within >= 0;
-  },
-};
-
-/**
- * Checks what can be known without the limit.
- * @throws when `count` is no finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast` is above
- * the count or beside a reservation.
- */
-export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
-  checkField(name, "count", countField, count);
-  if (reserve !== false) checkField(name, "reserve", reserveField, reserve);
-  if (atLeast === undefined) return;
-  if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
-    throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
-  }
-  if (reserve !== false) throw misuseError(name, "atLeast takes what is there now, so it cannot stand beside reserve.");
-}
-
-/**
- * @throws what `checkDemand` throws, and when the count is so large that no wait would ever be long enough. What an override may serve is
- * known only when the bucket has been read.
- */
-export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
-  const { count = 1, reserve = false, atLeast } = asked;
-  if (asked.count !== undefined || reserve !== false || atLeast !== undefined) checkDemand(limit.name, asked);
-  if (atLeast !== undefined) return parsePart(limit, { count, atLeast }, isOverridable);
-  const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
-  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
-  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
-  throw neverServedError(limit, asked);
-}
 
 /** Whether some wait is long enough: of an overridable bucket this is known late. */
 export function isServable({ limit, demand }: Request): boolean {
   return demand.units <= limit.kind.most(limit, demand.reserve);
 }
 
-export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = false }: DemandArgs): Error {
-  const bound = reserve ? "with a reservation it can hold" : "it can hold";
-  const most = limit.kind.most(limit, reserve !== false) / limit.unitsPerToken;
-  const asked = atLeast === undefined ? `count ${count}` : `atLeast ${atLeast}`;
-  return misuseError(
-    limit.name,
-    `${asked} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
-  );
-}
-
-/** As much as there is: what suffices must fit into the bucket, what would be best need not. */
-function parsePart(
-  limit: Limit,
-  { count, atLeast }: { count: number; atLeast: number },
-  isOverridable: boolean,
-): Demand {
-  const { unitsPerToken, capacity } = limit;
-  const least = unitsOf(limit, atLeast);
-  if (!(least <= capacity || (isOverridable && atLeast <= MAX_TOKENS))) throw neverServedError(limit, { atLeast });
-  const all = unitsOf(limit, count);
-  const room = Math.max(0, capacity - least);
-  const most = all <= capacity ? all : least + Math.floor(room / unitsPerToken) * unitsPerToken;
-  const tokens = (units: number) => (units === all ? count : units === least ? atLeast : units / unitsPerToken);
-  return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
-}
-
 export const adjustedField: Field = {
   permitted: "a number from -1e12 to 1e12",
   holds: (value) => typeof value === "number" && Math.abs(value) <= MAX_TOKENS,
+  isRequired: true,
 };
 
 /**

@@ -1,6 +1,6 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
 import type { RateLimitDefinition } from "../client/args.js";
-import { parseDemand } from "../engine/request.js";
+import { parseDemand } from "../engine/demand.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
 import { BadRequestError } from "./badRequest.js";

@@ -4,7 +4,7 @@ import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
-import { parseDemand } from "../../src/engine/request.js";
+import { parseDemand } from "../../src/engine/demand.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
@@ -18,7 +18,9 @@ const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, k
 /** The starts of windows that a snapshot lists: the first, and each at which units arrive. */
 const startsIn = ({ runs }: RateLimitSnapshot) => [
   ...runs.slice(0, 1).map(({ start }) => start),
-  ...runs.flatMap(({ start, period, count = NaN }) => Array.from({ length: count }, (_, i) => start + (i + 1) * period)),
+  ...runs.flatMap(({ start, period, count = NaN }) =>
+    Array.from({ length: count }, (_, i) => start + (i + 1) * period),
+  ),
 ];
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, shards: 4 };
