@@ -64,6 +64,11 @@ export interface Place<Contexts extends InTables | InComponent> {
     bucket: CalledBucket,
     adjustment: { count: number; at?: number | undefined },
   ): Promise<RateLimitStatus>;
+  /** Several adjustments in their order, in one transaction. */
+  adjustAll(
+    ctx: Contexts["mutation"],
+    adjustments: readonly { bucket: CalledBucket; count: number; renews?: number | undefined }[],
+  ): Promise<RateLimitStatus[]>;
   get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */

@@ -91,6 +91,14 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
     adjust: async (ctx, bucket, { count, at }) =>
       await mutation(ctx)(api.public.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
+    adjustAll: async (ctx, adjustments) =>
+      await mutation(ctx)(api.public.adjustAll, {
+        adjustments: adjustments.map(({ bucket, count, renews }) => ({
+          ...bucketArgs(bucket),
+          count,
+          ...(renews !== undefined && { renews }),
+        })),
+      }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
@@ -106,13 +114,14 @@ function bucketArgs({ name, key, config, overrides }: CalledBucket) {
 
 function demandArgs({ bucket, asked }: CalledRequest) {
   checkDemand(bucket.name, asked);
-  const { count, reserve, atLeast, shadow } = asked;
+  const { count, reserve, atLeast, shadow, renews } = asked;
   return {
     ...bucketArgs(bucket),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
     ...(atLeast !== undefined && { atLeast }),
     ...(shadow && { shadow }),
+    ...(renews && { renews }),
   };
 }
 

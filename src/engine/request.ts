@@ -33,6 +33,8 @@ export interface DemandArgs {
   reserve?: Reserve | undefined;
   /** Of several requests: whether a denial of this one stops none of the others. */
   shadow?: boolean | undefined;
+  /** Of several requests: whether the status says when tokens come back, and what overrides the limit. */
+  renews?: boolean | undefined;
 }
 
 export const countField: Field = {
@@ -148,6 +150,8 @@ export interface Adjustment extends Bucket {
   readonly units: number;
   /** Of a cancelled reservation: the moment that its tokens were promised for. */
   readonly at: number | undefined;
+  /** The tokens of a request: the status then says when one is served next. */
+  readonly renews?: number | undefined;
 }
 
 interface BucketArgs {
@@ -176,7 +180,10 @@ export function parseRequest(args: BucketArgs & DemandArgs): Request {
 }
 
 /** With `at` it takes a reservation back, so it is rounded as the reservation was: all that was charged comes back. */
-export function adjustmentOf(bucket: Bucket, { count, at }: { count: number; at?: number | undefined }): Adjustment {
+export function adjustmentOf(
+  bucket: Bucket,
+  { count, at, renews }: { count: number; at?: number | undefined; renews?: number | undefined },
+): Adjustment {
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
-  return { ...bucket, count, units, at };
+  return { ...bucket, count, units, at, renews };
 }
