@@ -1,5 +1,5 @@
 /** convex-rate-limits: rate limiting for Convex, with limits in the app's own tables. */
-export type { RateLimitDefinitions } from "./client/args.js";
+export type { RateLimitDefinition, RateLimitDefinitions } from "./client/args.js";
 export type { RateLimitDecision } from "./client/decision.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";

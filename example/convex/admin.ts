@@ -2,7 +2,7 @@
  * What an admin page needs: the limits, who has to wait, what is overridden, and a block and an unblock. An app lets only admins call
  * these; here everybody is one.
  */
-import { vRateLimitConfig, vRateLimitPage } from "convex-rate-limits";
+import { vRateLimitConfig, vRateLimitPage } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation, query } from "./_generated/server.js";
 import { clearRateLimitOverride, getRateLimit, listRateLimits, overrideRateLimit } from "./rateLimits.js";

@@ -1,5 +1,5 @@
 /** An agent whose tasks wait in a queue: paying users go first, users of one plan take turns, and what is cancelled makes room. */
-import { vRateLimitQueuePosition } from "convex-rate-limits";
+import { vRateLimitQueuePosition } from "convex-rate-limits/queue/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
 import { internalMutation, mutation, query } from "./_generated/server.js";

@@ -2,7 +2,9 @@
  * This limit lives in the app's own `rateLimits` table (see schema.ts). No component is asked, a call costs no hop,
  * and only queries and mutations can make it. Everything else is the same.
  */
-import { DAY, defineRateLimits, type SweepResult, vRateLimitSnapshot, vSweepResult } from "convex-rate-limits";
+import { DAY, defineRateLimits } from "convex-rate-limits";
+import type { SweepResult } from "convex-rate-limits/admin";
+import { vRateLimitSnapshot, vSweepResult } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
 import { internalMutation, mutation, query } from "./_generated/server.js";

@@ -5,7 +5,7 @@
  * The key is the address that was typed, whether it has an account or not; otherwise the limit would tell which ones do. A
  * limit for each account lets a stranger lock its owner out for a while; an app adds one for each network address.
  */
-import { vRateLimitSnapshot } from "convex-rate-limits";
+import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { internalMutation, mutation, query } from "./_generated/server.js";
 import { digest } from "./passwords.js";

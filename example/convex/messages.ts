@@ -4,7 +4,7 @@
  * Here and in the other modules the caller says who the user is, so that the example runs without sign-in. An app takes the
  * user from `ctx.auth` instead: a key that the client may choose limits nobody.
  */
-import { vRateLimitSnapshot } from "convex-rate-limits";
+import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import type { Id } from "./_generated/dataModel.js";
 import { mutation, type MutationCtx, query } from "./_generated/server.js";

@@ -2,7 +2,8 @@
  * Reports, of which a paying user may make more. One limit with one bucket for each user; the plan chooses the config with
  * each call, so a change of plan counts at once, and what was used before stays used.
  */
-import { DAY, type RateLimitConfig, vRateLimitSnapshot } from "convex-rate-limits";
+import { DAY, type RateLimitConfig } from "convex-rate-limits";
+import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, type Infer, v } from "convex/values";
 import type { Id } from "./_generated/dataModel.js";
 import { mutation, query, type QueryCtx } from "./_generated/server.js";

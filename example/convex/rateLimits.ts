@@ -1,5 +1,5 @@
 /** Every limit of the app that lives in the component, in one place. */
-import { DAY, defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits";
+import { DAY, defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits/component";
 import { components } from "./_generated/api.js";
 
 export const {

@@ -1,4 +1,5 @@
-import { rateLimitTables, vRateLimitedJob, vRateLimitQueuedJob } from "convex-rate-limits";
+import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits/schema";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
 import { stageTables } from "./stage/tables.js";

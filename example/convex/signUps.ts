@@ -1,5 +1,5 @@
 /** Sign-ups: so many an hour for the whole app. */
-import { vRateLimitSnapshot } from "convex-rate-limits";
+import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import { mutation, query } from "./_generated/server.js";
 import { digest } from "./passwords.js";

@@ -1,5 +1,5 @@
 /** Looking after the component's limits: a list for an admin page, and the daily sweep (crons.ts). */
-import { vRateLimitPage } from "convex-rate-limits";
+import { vRateLimitPage } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "./_generated/server.js";
 import { reports } from "./plans.js";

@@ -1,6 +1,7 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
 import { checkFields, type Fields } from "../engine/fields.js";
+import type { Limit } from "../engine/kinds/kind.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
@@ -16,6 +17,9 @@ import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import { type DefinedRateLimits, setOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
+
+export type { RateLimitPage, SweepResult } from "../wire/answers.js";
+export type { RateLimitOverride } from "../wire/configs.js";
 
 /** What `listRateLimits` takes. */
 export type ListArgs<Name> = {
@@ -201,7 +205,11 @@ async function sweepRateLimits(
 ): Promise<SweepResult> {
   checkScheduler(ctx, "sweepRateLimits");
   checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-  const limits = new Map([...definitions].map(([name, definition]) => [name, limitOf(name, definition)]));
+  const limits = new Map<string, Limit>();
+  for (const name of definitions.names) {
+    const definition = definitions.get(name);
+    if (definition) limits.set(name, limitOf(name, definition));
+  }
   const targets = sweepTargets(limits, options.configs);
   const { component } = place;
   if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });

@@ -3,8 +3,8 @@
  * looked at, and parsed at its first call.
  */
 import { booleanField, checkField, type Field, type Fields, strangeFieldError } from "../engine/fields.js";
-import { isPlain } from "../engine/kinds/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
+import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
@@ -22,7 +22,15 @@ export interface Definition {
   /** The parsed config, from the first call on; in the component there is none. */
   limit?: Limit;
 }
-export type Definitions = ReadonlyMap<string, Definition>;
+
+/** The limits of an app, by name. */
+export interface Definitions {
+  readonly names: readonly string[];
+  /** Those of limits that are defined with a queue. */
+  readonly queues: readonly string[];
+  /** undefined if no limit has the name. */
+  readonly get: (name: string) => Definition | undefined;
+}
 
 /** The bucket that a call names, and the config that it says or its definition has. */
 export interface CalledBucket extends BucketId {
@@ -47,25 +55,38 @@ export function parseDefinitions(
   if (typeof limits !== "object" || limits === null) {
     throw new Error(`defineRateLimits needs an object of limits by name, got ${show(limits)}.`);
   }
-  const definitions = new Map<string, Definition>();
-  for (const name of Object.keys(limits)) {
-    checkName(name);
+  const remembered = new Map<string, Definition>();
+  const parse = (name: string) => {
     const definition = parseDefinition(name, given[name]);
-    if (!isPlain(definition.config)) check(name, definition);
-    definitions.set(name, definition);
+    remembered.set(name, definition);
+    return definition;
+  };
+  const names = Object.keys(limits);
+  const queues: string[] = [];
+  for (const name of names) {
+    if (!COMMON_NAME.test(name)) checkName(name);
+    const definition: unknown = given[name];
+    if (typeof definition === "object" && definition && isPlain(definition)) continue;
+    const parsed = parse(name);
+    if (parsed.queue !== undefined) queues.push(name);
+    check(name, parsed);
   }
-  return definitions;
+  return {
+    names,
+    queues,
+    get: (name) => remembered.get(name) ?? (Object.hasOwn(given, name) ? parse(name) : undefined),
+  };
 }
+
+/** Names that need no closer look: printable ASCII. */
+const COMMON_NAME = /^[ -~]{1,128}$/;
 
 function parseDefinition(name: string, given: RateLimitDefinition | undefined): Definition {
   // JavaScript may pass anything.
   const object: unknown = given;
   if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
   const { keyed, overrides, throws, mode, queue, ...config } = object as RateLimitDefinition;
-  if (keyed !== undefined) checkField(name, "keyed", booleanField, keyed);
-  if (overrides !== undefined) checkField(name, "overrides", booleanField, overrides);
-  if (throws !== undefined) checkField(name, "throws", throwsField, throws);
-  if (mode !== undefined) checkField(name, "mode", modeField, mode);
+  for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
   if (overrides && queue) {
     throw misuseError(name, "overrides and queue cannot be combined: a queue would not ask for them.");
   }
@@ -84,6 +105,8 @@ export const throwsField: Field = {
     return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
   },
 };
+
+const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
 
 /** What a call says of its bucket, whatever the types promised. */
 export interface AnyBucketArgs {
@@ -109,13 +132,14 @@ export function findBucket(
   fields: Fields = BUCKET_FIELDS,
 ): CalledBucket {
   // The name first, since the other messages name the limit.
-  checkNamed(definitions, call, args);
+  const given = args as Partial<AnyBucketArgs> | null | undefined;
+  const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
+  if (!definition) checkNamed(definitions, call, args);
   const { name, key, config } = args;
   for (const field of Object.keys(args)) {
     if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
-    checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
+    if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
   }
-  const definition = definitions.get(name);
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) return { name, key, config, definition: undefined, overrides: definition?.overrides };
@@ -130,7 +154,7 @@ export function checkNamed(definitions: Definitions, call: string, args: unknown
   }
   const { name } = args as { name?: unknown };
   // Names of definitions are known to be good.
-  if (!definitions.has(name as string)) checkName(name);
+  if (typeof name !== "string" || !definitions.get(name)) checkName(name);
 }
 
 
@@ -144,7 +168,7 @@ function keyedError(name: string, key: unknown): Error {
 }
 
 function undefinedError(name: string, definitions: Definitions): Error {
-  const known = [...definitions.keys()].map(show).join(", ");
+  const known = definitions.names.map(show).join(", ");
   return misuseError(
     name,
     `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,

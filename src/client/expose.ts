@@ -8,7 +8,7 @@ import {
   type RegisteredQuery,
 } from "convex/server";
 import { v, type VString } from "convex/values";
-import { checkFields, type Fields, functionField } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { RateLimitConfig } from "../wire/configs.js";
@@ -65,7 +65,7 @@ interface ExposedBucket {
 }
 
 const FIELDS: Fields = {
-  key: functionField("a function from ctx to the key"),
+  key: { permitted: "a function from ctx to the key", holds: isFunction },
   config: {
     permitted: "a config, or a function from ctx to one",
     holds: (value) => typeof value === "function" || (typeof value === "object" && value !== null),

@@ -1,12 +1,12 @@
 /** The options of `defineRateLimits`, in either place. */
-import { booleanField, type Fields, functionField } from "../engine/fields.js";
+import { booleanField, type Fields, isFunction } from "../engine/fields.js";
 import { throwsField } from "./definitions.js";
 import type { RateLimitsOptions } from "./rateLimits.js";
 
 export const COMMON_FIELDS: Fields = {
   errorKeys: booleanField,
   throws: throwsField,
-  onDecision: functionField("a function of ctx and a decision"),
+  onDecision: { permitted: "a function of ctx and a decision", holds: isFunction },
 };
 export const OPTION_FIELDS: Fields = {
   ...COMMON_FIELDS,

@@ -1,7 +1,7 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
 import { createFunctionHandle, type FunctionReference, type GenericQueryCtx, queryGeneric } from "convex/server";
 import { v, type Value } from "convex/values";
-import { checkFields, type Fields, functionField } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import * as joining from "../queue/enqueue.js";
@@ -55,7 +55,7 @@ export function rateLimitQueue<Limits, Contexts extends InTables | InComponent, 
   limits: DefinedRateLimits<Limits, Contexts, Default>,
 ): RateLimitQueues<Limits, Contexts, Default> {
   const set = setOf(limits, "rateLimitQueue");
-  for (const [name, { queue }] of set.definitions) if (queue !== undefined) parseQueueTerms(name, queue);
+  for (const name of set.definitions.queues) parseQueueTerms(name, set.definitions.get(name)?.queue ?? {});
   return {
     enqueueRateLimited: (ctx, args, fn, ...[fnArgs = {}]) =>
       enqueue(set, ctx as Ctx, args as unknown as AnyEnqueueArgs, { fn, args: fnArgs }) as never,
@@ -157,7 +157,7 @@ function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
 }
 
 const EXPOSE_FIELDS: Fields = {
-  job: { ...functionField("a function from ctx and an id to the job"), isRequired: true },
+  job: { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true },
 };
 
 // The data model of whichever app registers the function: its own functions were typed with it.

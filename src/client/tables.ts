@@ -12,7 +12,7 @@ import { inTurn } from "../storage/rows.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { type CalledBucket, parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
-import { limitOf } from "./limitOf.js";
+import { limitOf, parseNow } from "./limitOf.js";
 import { OPTION_FIELDS, queueModuleOf } from "./options.js";
 import type { CalledRequest, InTables, Place } from "./place.js";
 import type { KnownFields, RateLimits, RateLimitsOptions } from "./rateLimits.js";
@@ -56,7 +56,7 @@ export function defineRateLimits(
   limits: RateLimitDefinitions,
   options: RateLimitsOptions = {},
 ): RateLimits<RateLimitDefinitions, InTables> {
-  const definitions = parseDefinitions(limits, limitOf);
+  const definitions = parseDefinitions(limits, parseNow);
   checkFields("defineRateLimits", "the options", options, OPTION_FIELDS);
   return functionsOf({ definitions, place: inTables, options });
 }

@@ -2,7 +2,7 @@
  * convex-rate-limits/component: `defineRateLimits` for limits in the component. Definitions and calls, without the engine: what decides is
  * loaded where it runs, in the component.
  */
-export type { RateLimitDefinitions } from "../client/args.js";
+export type { RateLimitDefinition, RateLimitDefinitions } from "../client/args.js";
 export type { RateLimitDecision } from "../client/decision.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "../client/errors.js";

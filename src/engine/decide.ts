@@ -27,7 +27,7 @@ export function decide(limit: Limit, stored: State, now: number, demand: Demand)
 function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
   const { units, reserve, withinMs, atLeast } = demand;
   const state = limit.kind.advance(limit, stored, now);
-  const served = servedBy(limit, demand, state.value);
+  const served = units <= state.value ? units : atLeast && servePart(limit, demand, state.value);
   if (served !== undefined) {
     const taken = served === 0 ? undefined : limit.kind.take(limit, state, served);
     const part = atLeast && { taken: atLeast.tokens(served) };
@@ -39,9 +39,8 @@ function decideNow(limit: Limit, stored: State, now: number, demand: Demand): De
   return { status: { ok: true, retryAt: at, ...outlook(limit, taken ?? state, now) }, taken };
 }
 
-/** The units that a demand gets of those that are there; undefined when they do not suffice. */
-function servedBy({ unitsPerToken }: Limit, { units, atLeast }: Demand, held: number): number | undefined {
-  if (units <= held) return units;
+/** The units that a demand gets if not all of them are there; undefined when too few are. */
+function servePart({ unitsPerToken }: Limit, { atLeast }: Demand, held: number): number | undefined {
   if (!atLeast || atLeast.units > held) return undefined;
   return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
 }

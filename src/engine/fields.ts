@@ -77,10 +77,9 @@ export function required(field: Field): Field {
 }
 
 export const booleanField: Field = { oneOf: [true, false] };
-export const functionField = (permitted: string): Field => ({
-  permitted,
-  holds: (value) => typeof value === "function",
-});
+export function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
 
 /** As one would type it: 1e12, neither 1000000000000 nor 1e+12. */
 export function plain(number: number): string {

@@ -38,8 +38,8 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: Quantiti
   if (fraction) {
     const [numerator, denominator] = fraction;
     // A token is at least one unit, even where the debts do not fit.
-    const refinement = REFINEMENTS.find((finer) => denominator * finer <= Math.max(1, most));
-    if (refinement !== undefined) {
+    for (const refinement of REFINEMENTS) {
+      if (denominator * refinement > Math.max(1, most)) continue;
       return { unitsPerToken: denominator * refinement, refill: numerator * refinement };
     }
   }
@@ -49,8 +49,9 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: Quantiti
 
 /** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */
 function toFraction(dividend: number, divisor: number): readonly [number, number] | undefined {
-  const above = toDecimal(dividend);
-  const below = toDecimal(divisor);
+  // Of whole numbers, which most are, this is all: a function that is not called is not compiled.
+  const above = Number.isInteger(dividend) ? { digits: dividend, scale: 1 } : toDecimal(dividend);
+  const below = Number.isInteger(divisor) ? { digits: divisor, scale: 1 } : toDecimal(divisor);
   if (!above || !below) return undefined;
   const numerator = above.digits * below.scale;
   const denominator = below.digits * above.scale;

@@ -1,6 +1,6 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import { checkConfig, isPlain } from "./kinds/fields.js";
+import { checkConfig } from "./kinds/fields.js";
 import { KINDS } from "./kinds/index.js";
 import type { Limit } from "./kinds/kind.js";
 import { checkName } from "./names.js";
@@ -11,9 +11,12 @@ import { checkName } from "./names.js";
  */
 export function parseLimit(name: string, config: RateLimitConfig): Limit {
   checkName(name);
-  // JavaScript may pass anything.
-  const given = config as Partial<RateLimitConfig> | null | undefined;
-  if (!given || !isPlain(config)) checkConfig(name, config);
+  checkConfig(name, config);
+  return parseChecked(name, config);
+}
+
+/** The same of a name and a config that have been checked. */
+export function parseChecked(name: string, config: RateLimitConfig): Limit {
   const kind = KINDS[config.kind];
   if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields, and is no kind.`);
   return kind.parse({ name, config });

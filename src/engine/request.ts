@@ -70,8 +70,8 @@ export function checkDemand(name: string, { count = 1, reserve = false, atLeast 
  * known only when the bucket has been read.
  */
 export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
-  checkDemand(limit.name, asked);
   const { count = 1, reserve = false, atLeast } = asked;
+  if (asked.count !== undefined || reserve !== false || atLeast !== undefined) checkDemand(limit.name, asked);
   if (atLeast !== undefined) return parsePart(limit, { count, atLeast }, isOverridable);
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };

@@ -3,7 +3,7 @@
  * source, and are at most 64 printable characters after it, whatever was sent.
  */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
-import { checkFields, type Fields, functionField } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
 import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
@@ -77,7 +77,7 @@ export function apiKey(options: SecretOptions & { header?: string } = {}): KeySo
 }
 
 /** A misspelt `known` would take every invented key for an issued one. */
-const SECRET_FIELDS: Fields = { known: functionField("a function of ctx and hash") };
+const SECRET_FIELDS: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
 const text = { permitted: "a string", holds: (value: unknown) => typeof value === "string" };
 
 /** Where `address` reads the address, and how much of an IPv6 address counts. */

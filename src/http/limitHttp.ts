@@ -16,7 +16,7 @@ import { askingOf } from "./ask.js";
 import { type Fields, withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import { BadRequestError, type HttpCtx } from "./keys.js";
-import type { AnyOptions, LimitHttpOptions } from "./options.js";
+import type { LimitHttpOptions } from "./options.js";
 import { parseOptions } from "./parseOptions.js";
 import { type AskPlan, type Plan, planAll } from "./plan.js";
 import type { LimitedBy } from "./quota.js";

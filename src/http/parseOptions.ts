@@ -7,7 +7,7 @@ import {
   checkFields,
   describePermitted,
   type Field,
-  functionField,
+  isFunction,
   isPermitted,
   required,
 } from "../engine/fields.js";
@@ -37,11 +37,8 @@ const isObject = (value: unknown) => typeof value === "object" && value !== null
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
 /** A function may give it as well. */
 const orFunction = (given: Field): Field =>
-  field(
-    `${describePermitted(given)}, or a function`,
-    (value) => typeof value === "function" || isPermitted(given, value),
-  );
-const aFunction = functionField("a function");
+  field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
+const aFunction = field("a function", isFunction);
 const isSource = (value: unknown) => isObject(value) && typeof (value as Partial<KeySource>).keyOf === "function";
 export const keylessField = field('"deny", "share" or { status: 400, 401 or 403, headers? }', (value) => {
   if (value === "deny" || value === "share") return true;
@@ -62,12 +59,12 @@ const COMMON: Record<keyof CommonOptions, Field> = {
   report: aFunction,
   via: field(
     "a reference to the function that httpMutation(limits) made",
-    (value) => isObject(value) || typeof value === "function",
+    (value) => isObject(value) || isFunction(value),
   ),
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => typeof value === "string" && value !== "")),
-  config: field("a config, or a function that returns one", (value) => typeof value === "function" || isObject(value)),
+  config: field("a config, or a function that returns one", (value) => isFunction(value) || isObject(value)),
   by: field(
     '"everyone", or one or more key sources, such as address({ trustedProxies: 1 })',
     (value) =>
@@ -98,7 +95,7 @@ export function parseOptions(set: LimitSet, options: AnyOptions): Rule[] {
   checkFormats("limitHttp", options.formats ?? []);
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open")
-    checkField("limitHttp", "report", required(functionField('a function if onError is "open"')), options.report);
+    checkField("limitHttp", "report", required(field('a function if onError is "open"', isFunction)), options.report);
   if (!set.place.component !== (options.via !== undefined)) {
     const needed = set.place.component
       ? "left out: the component is called directly"

@@ -108,8 +108,9 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
     return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
   }
   // r / t never exceeds the rate by far: r is cut, and a single request is spread over a longer t.
-  const most = Math.min(arriving, Math.floor(raised(MOST_PACE * perSecond * seconds)));
-  if (usable < each || most >= each) return { available, paced: Math.min(available, most), requests, until };
+  const most = Math.floor(raised(MOST_PACE * perSecond * seconds));
+  const paced = Math.min(usable <= arriving ? available : Math.max(each, arriving), most);
+  if (usable < each || most >= each) return { available, paced, requests, until };
   const apart = now + Math.ceil(lowered(each / (MOST_PACE * perSecond))) * 1000;
   return { available, paced: each, requests, until: Math.max(until, apart) };
 }

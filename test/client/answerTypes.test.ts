@@ -14,10 +14,10 @@ import {
   MINUTE,
   type RateLimitAllStatus,
   type RateLimitDecision,
-  rateLimitTables,
   type RateLimitStatus,
   type ScheduleResult,
 } from "convex-rate-limits";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import { describe, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
 

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { openEditor } from "./editor.js";
 
 const { offered, shown } = openEditor(`
-import { rateLimitTables, defineRateLimits, MINUTE } from "convex-rate-limits";
+import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema, type DataModelFromSchemaDefinition, type GenericMutationCtx } from "convex/server";
 const schema = defineSchema({ ...rateLimitTables });
 declare const ctx: GenericMutationCtx<DataModelFromSchemaDefinition<typeof schema>>;

@@ -7,7 +7,8 @@ import { describe, expect, it } from "vitest";
 const root = path.resolve(import.meta.dirname, "../..");
 
 const APP = `
-import { defineRateLimits, rateLimitTables, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema, type DataModelFromSchemaDefinition, type GenericActionCtx, type GenericMutationCtx, type GenericQueryCtx } from "convex/server";
 const schema = defineSchema({ ...rateLimitTables });
 const bare = defineSchema({});

@@ -2,14 +2,10 @@
 import { anyApi, defineSchema, defineTable, type FunctionReference, internalMutationGeneric } from "convex/server";
 import { ConvexError, v } from "convex/values";
 import { convexTest } from "convex-test";
-import {
-  defineRateLimits,
-  type RateLimitDefinitions,
-  type RateLimitQueuedJob,
-  type RateLimitQueuePosition,
-  rateLimitTables,
-  vRateLimitQueuedJob,
-} from "convex-rate-limits";
+import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
+import type { RateLimitQueuedJob, RateLimitQueuePosition } from "convex-rate-limits/queue";
+import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import { register } from "convex-rate-limits/test";
 import { describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/jobs.js";

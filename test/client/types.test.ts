@@ -15,7 +15,6 @@ import {
   cancelRateLimited,
   checkRateLimit,
   checkRateLimitAll,
-  type InComponent,
   type ExactRateLimitStatus,
   defineRateLimits,
   getRateLimit,
@@ -25,19 +24,21 @@ import {
   rateLimitAll,
   type RateLimitConfig,
   type RateLimitedJob,
-  type RateLimitPage,
   type RateLimits,
   type RateLimitSnapshot,
   type RateLimitStatus,
-  rateLimitTables,
   resetRateLimit,
   scheduleRateLimited,
-  type SweepResult,
   type InTables,
+} from "convex-rate-limits";
+import type { RateLimitPage, SweepResult } from "convex-rate-limits/admin";
+import type { InComponent } from "convex-rate-limits/component";
+import {
+  rateLimitTables,
   type vRateLimitedJob,
   type vRateLimitPage,
   type vSweepResult,
-} from "convex-rate-limits";
+} from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
 

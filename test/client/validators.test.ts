@@ -4,19 +4,19 @@ import type {
   FixedWindowConfig,
   RateLimitAllStatus,
   RateLimitConfig,
-  RateLimitOverride,
   RateLimitSnapshot,
   RateLimitStatus,
   SlidingWindowConfig,
   TokenBucketConfig,
 } from "convex-rate-limits";
+import type { RateLimitOverride } from "convex-rate-limits/admin";
 import {
   vRateLimitAllStatus,
   vRateLimitConfig,
   vRateLimitOverride,
   vRateLimitSnapshot,
   vRateLimitStatus,
-} from "convex-rate-limits";
+} from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 
 /** The same fields, whether they were written in one interface or several. */

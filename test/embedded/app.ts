@@ -1,5 +1,5 @@
 /** A small app that shows each thing a client can meet; with a component, a scheduler and HTTP actions. */
-import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
 import rateLimits from "convex-rate-limits/test";
 import {
   actionGeneric,

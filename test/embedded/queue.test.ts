@@ -8,7 +8,9 @@ import {
   mutationGeneric,
 } from "convex/server";
 import { type GenericId, v } from "convex/values";
-import { defineRateLimits, rateLimitTables, vRateLimitQueuedJob } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits";
+import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import installed from "convex-rate-limits/test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Backend, openBackend } from "../../example/embedded/backend.js";

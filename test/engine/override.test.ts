@@ -1,5 +1,6 @@
 /** What holds at one key: what may be stored, and what it means to the bucket. */
-import type { RateLimitConfig, RateLimitOverride } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { describe, expect, it } from "vitest";
 import { isInForce, overrideOf, parseOverride } from "../../src/engine/override.js";
 import { parseBucket } from "../../src/engine/request.js";

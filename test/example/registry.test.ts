@@ -1,6 +1,6 @@
 /** The case study of docs/case-study.md: the modules of example/registry are the page's blocks, word for word, and this is what they do. */
 import { convexTest } from "convex-test";
-import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits";
+import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits/component";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { components, internal } from "../../example/registry/convex/_generated/api.js";

@@ -1,51 +1,44 @@
 /** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {
-  byAddress,
-  byApiKey,
-  byBearer,
-  byHeader,
-  byValue,
-  deny,
-  denyWith,
-  everyone,
-  firstOf,
   fromHeader,
   fromQuery,
   type HttpLimit,
-  inComponent,
-  inTables,
-  limitHttp,
   type LimitHttpOptions,
-  sharedBucket,
+  address,
+  apiKey,
+  bearer,
+  custom,
+  limitHttp,
 } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { component } from "../support/places.js";
-import { noConsume, served } from "./backend.js";
+import { noConsume, served, wrap, byUser } from "./backend.js";
 
 const plain: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
 const good: HttpLimit = {
-  name: "user",
-  key: firstOf(byHeader("X-User"), deny),
+  limit: "user",
+  by: byUser,
+  without: "deny",
   config: plain,
 };
-const load = (options: object) => () => limitHttp({ limits: good, consume: noConsume, ...options }, served);
+const load = (options: object) => () => wrap({ limits: good, consume: noConsume, ...options }, served);
 
 it("all that can be said loads", () => {
   const all: LimitHttpOptions = {
     limits: [
       {
-        name: "user",
-        key: everyone,
+        limit: "user",
+        by: "everyone",
         config: plain,
         when: () => true,
         cost: () => 1,
         unit: "content-bytes",
         partitionKey: () => "a",
       },
-      { name: "keyed", key: everyone, config: { kind: "fixed window", rate: 1, period: SECOND, keyed: true } },
+      { limit: "keyed", by: "everyone", config: { kind: "fixed window", rate: 1, period: SECOND, keyed: true } },
       {
-        name: "looked up",
+        limit: "looked up",
         identify: () => ({ key: "ada", config: { kind: "token bucket", rate: 1, period: SECOND } }),
       },
     ],
@@ -107,7 +100,7 @@ describe("a limit that cannot work", () => {
     ["no key", { key: undefined }, "key must be firstOf(…) or everyone, got undefined."],
     ["a key that is text", { key: "ada" }, 'key must be firstOf(…) or everyone, got "ada".'],
     ["no config", { config: undefined }, "config must be a config, or a function that returns one, got undefined."],
-    ["a cost that is a number", { cost: 3 }, "cost must be a function, such as fixed(1), got 3."],
+    ["a cost that is a number", { cost: 3 }, "cost must be a function, such as 1, got 3."],
     ["unknown unit", { unit: "bytes" }, 'unit must be "requests" or "content-bytes" or "concurrent-requests"'],
     ["when", { when: true }, "when must be a function"],
     ["identify beside key", { identify: () => ({}) }, "takes identify, or key and config, not both."],
@@ -121,7 +114,7 @@ describe("a limit that cannot work", () => {
   });
 
   it("one name twice", () => {
-    expect(load({ limits: [good, { ...good, key: everyone }] })).toThrow('Rate limit "user": is listed twice');
+    expect(load({ limits: [good, { ...good, by: "everyone" }] })).toThrow('Rate limit "user": is listed twice');
   });
 
   it("none at all", () => {
@@ -135,7 +128,7 @@ describe("what cannot be a part of an option", () => {
   /** As JavaScript may call it. */
   const ofAny = firstOf as (...parts: readonly unknown[]) => unknown;
   it.each<[string, () => unknown, string]>([
-    ["a choice without an end", () => ofAny(byHeader("X-User")), "must end in deny, denyWith(…) or sharedBu"],
+    ["a choice without an end", () => ofAny(byUser), "must end in deny, denyWith(…) or sharedBu"],
     ["a choice of nothing", () => ofAny(), "must end in deny, denyWith(…) or sharedBucket(…), got u"],
     ["a choice without a source", () => ofAny(deny, deny), "needs sources before its end, such as byAddr"],
     [
@@ -149,10 +142,10 @@ describe("what cannot be a part of an option", () => {
     ["a header's name, of a key", () => byHeader("X User"), 'header must be the name of a header field, got "X User".'],
     [
       "a header's name, of an API key",
-      () => byApiKey({ header: "" }),
+      () => apiKey({ header: "" }),
       'header must be the name of a header field, got "".',
     ],
-    ["a header's name, of an address", () => byAddress({ header: "a:" }), "header must be the name of a header field"],
+    ["a header's name, of an address", () => address({ header: "a:" }), "header must be the name of a header field"],
     [
       "a header's name, of a cost",
       () => fromHeader("a b", { default: 1 }),
@@ -160,18 +153,18 @@ describe("what cannot be a part of an option", () => {
     ],
     [
       "a slip in known",
-      () => byApiKey({ isKnown: () => false } as never),
+      () => apiKey({ isKnown: () => false } as never),
       '"isKnown" is no field of byApiKey, which has',
     ],
-    ["a slip in known, again", () => byBearer({ Known: () => false } as never), '"Known" is no field of byBearer'],
-    ["known that is no function", () => byBearer({ known: true as never }), "known must be a function of ctx and hash"],
+    ["a slip in known, again", () => bearer({ Known: () => false } as never), '"Known" is no field of byBearer'],
+    ["known that is no function", () => bearer({ known: true as never }), "known must be a function of ctx and hash"],
     [
       "a slip in an address",
-      () => byAddress({ trustedProxies: 1, prefix: 64 } as never),
+      () => address({ trustedProxies: 1, prefix: 64 } as never),
       '"prefix" is no field of byAdd',
     ],
-    ["an address by nothing", () => byAddress(undefined as never), "byAddress must be an object, got undefined."],
-    ["a source without a function", () => byValue("own", "ada" as never), "read must be a function of ctx and request"],
+    ["an address by nothing", () => address(undefined as never), "byAddress must be an object, got undefined."],
+    ["a source without a function", () => custom("own", "ada" as never), "read must be a function of ctx and request"],
     [
       "a slip in the bounds",
       () => fromQuery("n", { default: 1, maximum: 9 } as never),

@@ -8,27 +8,21 @@ import {
 } from "convex/server";
 import { v } from "convex/values";
 import { convexTest } from "convex-test";
-import { DAY, MINUTE, type RateLimitConfig, vRateLimitAllStatus } from "convex-rate-limits";
+import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import {
-  byHeader,
-  type Consume,
-  deny,
-  firstOf,
   type HttpDenial,
   type HttpLimit,
-  inComponent,
-  inTables,
   type LimitedBy,
-  limitHttp,
   type LimitHttpOptions,
   rateLimitHeaders,
   tooManyRequests,
-  vLimitRequest,
+  limitHttp,
 } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { describe, expect, it, vi } from "vitest";
 import { component, defineIn, type MutationCtx, type PlaceName, placeNames, schema } from "../support/places.js";
-import { type Handler, pass, START, useClock } from "./backend.js";
+import { type Handler, pass, START, useClock, byUser, served } from "./backend.js";
 
 useClock();
 
@@ -79,8 +73,8 @@ function open(place: PlaceName, rest: Partial<LimitHttpOptions> = {}) {
           giveBack: makeFunctionReference("gateway:giveBack"),
           snapshots: makeFunctionReference("gateway:snapshots"),
         });
-  const key = firstOf(byHeader("X-User"), deny);
-  const options = { limits: { name: "api", key, config: api }, consume, ...rest } as LimitHttpOptions;
+  const key = firstOf(byUser, deny);
+  const options = { limits: { limit: "api", key, config: api }, place, ...rest } as LimitHttpOptions;
   const handler = vi.fn<Handler>((_ctx, request) =>
     Promise.resolve(new Response("served", { status: new URL(request.url).pathname === "/fail" ? 500 : 200 })),
   );
@@ -98,7 +92,7 @@ function open(place: PlaceName, rest: Partial<LimitHttpOptions> = {}) {
     send: async (user: string, path = "/") => await t.fetch(path, { headers: { "X-User": user } }),
     override: async (user: string, how: How) => {
       await t.mutation(async (ctx) => {
-        await limits.overrideRateLimit(ctx, { name: "api", key: `header.x-user:${user}`, ...how });
+        await limits.overrideRateLimit(ctx, { limit: "api", key: `header.x-user:${user}`, ...how });
       });
     },
   };
@@ -180,9 +174,9 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
   });
 
   it("one limit that is closed for good outweighs another that only waits", async () => {
-    const key = firstOf(byHeader("X-User"), deny);
-    const hourly: HttpLimit = { name: "hourly", key, config: { kind: "token bucket", rate: 1, period: 60 * MINUTE } };
-    const { send, override } = open(place, { limits: [hourly, { name: "api", key, config: api }] });
+    const key = firstOf(byUser, deny);
+    const hourly: HttpLimit = { limit: "hourly", key, config: { kind: "token bucket", rate: 1, period: 60 * MINUTE } };
+    const { send, override } = open(place, { limits: [hourly, { limit: "api", key, config: api }] });
     expect((await send("ada")).status).toBe(200);
     await override("ada", { block: true });
     const closed = await send("ada");

@@ -4,18 +4,15 @@
  */
 import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {
-  byAddress,
-  byValue,
-  deny,
-  everyone,
-  firstOf,
   type HttpLimit,
   type LimitedBy,
-  limitHttp,
   type LimitHttpOptions,
+  address,
+  custom,
+  limitHttp,
 } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
-import { consumeIn, noConsume, noCtx, pass, serve, served, START, useClock } from "./backend.js";
+import { consumeIn, noConsume, noCtx, pass, serve, served, START, useClock, wrap } from "./backend.js";
 
 useClock();
 
@@ -33,9 +30,9 @@ const window = (rate: number, period = MINUTE): Extract<RateLimitConfig, { kind:
   start: START,
 });
 const limitOf = (rate: number, rest: Partial<HttpLimit> = {}): HttpLimit =>
-  ({ name: "api", key: everyone, config: window(rate), ...rest }) as HttpLimit;
+  ({ limit: "api", by: "everyone", config: window(rate), ...rest }) as HttpLimit;
 const byQuery = firstOf(
-  byValue("query", (_ctx, request) => new URL(request.url).searchParams.get("key") ?? undefined),
+  custom("query", (_ctx, request) => new URL(request.url).searchParams.get("key") ?? undefined),
   deny,
 );
 
@@ -184,7 +181,7 @@ const behaviours: Record<string, () => Promise<void>> = {
   },
   "An IPv6 address counts by its subnet, configurable or off; IPv4 in IPv6 is IPv4": async () => {
     const denials = async (ipv6Prefix: number | false, ...addresses: string[]) => {
-      const send = serve({ limits: limitOf(1, { key: firstOf(byAddress({ trustedProxies: 1, ipv6Prefix }), deny) }) });
+      const send = serve({ limits: limitOf(1, { by: address({ trustedProxies: 1, ipv6Prefix }), without: "deny" }) });
       const all = [];
       for (const from of addresses) all.push((await send("/", { headers: { "X-Forwarded-For": from } })).status);
       return all;
@@ -197,8 +194,8 @@ const behaviours: Record<string, () => Promise<void>> = {
   "A store that fails stops requests, or lets them pass by choice": async () => {
     const consume = () => Promise.reject(new Error("down"));
     const report = () => undefined;
-    expect((await serve({ limits: limitOf(1), consume, report })()).status).toBe(503);
-    expect((await serve({ limits: limitOf(1), consume, report, onError: "open" })()).status).toBe(200);
+    expect((await serve({ limits: limitOf(1), place, report })()).status).toBe(503);
+    expect((await serve({ limits: limitOf(1), place, report, onError: "open" })()).status).toBe(200);
   },
   "Misconfiguration is found before the first request": async () => {
     expect(() => serve({ limits: limitOf(-1) })).toThrow("rate must be");
@@ -216,12 +213,12 @@ const behaviours: Record<string, () => Promise<void>> = {
   "A denied request is given back where failed ones do not count": async () => {
     const giveBack = vi.fn();
     const consume = Object.assign(consumeIn("tables").bind(undefined), { giveBack });
-    const send = serve({ limits: limitOf(1), consume, refund: "failed" });
+    const send = serve({ limits: limitOf(1), place, refund: "failed" });
     expect(await statuses(send, "/", "/", "/")).toEqual([200, 429, 429]);
     expect(giveBack).not.toHaveBeenCalled();
   },
   "Two limiters in a row: the first is charged though the second denies": async () => {
-    const own = limitOf(3, { name: "own", key: byQuery });
+    const own = limitOf(3, { limit: "own", key: byQuery });
     const send = serve({ limits: [own, limitOf(2)], formats: ["draft-11"] });
     expect(await statuses(send, "/?key=1", "/?key=2", "/?key=1", "/?key=1")).toEqual([200, 200, 429, 429]);
     pass(MINUTE);
@@ -229,10 +226,10 @@ const behaviours: Record<string, () => Promise<void>> = {
     expect(headers.get("RateLimit")).toBe('"api";r=1;t=60, "own";r=2;t=60');
   },
   "A caller without an address is counted under `undefined`, with a warning": async () => {
-    const key = firstOf(byAddress({ trustedProxies: 1 }), deny);
+    const key = firstOf(address({ trustedProxies: 1 }), deny);
     expect((await serve({ limits: limitOf(5, { key }) })()).status).toBe(403);
     // @ts-expect-error: there has to be an end that decides.
-    expect(() => firstOf(byAddress({ trustedProxies: 1 }))).toThrow("must end in deny, denyWith(…) or sharedBucket(…)");
+    expect(() => firstOf(address({ trustedProxies: 1 }))).toThrow("must end in deny, denyWith(…) or sharedBucket(…)");
   },
   "A policy's name from a function of the request": async () => {
     const byRequest = () => serve({ limits: limitOf(1, { name: (() => "api") as never }) });
@@ -259,6 +256,6 @@ it("is the table of the page: each row that is held or refused is a test here", 
 });
 
 it("asks nobody without a backend", async () => {
-  const action = limitHttp({ limits: limitOf(1), consume: noConsume, skip: () => true }, served);
+  const action = wrap({ limits: limitOf(1), consume: noConsume, skip: () => true }, served);
   expect((await action(noCtx, new Request("https://api.example/"))).status).toBe(200);
 });

@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { httpActionGeneric, httpRouter } from "convex/server";
 import { parseList } from "structured-headers";
 import type { RateLimitConfig } from "convex-rate-limits";
-import { everyone, fixed, limitHttp } from "convex-rate-limits/http";
+
 import { describe, expect, it } from "vitest";
-import { consumeIn, openHttpBackend, pass, useClock } from "./backend.js";
+import { openHttpBackend, pass, useClock, wrap } from "./backend.js";
 import type { PlaceName } from "../support/places.js";
 
 /** The nightly run plays more. */
@@ -59,9 +59,9 @@ interface Told {
 
 /** The requests of a client that does not obey, and what it is answered. */
 function openRaw({ config, count, offsetMs, home }: Scene): () => Promise<Response> {
-  const limits = { name: "api", key: everyone, config, cost: fixed(count) };
+  const limits = { limit: "api", by: "everyone" as const, config, cost: count };
   const router = httpRouter();
-  const action = limitHttp({ limits, consume: consumeIn(home) }, () => Promise.resolve(new Response("served")));
+  const action = wrap({ limits, place: home }, () => Promise.resolve(new Response("served")));
   router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
   const t = openHttpBackend(router);
   pass(offsetMs);

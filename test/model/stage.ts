@@ -1,9 +1,10 @@
 /** Where the fuzzer plays: on a light backend for many operations, and on a whole one, in either place. */
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { makeFunctionReference, internalMutationGeneric } from "convex/server";
 import { v } from "convex/values";
 import { FakeDb, fakeComponent } from "../support/fakeDb.js";
-import { type AnyRateLimits, defineIn, openBackend, type PlaceName } from "../support/places.js";
+import { type AnyRateLimits, defineIn, openBackend, type PlaceName, withAll } from "../support/places.js";
 import type { ExactLimit } from "./exact/config.js";
 
 export type Limits = AnyRateLimits;
@@ -42,7 +43,9 @@ function definedOnce(
 export function lightStage(place: PlaceName): Stage {
   const db = new FakeDb();
   const define = (limits: RateLimitDefinitions): Limits =>
-    place === "tables" ? defineRateLimits(limits) : defineRateLimits(limits, { component: fakeComponent as never });
+    withAll(
+      place === "tables" ? defineRateLimits(limits) : defineInComponent(limits, { component: fakeComponent as never }),
+    );
   return {
     limits: (limit, shards, other = limit) => definedOnce(define, `light ${place}`, [limit, other], shards),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),

@@ -1,12 +1,6 @@
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
-import {
-  defineRateLimits,
-  isRateLimitError,
-  MINUTE,
-  type EnqueueResult,
-  type RateLimitDefinitions,
-  type RateLimitQueuedJob,
-} from "convex-rate-limits";
+import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import type { EnqueueResult, RateLimitQueuedJob } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
 import { placeNames } from "../support/places.js";
 import { act, fail, openQueues, pass, run, runUntil } from "../support/queues.js";

@@ -11,20 +11,22 @@ import {
 } from "convex/server";
 import { convexTest } from "convex-test";
 import {
-  type InComponent,
   type RateLimitConfig,
-  type RateLimitOverride,
   defineRateLimits,
   type RateLimitDefinitions,
   type RateLimits,
   type RateLimitsOptions,
-  rateLimitTables,
   type InTables,
 } from "convex-rate-limits";
+import { type RateLimitAdmin, rateLimitAdmin, type RateLimitOverride } from "convex-rate-limits/admin";
+import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
+import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
+import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
+import { rateLimitTables } from "convex-rate-limits/schema";
 import installed from "convex-rate-limits/test";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 
-export const schema = defineSchema(rateLimitTables);
+export const schema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables });
 export type DataModel = DataModelFromSchemaDefinition<typeof schema>;
 export type QueryCtx = GenericQueryCtx<DataModel>;
 export type MutationCtx = GenericMutationCtx<DataModel>;
@@ -39,7 +41,9 @@ export const placeNames = ["tables", "component"] as const;
 export type PlaceName = (typeof placeNames)[number];
 
 /** Limits in either place, usable with a context that fits both. */
-export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent>;
+export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent> &
+  RateLimitAdmin<RateLimitDefinitions, InTables & InComponent> &
+  RateLimitQueues<RateLimitDefinitions, InTables & InComponent>;
 
 /** A row as it is stored. Two readings of the rows are equal when nothing was written in between. */
 export interface StoredRow {
@@ -111,7 +115,13 @@ export function defineIn(
   limits: RateLimitDefinitions,
   options: RateLimitsOptions<MutationCtx> = {},
 ): AnyRateLimits {
-  return (place === "tables"
-    ? defineRateLimits(limits, options)
-    : defineRateLimits(limits, { ...options, component })) as unknown as AnyRateLimits;
+  return place === "tables"
+    ? withAll(defineRateLimits(limits, options))
+    : withAll(defineInComponent(limits, { ...options, component }));
+}
+
+/** The functions of all entries on one set of limits. */
+export function withAll(limits: object): AnyRateLimits {
+  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent>;
+  return { ...defined, ...rateLimitAdmin(defined), ...rateLimitQueue(defined) };
 }

@@ -2,8 +2,9 @@
 import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { vi } from "vitest";
-import { type AnyRateLimits, type Backend, component, openBackend, type PlaceName } from "./places.js";
+import { type AnyRateLimits, type Backend, component, openBackend, type PlaceName, withAll } from "./places.js";
 
 export interface Start {
   label: string;
@@ -21,8 +22,8 @@ export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
   const define = (defined: RateLimitDefinitions): AnyRateLimits =>
     place === "tables"
-      ? defineRateLimits(defined, { queueModule: "limits" })
-      : defineRateLimits(defined, { component });
+      ? withAll(defineRateLimits(defined, { queueModule: "limits" }))
+      : withAll(defineInComponent(defined, { component }));
   let functions = define(limits);
   /** The app with other limits, from now on. */
   const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));

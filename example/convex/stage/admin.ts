@@ -1,9 +1,9 @@
 /** Who has to wait, and what an admin can do about it. An app lets admins only. */
+import { defineRateLimits } from "convex-rate-limits";
 import {
-  defineRateLimits,
   vRateLimitConfig,
   vRateLimitPage,
-} from "convex-rate-limits";
+} from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server.js";
 import { limits as burst } from "./burst.js";

@@ -3,8 +3,8 @@ import {
   defineRateLimits,
   projectRateLimit,
   SECOND,
-  vRateLimitStatus,
 } from "convex-rate-limits";
+import { vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server.js";
 import { editable, forPage } from "./rooms.js";

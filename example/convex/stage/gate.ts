@@ -1,5 +1,8 @@
 /** An HTTP endpoint that tells its callers what is left. */
-import { defineRateLimits, SECOND } from "convex-rate-limits";
+import {
+  defineRateLimits,
+  SECOND,
+} from "convex-rate-limits/component";
 import {
   byValue,
   denyWith,

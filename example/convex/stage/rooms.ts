@@ -6,8 +6,8 @@ import {
   defineRateLimits,
   type RateLimitConfig,
   type RateLimitDefinition,
-  vRateLimitConfig,
 } from "convex-rate-limits";
+import { vRateLimitConfig } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import type { Doc } from "../_generated/dataModel.js";
 import {

@@ -1,9 +1,6 @@
 /** Uploads: for each user, for each team, for everyone. All or none. */
-import {
-  defineRateLimits,
-  MINUTE,
-  vRateLimitAllStatus,
-} from "convex-rate-limits";
+import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation } from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";

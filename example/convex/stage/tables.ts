@@ -1,9 +1,9 @@
 /** The tables of the page's stage. A room is whatever two pages share: the key of all its limits, chosen by the page. */
+import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
 import {
   vRateLimitConfig,
   vRateLimitedJob,
-  vRateLimitQueuedJob,
-} from "convex-rate-limits";
+} from "convex-rate-limits/schema";
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 

@@ -1,5 +1,5 @@
 // convex/limits.ts
-import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
 import {
   byAddress,
   byBearer,

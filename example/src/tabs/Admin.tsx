@@ -1,4 +1,5 @@
-import { HOUR, MINUTE, type RateLimitConfig, type RateLimitOverride } from "convex-rate-limits";
+import { HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation, useQuery } from "convex/react";
 import type { FunctionReturnType } from "convex/server";

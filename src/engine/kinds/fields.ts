@@ -7,7 +7,7 @@ import { checkFields, type Field, type Fields } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS } from "../units.js";
-import { isTimeZone } from "./timeZone.js";
+import { isTimeZone } from "./zoneName.js";
 
 /** Milliseconds: 31,000 years. */
 export const MAX_PERIOD_MS = 1e15;
@@ -93,28 +93,3 @@ function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWi
 
 /** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
 export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31] } as const;
-
-/** Every config in numbers up to these can be counted (a property test holds this), so only others are parsed when they are defined. */
-const PLAIN_TOKENS = 1e9;
-const PLAIN_PERIOD_MS = 1e12;
-
-/**
- * Whether a config surely parses: whole numbers of a common size. A quick look, without the tables above, which are slow at load: an
- * app may define hundreds of limits in a module that every function imports.
- */
-export function isPlain(config: RateLimitConfig): boolean {
-  const given = config as unknown as Readonly<Record<string, unknown>>;
-  const isWindow = given["kind"] === "fixed window";
-  const saves = isWindow || given["kind"] === "token bucket";
-  if (!saves && given["kind"] !== "sliding window") return false;
-  for (const field in given) {
-    const value = given[field];
-    if (field === "kind" || value === undefined) continue;
-    if (field === "period" && isWindow && (value === "day" || value === "week" || value === "month")) continue;
-    const isTokens = field === "rate" || field === "maxReserved" || (field === "capacity" && saves);
-    const most = isTokens ? PLAIN_TOKENS : field === "period" ? PLAIN_PERIOD_MS : field === "shards" ? MAX_SHARDS : 0;
-    if (field === "shards" && value === "auto") continue;
-    if (!(Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most)) return false;
-  }
-  return given["rate"] !== undefined && given["period"] !== undefined;
-}

@@ -1,16 +1,16 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
 import type { FixedWindowConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
-import { levelsOf } from "../sharding/levels.js";
+import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
-import { DAY_MS, firstDayOf } from "./civil.js";
+import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
-import { countIn, stepsPerDay } from "./terms.js";
+import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
   /** Units that arrive with each window. */
@@ -28,7 +28,7 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 };
 
 /** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
-const FIRST_USE = firstDayOf(12 * (2026 - 1970)) * DAY_MS;
+const FIRST_USE = Date.UTC(2026, 0);
 /** So much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
 
@@ -63,7 +63,7 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     const averageMs = isCalendar ? CALENDAR_MS[period] : period;
     const timeZone = config.timeZone ?? "UTC";
     const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
-    const counted = countIn(name, { rate, per: "window", stepsPerDay: stepsPerDay(averageMs), capacity, maxReserved });
+    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
     // A window brings whole tokens to each shard, so each must get some.
     const most = Math.min(capacity, rate);
     return {
@@ -75,7 +75,7 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)
         : periodic(period, config.start ?? hashedStart(name, undefined, period)),
-      levels: levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }),
+      levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
     };
   },
   /** Where the config does not say when windows start, a hash of name and key does. */

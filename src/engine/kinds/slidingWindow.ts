@@ -3,13 +3,13 @@
  * to 64 moments a row; beyond that, neighbours are joined at the later moment, which waits longer and never lets more through.
  */
 import type { SlidingWindowConfig } from "../../wire/configs.js";
-import { levelsOf } from "../sharding/levels.js";
+import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, State } from "./kind.js";
 import { compact, insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
-import { countIn, stepsPerDay } from "./terms.js";
+import { countIn } from "./terms.js";
 
 interface SlidingWindowLimit extends Limit {
   readonly period: number;
@@ -75,11 +75,11 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     const counted = countIn(name, {
       rate,
       per: "window",
-      stepsPerDay: stepsPerDay(period),
+      stepMs: period,
       capacity: rate,
       maxReserved,
     });
-    const levels = levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate });
+    const levels = shards ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate }) : ONE_ROW;
     return { name, kind: slidingWindow, config, ...counted, period, levels };
   },
   forKey: (limit) => limit,

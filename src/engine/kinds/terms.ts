@@ -16,38 +16,33 @@ interface Quantities {
   readonly rate: number;
   /** What the rate is per: milliseconds, or one window, which brings whole units. */
   readonly per: number | "window";
-  readonly stepsPerDay: number;
+  readonly stepMs: number;
   readonly capacity: number;
   readonly maxReserved: number | undefined;
 }
 
 /** @throws when the rate cannot be counted beside so large quantities. */
 export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
-  const { rate, stepsPerDay, capacity, maxReserved } = quantities;
+  const { rate, stepMs, capacity, maxReserved } = quantities;
   const isWindow = quantities.per === "window";
   const per = quantities.per === "window" ? 1 : quantities.per;
   const exact = Math.max(capacity, maxReserved ?? 0);
   const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / per) * stepsPerDay;
+  const ofADay = (rate / per) * (DAY_MS / stepMs);
   // A window brings whole units: where a day's debt would leave too few of them for a third of a token, less may be owed.
-  const grain = [Math.max(buckets, ofADay), buckets, capacity]
-    .map((debt) => chooseGrain(rate, per, { exact, debt: Math.max(1, debt) }))
-    .map(({ unitsPerToken, refill }) => ({ unitsPerToken, refill: isWindow ? Math.floor(refill) : refill }))
-    .find(({ unitsPerToken, refill }) => refill / unitsPerToken >= (rate / per) * (1 - RATE_ERROR));
-  if (!grain) {
-    throw misuseError(
-      name,
-      `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
-    );
+  for (const debt of [Math.max(buckets, ofADay), buckets, capacity]) {
+    const { unitsPerToken, refill: given } = chooseGrain(rate, per, { exact, debt: Math.max(1, debt) });
+    const refill = isWindow ? Math.floor(given) : given;
+    if (refill / unitsPerToken < (rate / per) * (1 - RATE_ERROR)) continue;
+    return {
+      unitsPerToken,
+      refill,
+      capacity: floorUnits(capacity, unitsPerToken),
+      maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
+    };
   }
-  const { unitsPerToken } = grain;
-  return {
-    ...grain,
-    capacity: floorUnits(capacity, unitsPerToken),
-    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
-  };
-}
-
-export function stepsPerDay(stepMs: number): number {
-  return DAY_MS / stepMs;
+  throw misuseError(
+    name,
+    `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
+  );
 }

@@ -15,24 +15,14 @@ interface TimeZone {
   readonly dateLine: { readonly left: number; readonly reached: number };
 }
 
-/** Whether `Intl` knows the zone by an IANA name, such as "Europe/Berlin", "Etc/GMT+5" or "UTC". */
-export function isTimeZone(timeZone: unknown): timeZone is string {
-  // Some runtimes also take offsets, and the abbreviations of ICU: "IST" is three zones, and ICU's is not everybody's.
-  if (typeof timeZone !== "string" || !/^[a-z]/i.test(timeZone) || /^systemv\//i.test(timeZone)) return false;
-  if (timeZone.length === 3 && !IANA_ABBREVIATIONS.has(timeZone.toUpperCase())) return false;
-  try {
-    timeZoneOf(timeZone);
-    return true;
-  } catch {
-    return false;
-  }
+/** @throws RangeError when `Intl` does not know the name. */
+export function timeZoneOf(name: string): TimeZone {
+  return remember(zones, name, readTimeZone);
 }
 
-/** The names of three letters in the IANA time zone database. */
-const IANA_ABBREVIATIONS = new Set("CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET".split(" "));
+const zones = new Map<string, TimeZone>();
 
-/** @throws RangeError when `Intl` does not know the name. */
-export const timeZoneOf: (name: string) => TimeZone = remembering((name) => {
+function readTimeZone(name: string): TimeZone {
   const offsetAt = offsets(name);
   const firstAt = remembering((local: number) => {
     // No zone is a day away from UTC, and no two changes of one zone's clocks since 1970 are less than six days apart.
@@ -43,7 +33,7 @@ export const timeZoneOf: (name: string) => TimeZone = remembering((name) => {
     return firstSecond(local - after, (moment) => offsetAt(moment) === after);
   });
   return { firstAt, dateLine: dateLineOf(offsetAt) };
-});
+}
 
 /** Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day. */
 function dateLineOf(offsetAt: (moment: number) => number): TimeZone["dateLine"] {
@@ -86,14 +76,20 @@ type ClockFace = [month: number, day: number, year: number, hours: number, minut
 /** The same pure function, which remembers its results; all are forgotten when there are many, so that memory stays bounded. */
 function remembering<Argument, Result>(compute: (argument: Argument) => Result): (argument: Argument) => Result {
   const results = new Map<Argument, Result>();
-  return (argument) => {
-    const known = results.get(argument);
-    if (known !== undefined) return known;
-    const result = compute(argument);
-    if (results.size >= MOST_REMEMBERED) results.clear();
-    results.set(argument, result);
-    return result;
-  };
+  return (argument) => remember(results, argument, compute);
+}
+
+function remember<Argument, Result>(
+  results: Map<Argument, Result>,
+  argument: Argument,
+  compute: (argument: Argument) => Result,
+): Result {
+  const known = results.get(argument);
+  if (known !== undefined) return known;
+  const result = compute(argument);
+  if (results.size >= MOST_REMEMBERED) results.clear();
+  results.set(argument, result);
+  return result;
 }
 
 /** More than there are zones, and than the days of two years. */

@@ -1,13 +1,13 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
 import type { TokenBucketConfig } from "../../wire/configs.js";
 import { fieldError } from "../misuse.js";
-import { levelsOf } from "../sharding/levels.js";
+import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
 import type { Kind, Limit } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { countIn, stepsPerDay } from "./terms.js";
+import { countIn } from "./terms.js";
 
 interface TokenBucketLimit extends Limit {
   /** Units per ms. */
@@ -40,8 +40,8 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
       // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
       throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
     }
-    const counted = countIn(name, { rate, per: period, stepsPerDay: stepsPerDay(1), capacity, maxReserved });
-    const levels = levelsOf({ shards, most: capacity, perSecond: (rate / period) * 1000, capacity });
+    const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
+    const levels = shards ? levelsOf({ shards, most: capacity, perSecond: (rate / period) * 1000, capacity }) : ONE_ROW;
     return { name, kind: tokenBucket, config: { ...config, capacity }, ...counted, levels };
   },
   forKey: (limit) => limit,

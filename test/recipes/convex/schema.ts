@@ -1,7 +1,7 @@
 // convex/schema.ts
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
-import { rateLimitTables } from "convex-rate-limits";
+import { rateLimitTables } from "convex-rate-limits/schema";
 
 export default defineSchema({
   ...rateLimitTables,

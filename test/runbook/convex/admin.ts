@@ -1,5 +1,5 @@
 // convex/admin.ts
-import { vRateLimitPage, vRateLimitStatus } from "convex-rate-limits";
+import { vRateLimitPage, vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "./_generated/server";
 import { limits } from "./limits";

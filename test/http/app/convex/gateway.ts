@@ -1,5 +1,6 @@
 // convex/gateway.ts
-import { defineRateLimits, vRateLimitAllStatus } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits";
+import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import { inTables, vLimitRequest } from "convex-rate-limits/http";
 import { v } from "convex/values";
 import { internal } from "./_generated/api";

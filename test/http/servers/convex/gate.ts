@@ -1,5 +1,6 @@
 // convex/gate.ts
-import { defineRateLimits, vRateLimitStatus } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits";
+import { vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation } from "./_generated/server";
 import { apiLimit } from "./limits";

@@ -1,5 +1,5 @@
 /** The same limits in both places. */
-import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
 import { components } from "./_generated/api";
 
 const limits = {

@@ -1,6 +1,6 @@
 /** What a user of the package writes: every kind of function, in both places. */
 import { v } from "convex/values";
-import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits";
+import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits/schema";
 import { action, mutation, query } from "./_generated/server";
 import { inComponent, inTables } from "./limits";
 

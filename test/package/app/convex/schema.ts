@@ -1,6 +1,6 @@
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
-import { rateLimitTables } from "convex-rate-limits";
+import { rateLimitTables } from "convex-rate-limits/schema";
 
 export default defineSchema({
   ...rateLimitTables,

@@ -1,6 +1,6 @@
 // convex/limits.ts
 import { calculateRateLimit, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
-import { defineRateLimits } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits/component";
 import { components } from "./_generated/api";
 import type { MutationCtx } from "./_generated/server";
 

@@ -1,0 +1,30 @@
+/** The common form of a config, told at a glance. */
+
+/** Every config in whole numbers up to these can be counted: a property test holds this. */
+const PLAIN_TOKENS = 1e9;
+const PLAIN_PERIOD_MS = 1e12;
+
+/**
+ * Whether a config, or a definition that is one with more fields, surely is valid: whole numbers of a common size. A quick look without
+ * tables, which are slow at load: an app may define hundreds of limits in a module that every function imports.
+ */
+export function isPlain(given: object): boolean {
+  const fields = given as Readonly<Record<string, unknown>>;
+  const { kind, rate, period } = fields;
+  const saves = kind !== "sliding window";
+  if (kind !== "token bucket" && kind !== "fixed window" && saves) return false;
+  for (const field in fields) {
+    const value = fields[field];
+    if (typeof value === "number") {
+      const isTokens = field === "rate" || field === "maxReserved" || (field === "capacity" && saves);
+      const most = isTokens ? PLAIN_TOKENS : field === "period" ? PLAIN_PERIOD_MS : 0;
+      if (!(value >= 1 && value <= most && value % 1 === 0)) return false;
+    } else if (typeof value === "boolean") {
+      if (field !== "keyed" && field !== "throws" && field !== "overrides") return false;
+    } else if (value !== undefined && value !== kind) {
+      const isCalendar = kind === "fixed window" && (value === "day" || value === "week" || value === "month");
+      if (!(field === "period" && isCalendar) && !(field === "shards" && value === "auto")) return false;
+    }
+  }
+  return rate !== undefined && period !== undefined && period !== kind && rate !== kind;
+}
