@@ -153,7 +153,8 @@ async function decide(visit: Visit): Promise<Decision> {
     );
     asked = asks.flatMap((plan, i) => {
       const status = statuses[i];
-      return status ? [{ plan, limited: { ...plan.shown, status } }] : [];
+      const config = status?.override?.config;
+      return status ? [{ plan, limited: { ...plan.shown, ...(config && { config }), status } }] : [];
     });
   } catch (error) {
     await report(visit, error);
