@@ -101,8 +101,8 @@ async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[])
  * export const askLimits = httpMutation(limits); // via: internal.limits.askLimits
  * ```
  */
-export function httpMutation<Limits>(
-  limits: DefinedRateLimits<Limits, InTables, never>,
+export function httpMutation<Limits, Default>(
+  limits: DefinedRateLimits<Limits, InTables, Default>,
 ): RegisteredMutation<"internal", HttpMutationArgs, Promise<RateLimitStatus[]>> {
   const set = setOf(limits, "httpMutation");
   const request = () => ({

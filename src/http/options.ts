@@ -109,7 +109,10 @@ export type LimitHttpOptions<
   Limits = Record<string, unknown>,
   Contexts extends InTables | InComponent = InComponent,
 > = CommonOptions &
-  (HttpLimit<Limits> | { limits: readonly HttpLimit<Limits>[]; limit?: undefined }) &
+  (
+    | HttpLimit<Limits>
+    | { /** Their names are checked when the module is loaded. */ limits: readonly HttpLimit[]; limit?: undefined }
+  ) &
   (Contexts extends InComponent ? unknown : { via: HttpMutation }) &
   ({ onError?: "closed" } | { onError: "open"; report: Report });
 

@@ -92,7 +92,7 @@ describe("an option that cannot work", () => {
     ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
     ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
     ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
-    ["report: absent where the gate opens", { onError: "open" }, 'report must be a function where onError is "open"'],
+    ["report: absent where the gate opens", { onError: "open" }, 'report must be a function if onError is "open"'],
   ])("%s", (_, wrong, message) => {
     expect(load(wrong)).toThrow(message);
   });

@@ -211,7 +211,7 @@ const behaviours: Record<string, () => Promise<void>> = {
     expect(calls).toHaveBeenCalledTimes(3);
   },
   "Two limiters in a row: the first is charged though the second denies": async () => {
-    const own = limitOf(3, { limit: "own", key: byQuery });
+    const own = limitOf(3, { limit: "own", ...byQuery });
     const send = serve({ limits: [own, limitOf(2)], formats: ["draft-11"] });
     expect(await statuses(send, "/?key=1", "/?key=2", "/?key=1", "/?key=1")).toEqual([200, 200, 429, 429]);
     pass(MINUTE);
