@@ -2,7 +2,9 @@
 import { RateLimiter } from "@convex-dev/rate-limiter";
 import { componentsGeneric, type GenericMutationCtx } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import { defineRateLimits, type RateLimitsDataModel } from "../../src/index.js";
+import { defineRateLimits as defineInComponent } from "../../src/component/index.js";
+import { defineRateLimits } from "../../src/index.js";
+import type { RateLimitsDataModel } from "../../src/schema/index.js";
 import { openBackend } from "./backends.js";
 import { race, type Racer } from "./race.js";
 
@@ -16,7 +18,7 @@ const config = { kind: "token bucket", rate: 1e9, period: 1000 } as const;
 const limits = { bench: config };
 const peer = new RateLimiter(components.rateLimiter, limits);
 const inTables = defineRateLimits(limits);
-const inComponent = defineRateLimits(limits, { component: components.rateLimits });
+const inComponent = defineInComponent(limits, { component: components.rateLimits });
 
 type Limit = (ctx: GenericMutationCtx<RateLimitsDataModel>) => Promise<{ ok: boolean }>;
 

@@ -3,7 +3,9 @@ import { componentsGeneric, defineSchema } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
-import { defineRateLimits, type RateLimitConfig, rateLimitTables } from "../../src/index.js";
+import { defineRateLimits as defineInComponent } from "../../src/component/index.js";
+import { defineRateLimits, type RateLimitConfig } from "../../src/index.js";
+import { rateLimitTables } from "../../src/schema/index.js";
 import type { Component } from "./deployment.js";
 import { COLD_LIMIT, coldNames, type Consume, type Design, type LimitOptions, type Shards } from "./design.js";
 import type { BucketConfig } from "./oracle.js";
@@ -42,7 +44,7 @@ function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOpti
   // The simulated ctx has what the library uses of the real one; the types promise much more.
   const { rateLimit, rateLimitAll } = (place === "tables"
     ? defineRateLimits(limits)
-    : defineRateLimits(limits, { component })) as unknown as Functions;
+    : defineInComponent(limits, { component })) as unknown as Functions;
   if (bundleOf > 1) {
     return async (ctx, { user, ...hot }) =>
       answer(await rateLimitAll(ctx, [...cold.map((name) => ({ name, key: user })), { name: "hot", ...hot }]));

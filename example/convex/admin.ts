@@ -5,7 +5,8 @@
 import { vRateLimitConfig, vRateLimitPage } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation, query } from "./_generated/server.js";
-import { clearRateLimitOverride, getRateLimit, listRateLimits, overrideRateLimit } from "./rateLimits.js";
+import { clearRateLimitOverride, listRateLimits, overrideRateLimit } from "./administration.js";
+import { getRateLimit } from "./rateLimits.js";
 
 /** The limits that are defined with `overrides: true`. */
 const NAMES = ["sendMessage", "failedSignIn"] as const;

@@ -3,7 +3,7 @@ import { vRateLimitQueuePosition } from "convex-rate-limits/queue/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
 import { internalMutation, mutation, query } from "./_generated/server.js";
-import { cancelQueued, enqueueRateLimited, getQueued } from "./rateLimits.js";
+import { cancelQueued, enqueueRateLimited, getQueued } from "./queues.js";
 
 export const ask = mutation({
   args: { user: v.id("users"), tokens: v.number() },

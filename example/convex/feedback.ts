@@ -3,15 +3,17 @@
  * and only queries and mutations can make it. Everything else is the same.
  */
 import { DAY, defineRateLimits } from "convex-rate-limits";
-import type { SweepResult } from "convex-rate-limits/admin";
+import { rateLimitAdmin, type SweepResult } from "convex-rate-limits/admin";
 import { vRateLimitSnapshot, vSweepResult } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
 import { internalMutation, mutation, query } from "./_generated/server.js";
 
-const { rateLimit, getRateLimit, sweepRateLimits } = defineRateLimits({
+const limits = defineRateLimits({
   sendFeedback: { kind: "fixed window", rate: 3, period: DAY, keyed: true },
 });
+const { rateLimit, getRateLimit } = limits;
+const { sweepRateLimits } = rateLimitAdmin(limits);
 
 export const send = mutation({
   args: { user: v.id("users"), text: v.string() },

@@ -6,13 +6,8 @@ import { MINUTE, SECOND } from "convex-rate-limits";
 import { v } from "convex/values";
 import { internalMutation, mutation, type MutationCtx } from "./_generated/server.js";
 import { digest } from "./passwords.js";
-import {
-  adjustRateLimit,
-  checkRateLimit,
-  clearRateLimitOverride,
-  overrideRateLimit,
-  resetRateLimit,
-} from "./rateLimits.js";
+import { clearRateLimitOverride, overrideRateLimit } from "./administration.js";
+import { adjustRateLimit, checkRateLimit, resetRateLimit } from "./rateLimits.js";
 
 const LOCKS_MS = [SECOND, 10 * SECOND, MINUTE, 10 * MINUTE];
 /** The rate of the limit: more failures a day than this are counted as so many. */

@@ -2,24 +2,7 @@
 import { DAY, defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits/component";
 import { components } from "./_generated/api.js";
 
-export const {
-  rateLimit,
-  checkRateLimit,
-  rateLimitAll,
-  resetRateLimit,
-  adjustRateLimit,
-  getRateLimit,
-  scheduleRateLimited,
-  cancelRateLimited,
-  listRateLimits,
-  sweepRateLimits,
-  exposeRateLimit,
-  overrideRateLimit,
-  clearRateLimitOverride,
-  enqueueRateLimited,
-  cancelQueued,
-  getQueued,
-} = defineRateLimits(
+export const limits = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
     sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true, overrides: true },
@@ -66,3 +49,15 @@ export const {
   },
   { component: components.rateLimits },
 );
+
+export const {
+  rateLimit,
+  checkRateLimit,
+  rateLimitAll,
+  resetRateLimit,
+  adjustRateLimit,
+  getRateLimit,
+  scheduleRateLimited,
+  cancelRateLimited,
+  exposeRateLimit,
+} = limits;

@@ -1,4 +1,4 @@
-import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitQueueTables, vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
 import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits/schema";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
@@ -75,6 +75,7 @@ export default defineSchema({
 
   ...stageTables,
 
-  // For feedback.ts. The other modules' limits live in the component's own tables.
+  // For feedback.ts and stage/. The other modules' limits live in the component's own tables.
   ...rateLimitTables,
+  ...rateLimitQueueTables,
 });

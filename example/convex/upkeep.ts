@@ -3,7 +3,7 @@ import { vRateLimitPage } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "./_generated/server.js";
 import { reports } from "./plans.js";
-import { listRateLimits, sweepRateLimits } from "./rateLimits.js";
+import { listRateLimits, sweepRateLimits } from "./administration.js";
 
 /** Who has to wait now, page by page. An app makes it a query that only admins may call. */
 export const limited = internalQuery({

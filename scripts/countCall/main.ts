@@ -18,7 +18,8 @@ await session.post("Profiler.enable");
 // Before the modules are loaded: functions that V8 has optimized by then are not counted.
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 
-const { defineRateLimits, rateLimitTables } = await import("../../src/index.js");
+const { defineRateLimits } = await import("../../src/index.js");
+const { rateLimitTables } = await import("../../src/schema/index.js");
 const { rateLimit } = defineRateLimits({ send: { kind: "token bucket", rate: 10, period: 60_000 } });
 const t = convexTest(defineSchema({ ...rateLimitTables }), { "./_generated/api.js": () => Promise.resolve({}) });
 

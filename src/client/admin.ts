@@ -7,15 +7,17 @@ import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch, sweepTargets } from "../operations/sweep.js";
+import type { QueueWriter } from "../queue/rows.js";
+import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
 import { writeCursor } from "../storage/batches.js";
-import { idOf, readingInTurn, takingTurns } from "../storage/rows.js";
+import { idOf, inTurn, readingInTurn, takingTurns } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, SweepContinuation } from "./args.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
-import { type DefinedRateLimits, setOf } from "./set.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -73,9 +75,7 @@ type OverrideWay =
     };
 
 /** The bucket of an override. */
-export type OverriddenArgs<Limits, Name> = Name extends keyof Limits
-  ? { name: Name } & KeyArg<Limits[Name]>
-  : never;
+export type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
 
 /** What `overrideRateLimit` takes. */
 export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
@@ -136,9 +136,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
  * export const { listRateLimits, sweepRateLimits, overrideRateLimit, clearRateLimitOverride } = rateLimitAdmin(limits);
  * ```
  */
-export function rateLimitAdmin<Limits, Contexts extends InTables | InComponent, Default>(
-  limits: DefinedRateLimits<Limits, Contexts, Default>,
-): RateLimitAdmin<Limits, Contexts> {
+export function rateLimitAdmin<Set extends DefinedRateLimits>(
+  limits: Set,
+): RateLimitAdmin<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]> {
   const set = setOf(limits, "rateLimitAdmin");
   return {
     listRateLimits: (ctx, args) => listRateLimits(set, ctx as Ctx, args),
@@ -198,6 +198,8 @@ const SWEEP_FIELDS: Fields = {
   next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };
 
+const NO_MORE = { deleted: 0, cursor: null };
+
 async function sweepRateLimits(
   { definitions, place }: LimitSet,
   ctx: Ctx & { scheduler: Scheduler },
@@ -217,7 +219,12 @@ async function sweepRateLimits(
   if (!next) {
     throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
   }
-  const swept = await takingTurns(sweepBatch)(ctx, { targets, cursor });
+  const queued = definitions.names.filter((name) => definitions.get(name)?.queue);
+  // Where no limit has a queue, its tables may be missing.
+  const workers = async (from: string) =>
+    queued.length === 0 ? NO_MORE : await sweepWorkers(ctx as unknown as QueueWriter, queued, from);
+  const batch = () => sweepInTurn(cursor, () => sweepBatch(ctx, { targets, cursor }), workers);
+  const swept = await inTurn(ctx, batch, true);
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
 }

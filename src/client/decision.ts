@@ -1,13 +1,15 @@
 /** What becomes of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
 import type { Fields } from "../engine/fields.js";
 import type { DemandArgs } from "../engine/request.js";
+import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
 import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import { denialError } from "./errors.js";
-import type { CalledRequest, LimitSet } from "./place.js";
+import type { CalledRequest, InComponent, InTables, LimitSet } from "./place.js";
 import type { RateLimitsOptions } from "./rateLimits.js";
+import { wake } from "./set.js";
 
 /** A decision, as `onDecision` gets it. Changing it changes nothing. */
 export interface RateLimitDecision {
@@ -118,6 +120,36 @@ export async function report(
     const status = all.statuses[i];
     // If another limit has denied, one that has not took nothing.
     if (status && (all.ok || !status.ok)) await onDecision(ctx as never, describe(request, status));
+  }
+}
+
+/**
+ * Does what follows a decision. If that fails, the tokens come back, all that were charged, as from a cancelled reservation: a caller that
+ * catches the error, or an action, would lose them.
+ */
+export async function orGiveBack<Contexts extends InTables | InComponent, Result>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  [requests, { ok, statuses }]: readonly [readonly CalledRequest[], Pick<RateLimitAllStatus, "ok" | "statuses">],
+  follow: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await follow();
+  } catch (error) {
+    // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too.
+    const taken = new Map<string, { bucket: CalledRequest["bucket"]; count: number; at: number }>();
+    for (const [i, { bucket, asked }] of requests.entries()) {
+      const status = statuses[i];
+      if (!ok || !status?.ok) continue;
+      const id = JSON.stringify([bucket.name, bucket.key]);
+      const { retryAt = Date.now(), taken: count = asked.count ?? 1 } = status;
+      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt });
+    }
+    for (const { bucket, count, at } of taken.values()) {
+      await set.place.adjust(ctx, bucket, { count: -Math.min(count, MAX_TOKENS), at });
+      await wake(set, ctx, bucket.name, bucket.key);
+    }
+    throw error;
   }
 }
 

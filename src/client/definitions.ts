@@ -157,7 +157,6 @@ export function checkNamed(definitions: Definitions, call: string, args: unknown
   if (typeof name !== "string" || !definitions.get(name)) checkName(name);
 }
 
-
 function keyedError(name: string, key: unknown): Error {
   return misuseError(
     name,

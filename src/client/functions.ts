@@ -5,7 +5,16 @@ import { adjustedField, countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { type AnyArgs, type AnyDemandArgs, conclude, concludeAll, judge, type JudgedRequest, report } from "./decision.js";
+import {
+  type AnyArgs,
+  type AnyDemandArgs,
+  conclude,
+  concludeAll,
+  judge,
+  type JudgedRequest,
+  orGiveBack,
+  report,
+} from "./decision.js";
 import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
@@ -43,7 +52,10 @@ async function rateLimit<Contexts extends InTables | InComponent>(
 ): Promise<RateLimitStatus> {
   const request = judge(set, "rateLimit", args, CALL_FIELDS);
   const status = await set.place.consume(ctx, request);
-  if (set.options.onDecision) await report(ctx, [request], { ok: true, statuses: [status] }, set.options);
+  if (set.options.onDecision) {
+    const all = { ok: true, statuses: [status] };
+    await orGiveBack(set, ctx, [[request], all], () => report(ctx, [request], all, set.options));
+  }
   // The way of most calls is short.
   return status.ok && request.mode === "enforce" ? status : conclude(request, status, set.options);
 }
@@ -65,7 +77,7 @@ async function rateLimitAll<Contexts extends InTables | InComponent>(
 ): Promise<RateLimitAllStatus> {
   const requests = parseAll(set, "rateLimitAll", list, options);
   const all = await set.place.consumeAll(ctx, requests);
-  await report(ctx, requests, all, set.options);
+  await orGiveBack(set, ctx, [requests, all], () => report(ctx, requests, all, set.options));
   return concludeAll(requests, all, set.options);
 }
 

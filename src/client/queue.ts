@@ -18,7 +18,6 @@ import {
   type RateLimitQueuedJob,
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
-import type { ThrowChoice } from "./args.js";
 import { errorOf } from "./decision.js";
 import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, throwsField } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
@@ -26,7 +25,7 @@ import { queueModuleOf } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 import { checkFunction } from "./schedule.js";
-import { type DefinedRateLimits, setOf } from "./set.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 
 export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 export type { RegisteredQueue } from "../queue/registered.js";
@@ -51,9 +50,9 @@ export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "
  * export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = queue.exposeQueueWorker();
  * ```
  */
-export function rateLimitQueue<Limits, Contexts extends InTables | InComponent, Default extends ThrowChoice | undefined>(
-  limits: DefinedRateLimits<Limits, Contexts, Default>,
-): RateLimitQueues<Limits, Contexts, Default> {
+export function rateLimitQueue<Set extends DefinedRateLimits>(
+  limits: Set,
+): RateLimitQueues<TypesOf<Set>["limits"], TypesOf<Set>["contexts"], TypesOf<Set>["throws"]> {
   const set = setOf(limits, "rateLimitQueue");
   for (const name of set.definitions.queues) parseQueueTerms(name, set.definitions.get(name)?.queue ?? {});
   return {

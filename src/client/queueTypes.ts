@@ -1,5 +1,11 @@
 /** The functions of limits with a queue, as their users see them, and what calls to them say. */
-import type { GenericDataModel, GenericQueryCtx, OptionalRestArgs, RegisteredQuery, SchedulableFunctionReference } from "convex/server";
+import type {
+  GenericDataModel,
+  GenericQueryCtx,
+  OptionalRestArgs,
+  RegisteredQuery,
+  SchedulableFunctionReference,
+} from "convex/server";
 import type { RegisteredQueue } from "../queue/registered.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
 import type { KeyArg, ReturnedAnswer, ThrowChoice, ThrowChoiceIn, ThrowsArg } from "./args.js";

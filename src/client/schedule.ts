@@ -13,7 +13,7 @@ import { checkJobReader, FURTHEST_MS, type JobReader, readJobState } from "../st
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
-import { conclude, judge, report } from "./decision.js";
+import { conclude, judge, orGiveBack, report } from "./decision.js";
 import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
 import { DAY } from "./durations.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
@@ -71,11 +71,14 @@ export async function schedule<Fn extends SchedulableFunctionReference, Contexts
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, fn, fnArgs);
   const decided = await set.place.consume(ctx, reserving);
-  await report(ctx, [reserving], { ok: true, statuses: [decided] }, set.options);
-  const status = conclude(reserving, decided, set.options);
-  // The job is stored in documents: only its own fields, and none that is undefined.
-  const reserved = { ...idOf(args), count, ...(config && { config }) };
-  return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
+  const all = { ok: true, statuses: [decided] };
+  return await orGiveBack(set, ctx, [[reserving], all], async () => {
+    await report(ctx, [reserving], all, set.options);
+    const status = conclude(reserving, decided, set.options);
+    // The job is stored in documents: only its own fields, and none that is undefined.
+    const reserved = { ...idOf(args), count, ...(config && { config }) };
+    return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
+  });
 }
 
 /** Cancels a scheduled function that has not begun, and gives its tokens back. */

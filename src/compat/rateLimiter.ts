@@ -2,6 +2,7 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
+import { isAllOf } from "../engine/units.js";
 import {
   defineRateLimits,
   type RateLimitDefinitions,
@@ -94,9 +95,11 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   ): Promise<RateLimitReturns> {
     const { checkRateLimit, rateLimit } = this.#functions;
     const asked = this.#request(name, options);
-    // What would have to wait is thrown, and a caller that catches it must find nothing reserved.
-    const status = await (options?.throws && asked.reserve ? checkRateLimit : rateLimit)(ctx, asked);
-    return answer(name, status, options?.throws);
+    const throws = options?.throws;
+    if (!throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), throws);
+    // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing reserved.
+    const { retryAt = 0 } = await checkRateLimit(ctx, asked);
+    return answer(name, { ok: false, retryAt }, throws);
   }
 
   /** Forgets the bucket: it is full again, on all its shards. */
@@ -144,7 +147,9 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   #request(name: string, given: (AnyArgs & { throws?: boolean | undefined }) | undefined) {
     const options = given ?? {};
     const config = this.#config(name, options);
-    const fits = (options.count ?? 1) <= (config?.capacity ?? config?.rate ?? 0);
+    const { count = 1 } = options;
+    const most = config?.capacity ?? config?.rate ?? 0;
+    const fits = count <= most || isAllOf(most, count);
     return request(name, options.throws && fits ? { ...options, reserve: false } : options);
   }
 }

@@ -23,13 +23,17 @@ export function ceilUnits(tokens: number, unitsPerToken: number): number {
   return -floorUnits(-tokens, unitsPerToken);
 }
 
+/** Whether a count is all that a bucket holds, up to the rounding of a sum of a few doubles: 10.000000000000002 of 10. */
+export function isAllOf(capacity: number, count: number): boolean {
+  return Math.abs(count - capacity) <= capacity * 4 * SNAP;
+}
+
 /** A count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units. */
 export function unitsOf(limit: Limit, count: number): number {
   const { capacity, unitsPerToken, config } = limit;
   const { capacity: most = config.rate } = config;
-  const isMost = Math.abs(Math.abs(count) - most) <= most * 4 * SNAP;
   // A capacity of less than a unit is none.
-  return isMost && capacity > 0 ? Math.sign(count) * capacity : ceilUnits(count, unitsPerToken);
+  return isAllOf(most, Math.abs(count)) && capacity > 0 ? Math.sign(count) * capacity : ceilUnits(count, unitsPerToken);
 }
 
 /** What was taken and when, as a row or a snapshot holds it: `count` tokens at `at`, in ms since the epoch. */

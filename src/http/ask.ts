@@ -4,7 +4,7 @@ import { v } from "convex/values";
 import { concludeAll, type JudgedRequest, report } from "../client/decision.js";
 import { findBucket } from "../client/definitions.js";
 import type { Mode } from "../client/args.js";
-import type { InTables, LimitSet } from "../client/place.js";
+import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
 import { show } from "../engine/misuse.js";
 import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
@@ -101,10 +101,12 @@ async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[])
  * export const askLimits = httpMutation(limits); // via: internal.limits.askLimits
  * ```
  */
-export function httpMutation<Limits, Default>(
-  limits: DefinedRateLimits<Limits, InTables, Default>,
+export function httpMutation(
+  limits: DefinedRateLimits,
 ): RegisteredMutation<"internal", HttpMutationArgs, Promise<RateLimitStatus[]>> {
   const set = setOf(limits, "httpMutation");
+  if (set.place.component)
+    throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
   const request = () => ({
     name: v.string(),
     key: v.optional(v.string()),

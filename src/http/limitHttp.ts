@@ -1,6 +1,5 @@
 /** The wrapper: who is it, what does it cost, may it pass; and on every answer what is left. */
-import type { InComponent, InTables } from "../client/place.js";
-import { type DefinedRateLimits, setOf } from "../client/set.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
 import { fieldError, show } from "../engine/misuse.js";
 import {
   answerDenial,
@@ -60,9 +59,9 @@ type Decision =
  * );
  * ```
  */
-export function limitHttp<Limits, Contexts extends InTables | InComponent, Default, Ctx extends HttpCtx>(
-  limits: DefinedRateLimits<Limits, Contexts, Default>,
-  options: LimitHttpOptions<Limits, Contexts>,
+export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
+  limits: Set,
+  options: LimitHttpOptions<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]>,
   handler: (ctx: Ctx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>,
 ): (ctx: Ctx, request: Request) => Promise<Response> {
   const set = setOf(limits, "limitHttp");

@@ -14,7 +14,14 @@ import { type ObjectType, v } from "convex/values";
 import { findArrivals, type WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
 import { type CurrentQueue, workerFunctionsIn } from "./start.js";
-import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, runArgs, settleArgs, arrivalsValidator } from "../wire/queue.js";
+import {
+  type ArrivalBatch,
+  findArrivalsArgs,
+  queuedRunArgs,
+  runArgs,
+  settleArgs,
+  arrivalsValidator,
+} from "../wire/queue.js";
 import { work } from "./worker.js";
 
 /** The functions of a worker. Export all of them from the module that `queueModule` names. */

@@ -2,7 +2,13 @@
  * convex-rate-limits/schema: the table, and validators of what apps store or return. An entry of its own, so that functions that only
  * call a limit do not build them in every run.
  */
-import { statusValidator, allStatusValidator, jobValidator, pageValidator, sweepResultValidator } from "../wire/answers.js";
+import {
+  statusValidator,
+  allStatusValidator,
+  jobValidator,
+  pageValidator,
+  sweepResultValidator,
+} from "../wire/answers.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
 import { snapshotValidator } from "../wire/snapshots.js";
 import { v } from "convex/values";

@@ -50,7 +50,6 @@ export const rateLimitQueueTables = {
   }).index("by_name_key", ["name", "key"]),
 };
 
-
 /** A data model that has the tables of limits and of queues. */
 export type RateLimitQueuesDataModel = DataModelFromSchemaDefinition<
   SchemaDefinition<typeof rateLimitTables & typeof rateLimitQueueTables, true>

@@ -53,17 +53,33 @@ export interface Writer {
 }
 
 /**
- * The end of the last turn, however it ended, for each `ctx.db`: one of these exists for each transaction. A transaction may issue
- * calls at once (`Promise.all`); the database then reads for all of them before it writes for any, and each would take the same tokens.
+ * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so each would take the
+ * same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is known by its `runQuery`, too. An unknown database without one
+ * belongs to the latest run: Convex loads a module for each run. convex-test does not, and a nested run must not wait for its caller.
  */
-const lastTurns = new WeakMap<object, Promise<unknown>>();
+const runs = new WeakMap<object, Run>();
+/** `lastTurn` is its end, however it ended; where a `runQuery` is known (`isMarked`), another one is another run's. */
+type Run = { lastTurn?: Promise<unknown>; isMarked?: boolean };
+let latest: Run = {};
+
+function runOf(db: object, runQuery: unknown): Run {
+  const mark = typeof runQuery === "function" ? runQuery : undefined;
+  const isOther = mark !== undefined && latest.isMarked;
+  latest = runs.get(db) ?? (mark && runs.get(mark)) ?? (isOther ? {} : latest);
+  runs.set(db, latest);
+  if (mark) {
+    runs.set(mark, latest);
+    latest.isMarked = true;
+  }
+  return latest;
+}
 
 /**
- * Runs `operation` when those before it on the same database have ended, however they ended.
+ * Runs `operation` when those before it in the same run have ended, however they ended.
  * @throws when the ctx has no database: that of an action, say. Or when that of a query is given to what writes.
  */
 export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, writes = false): Promise<T> {
-  const db: unknown = typeof ctx === "object" && ctx !== null ? (ctx as { db?: unknown }).db : undefined;
+  const { db, runQuery } = (typeof ctx === "object" && ctx !== null ? ctx : {}) as Record<string, unknown>;
   if (typeof db !== "object" || db === null) {
     throw new Error(
       `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
@@ -75,9 +91,9 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
       "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. A query can ask checkRateLimit.",
     );
   }
-  const before = lastTurns.get(db);
-  const turn = before ? before.then(operation) : operation();
-  lastTurns.set(db, turn.catch(ignore));
+  const run = runOf(db, runQuery);
+  const turn = run.lastTurn ? run.lastTurn.then(operation) : operation();
+  run.lastTurn = turn.catch(ignore);
   return await turn;
 }
 

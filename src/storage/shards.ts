@@ -3,7 +3,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
 import { type Bucket, parseBucket } from "../engine/request.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
-import { fold, fullShard, type Shard, shareOf } from "../engine/sharding/shard.js";
+import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { holdsTokens, type Reader, readLast, readRows, replaceRows, type Row, type Writer } from "./rows.js";
@@ -37,12 +37,28 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
   const rows = all.filter(holdsTokens);
   const [first] = rows;
   if (!first) return [{ ...fullShard(limit), rows }];
+  if (rows.length > 1 && rows.every(({ shard }) => shard === undefined)) return [mended(bucket, rows)];
   if (wasSplitUnder(first, limit)) return tiling(bucket, within, rows);
   if (!first.config) throw gapError(bucket);
   const former = formerBucket(bucket, first.config);
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
   const { state } = fold(former.limit, WHOLE, tiling(former, WHOLE, rows), lastWrite);
   return [{ interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows }];
+}
+
+/**
+ * Several rows of which each stands for the whole bucket, as runs leave them that did not see each other's (a nested `runMutation` beside
+ * a call): what any of them took is taken. So this holds at no time more than any one of them.
+ */
+function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
+  const { limit } = bucket;
+  const shards = rows.map((row) => fromRow(bucket, row));
+  const latest = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
+  const { state } = fold(limit, WHOLE, shards, latest);
+  const taken = shards.reduce((sum, shard) => sum + limit.capacity - heldBy(shard, latest), 0);
+  // Kinds that remember what was taken hold this already. Of the others the sum holds a capacity for each row.
+  const surplus = state.value - (limit.capacity - taken);
+  return { interval: WHOLE, limit, state: limit.kind.take(limit, state, surplus), rows };
 }
 
 function formerBucket({ name, limit, key }: Bucket, config: RateLimitConfig): Bucket {

@@ -41,7 +41,7 @@ const fixedWindow = () => ({
   period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
   /**
    * If `period` is in ms: any time at which a window starts, in whole milliseconds since the epoch.
-   * @default a hash of name and key, so that keys reset at different times
+   * @default a hash of the key, so that keys reset at different times
    */
   start: v.optional(v.number()),
   /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count. @default "UTC" */
@@ -77,7 +77,8 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
  */
 export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
 
-export const configValidator = () => v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
+export const configValidator = () =>
+  v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
 
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000. @default unlimited */

@@ -25,8 +25,7 @@ export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean(
 /** Whether the job still waited, and so is gone. One that has its moment, at most a second ahead, is too late to cancel. */
 export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValidator>>;
 
-export const queuePositionValidator = () =>
-  v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
+export const queuePositionValidator = () => v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
 
 /**
  * Where a job stands in its queue.
@@ -37,9 +36,12 @@ export const queuePositionValidator = () =>
  */
 export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValidator>>;
 
+/** A queue: the bucket that its jobs take from, and its own config. */
+export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
+
 /** What one run of a queue's worker passes on to the next. */
 export const runArgs = () => ({
-  ...bucketArgs(),
+  ...queueArgs(),
   generation: v.number(),
   seenTo: v.optional(v.int64()),
   busyAt: v.optional(v.number()),
@@ -63,22 +65,19 @@ export const findArrivalsArgs = () => ({
 });
 export type FindArrivalsArgs = ObjectType<ReturnType<typeof findArrivalsArgs>>;
 const waitingJobs = () =>
-  v.array(
-  v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }),
-);
-export const arrivalsValidator = () => v.object({
-  /** How many of each class were read: a list of so many may go on. */
-  share: v.number(),
-  arrivals: v.array(waitingJobs()),
-  rounds: v.array(waitingJobs()),
-  arrived: v.number(),
-  seenTo: v.optional(v.int64()),
-  waiting: v.optional(v.object({ count: v.number(), isCut: v.boolean() })),
-});
+  v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }));
+export const arrivalsValidator = () =>
+  v.object({
+    /** How many of each class were read: a list of so many may go on. */
+    share: v.number(),
+    arrivals: v.array(waitingJobs()),
+    rounds: v.array(waitingJobs()),
+    arrived: v.number(),
+    seenTo: v.optional(v.int64()),
+    waiting: v.optional(v.object({ count: v.number(), isCut: v.boolean() })),
+  });
 export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
 
-/** A queue: the bucket that its jobs take from, and its own config. */
-export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
 export const enqueueArgs = () => ({
   ...queueArgs(),
   count: v.optional(v.number()),

@@ -9,6 +9,7 @@ import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { lastStartIn } from "../support/snapshots.js";
+import { runs } from "../support/random.js";
 
 /** Of a debt beyond the calendar that a snapshot lists, it only says that no end is known. */
 const END_OF_TIME = 8.64e15;
@@ -133,9 +134,9 @@ describe("projectRateLimit", () => {
         expect(status).toEqual(isListed ? decided : { ...decided, retryAt: END_OF_TIME });
         expect(value * limit.unitsPerToken).toBeLessThanOrEqual(limit.capacity);
       }),
-      { numRuns: 4000 },
+      { numRuns: runs(4000) },
     );
-    expect(several).toBeGreaterThan(500);
+    expect(several).toBeGreaterThan(runs(500));
   });
 
   // Of all limits too few are short of tokens on several rows at once, or owe.
@@ -167,9 +168,9 @@ describe("projectRateLimit", () => {
         if (!decided.ok) denied++;
         expect(projectRateLimit(snapshotOf(limit, shards), { now, count, reserve })).toEqual(decided);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
-    expect(denied).toBeGreaterThan(200);
+    expect(denied).toBeGreaterThan(runs(200));
   });
 
   it("says when a call finds what it needs after a block, of a fast limit on several rows", () => {
@@ -186,9 +187,9 @@ describe("projectRateLimit", () => {
         else later++;
         expect(projectRateLimit(snapshot, { now, count })).toMatchObject({ ok: false, retryAt });
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
-    expect(Math.min(found, later)).toBeGreaterThan(30);
+    expect(Math.min(found, later)).toBeGreaterThan(runs(30));
   });
 
   it("says, by a clock from before the last write, that a fast limit on several rows is served when a block ends", () => {
@@ -288,9 +289,9 @@ describe("projectRateLimit", () => {
           expect(projectRateLimit(snapshotOf(limit, shards), { now, ...demand })).toEqual(decided);
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
-    expect(promises).toBeGreaterThan(200);
+    expect(promises).toBeGreaterThan(runs(200));
   });
 
   // Found by the fuzzer: what has left a window that was shortened was missing again, by a clock from before.

@@ -10,15 +10,16 @@ import {
 import { v } from "convex/values";
 import {
   defineRateLimits,
-  type ExactRateLimitStatus,
   MINUTE,
   type RateLimitAllStatus,
   type RateLimitDecision,
   type RateLimitStatus,
   type ScheduleResult,
 } from "convex-rate-limits";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { describe, expectTypeOf, it } from "vitest";
+import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
 import { component } from "../support/places.js";
 
 // eslint-disable-next-line @typescript-eslint/no-unused-vars -- For its type.
@@ -37,7 +38,7 @@ const definitions = {
   hot: { kind: "token bucket", rate: 10, period: MINUTE, shards: 4, mode: "shadow" },
 } as const;
 const limits = defineRateLimits(definitions);
-const throwing = defineRateLimits(definitions, { component, throws: true });
+const throwing = defineInComponent(definitions, { component, throws: true });
 const jittering = defineRateLimits(definitions, { throws: { jitter: 0.2 } });
 
 /** Compiled, never called: a context exists only inside Convex. */
@@ -134,14 +135,14 @@ describe("the types know how much was taken", () => {
 
 describe("the types know onDecision", () => {
   it("what it needs of a ctx, calls that decide must be given, and others need not", () => {
-    const counting = defineRateLimits(definitions, {
+    const counting = defineInComponent(definitions, {
       component,
       onDecision: async (own: MutationCtx, decision) => {
         expectTypeOf(decision).toEqualTypeOf<RateLimitDecision>();
         await own.db.insert("denials", { name: decision.name });
       },
     });
-    const plain = defineRateLimits(definitions, {
+    const plain = defineInComponent(definitions, {
       component,
       onDecision: (_ctx, { name }) => {
         console.log(name);

@@ -24,6 +24,7 @@ import {
   openBackend,
   schema,
 } from "../support/places.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
 const NOW = 1_700_000_000_000;
 
@@ -191,7 +192,7 @@ describe("with the component, it is recognised in", () => {
 
   it("the form with the config in the call", async () => {
     const config = definitions.send;
-    const { rateLimit: limit } = defineRateLimits({}, { component });
+    const { rateLimit: limit } = defineInComponent({}, { component });
     const data = await openBackend().action(async (ctx) => {
       await limit(ctx, { name: "send", count: 2, config });
       const error = await caught(limit(ctx, { name: "send", throws: true, config }));
@@ -285,7 +286,8 @@ const sendTwice = makeFunctionReference<"action", Record<string, never>>("app:se
 
 /** The same definitions and options in either place, usable with a mutation's ctx. */
 function defineLoosely(limits: typeof definitions, options: object): AnyRateLimits {
-  return (defineRateLimits as (...args: unknown[]) => AnyRateLimits)(limits, options);
+  const define = "component" in options ? defineInComponent : defineRateLimits;
+  return (define as unknown as (...args: unknown[]) => AnyRateLimits)(limits, options);
 }
 
 /** An app with registered functions: a mutation that may be denied, an action and an HTTP action that call it twice. */

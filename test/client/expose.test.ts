@@ -4,7 +4,6 @@ import { convexTest } from "convex-test";
 import {
   defineRateLimits,
   type ExposedRateLimit,
-  exposeRateLimit,
   MINUTE,
   projectRateLimit,
   type RateLimitConfig,
@@ -12,7 +11,7 @@ import {
 } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import { afterEach, assert, describe, expect, it, vi } from "vitest";
-import { component, defineIn, placeNames, type PlaceName, type QueryCtx, schema } from "../support/places.js";
+import { defineIn, placeNames, type PlaceName, type QueryCtx, schema } from "../support/places.js";
 
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 6, period: MINUTE };
 const pro: RateLimitConfig = { kind: "token bucket", rate: 600, period: MINUTE };
@@ -49,9 +48,7 @@ function openApp(place: PlaceName) {
       key: subject,
       config: (_ctx, key) => (key === "ann" ? pro : perMinute),
     }),
-    inline: (place === "component" ? defineRateLimits({}, { component }).exposeRateLimit : exposeRateLimit)("inline", {
-      config: pro,
-    }),
+    inline: defineIn(place, {}).exposeRateLimit("inline", { config: pro }),
   };
   const modules = Object.fromEntries(Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, load(module)]));
   const t = convexTest({ schema, modules: { "./_generated/api.ts": load({}), ...modules } });

@@ -4,18 +4,28 @@ import { ConvexError, v } from "convex/values";
 import { convexTest } from "convex-test";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import type { RateLimitQueuedJob, RateLimitQueuePosition } from "convex-rate-limits/queue";
-import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
+import { rateLimitQueueTables, vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { register } from "convex-rate-limits/test";
 import { describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/jobs.js";
-import { type AnyRateLimits, component, placeNames, type PlaceName, type QueryCtx } from "../support/places.js";
+import {
+  type AnyRateLimits,
+  component,
+  placeNames,
+  type PlaceName,
+  type QueryCtx,
+  withAll,
+} from "../support/places.js";
 import { pass, run } from "../support/queues.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitQueue } from "convex-rate-limits/queue";
 
 useClock();
 
 const schema = defineSchema({
   ...rateLimitTables,
+  ...rateLimitQueueTables,
   tasks: defineTable({ owner: v.string(), job: vRateLimitQueuedJob }),
 });
 const bucket = { kind: "token bucket", rate: 1, period: 1000, capacity: 1 } as const;
@@ -33,8 +43,9 @@ async function ownJob(ctx: QueryCtx, requested: string): Promise<RateLimitQueued
 }
 
 async function openApp(place: PlaceName, job: (ctx: QueryCtx, requested: string) => unknown = ownJob) {
-  const functions: AnyRateLimits =
-    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineRateLimits(limits, { component });
+  const functions: AnyRateLimits = withAll(
+    place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineInComponent(limits, { component }),
+  );
   const load = (module: object) => async () => await Promise.resolve(module);
   const t = convexTest({
     schema,
@@ -156,7 +167,7 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
 
 describe("exposeQueue", () => {
   it("needs the check: without it nothing is exposed", () => {
-    const { exposeQueue } = defineRateLimits(limits, { queueModule: "limits" });
+    const { exposeQueue } = rateLimitQueue(defineRateLimits(limits, { queueModule: "limits" }));
     for (const options of [undefined, {}, { job: "own" }, { job: null }]) {
       expect(() => exposeQueue(options as never), JSON.stringify(options)).toThrow("exposeQueue");
     }

@@ -1,16 +1,7 @@
-/** The functions without definitions: the config comes with the call. The exported ones are those of `defineRateLimits({})`. */
-import * as free from "convex-rate-limits";
-import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
+/** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. */
+import type { RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  type AnyRateLimits,
-  defineIn,
-  type MutationCtx,
-  openBackend,
-  type PlaceName,
-  placeNames,
-  rowsIn,
-} from "../support/places.js";
+import { defineIn, type MutationCtx, openBackend, placeNames, rowsIn } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000 };
@@ -24,38 +15,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What an app has without definitions: the exported functions for its tables, its own for the component. */
-function withoutDefinitions(place: PlaceName): Pick<AnyRateLimits, Exported> {
-  return place === "tables" ? (free as unknown as AnyRateLimits) : defineIn(place, {});
-}
-
-const exported = [
-  "adjustRateLimit",
-  "cancelRateLimited",
-  "checkRateLimit",
-  "checkRateLimitAll",
-  "exposeRateLimit",
-  "getRateLimit",
-  "rateLimit",
-  "rateLimitAll",
-  "resetRateLimit",
-  "scheduleRateLimited",
-] as const;
-const ofQueues = ["cancelQueued", "enqueueRateLimited", "exposeQueue", "exposeQueueWorker", "getQueued"];
-const ofOverrides = ["clearRateLimitOverride", "overrideRateLimit"];
-type Exported = (typeof exported)[number];
-
-it("the package exports every function of defineRateLimits({}) that needs no definition", () => {
-  const all = Object.keys(defineRateLimits({})).sort();
-  const ofDefinitions = ["listRateLimits", "sweepRateLimits", ...ofQueues, ...ofOverrides];
-  expect(all).toEqual([...exported, ...ofDefinitions].sort());
-  for (const name of exported) expect(free[name], name).toBeTypeOf("function");
-  for (const name of ofDefinitions) expect(free).not.toHaveProperty(name);
-});
-
 describe.each(placeNames)("in the %s", (place) => {
   const { adjustRateLimit, checkRateLimit, checkRateLimitAll, getRateLimit, rateLimit, rateLimitAll, resetRateLimit } =
-    withoutDefinitions(place);
+    defineIn(place, {});
   const other = place === "component" ? "tables" : "component";
 
   it("they share their bucket with a defined limit of the same name, and leave the other place alone", async () => {

@@ -137,6 +137,59 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rowsIn(place, t)).toEqual([]);
   });
 
+  it("what it throws gives the tokens back, also where nothing rolls back: the error is caught, or the caller is an action", async () => {
+    const { t } = openQueue();
+    const isBroken = { now: false };
+    const own = defineIn(
+      place,
+      {
+        third: { kind: "token bucket", rate: 1, period: 7000, capacity: 3, maxReserved: 9 },
+        window: { kind: "sliding window", rate: 3, period: 1000 },
+        tried: { ...bucket, mode: "shadow" },
+      },
+      {
+        onDecision: () => {
+          if (isBroken.now) throw new Error("the log is full");
+        },
+      },
+    );
+    const third = { name: "third", count: 1 / 3 };
+    const job = { label: "job", tokens: 1 };
+    const takings: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+      (ctx) => own.rateLimit(ctx, third),
+      (ctx) => own.rateLimit(ctx, { name: "third", count: 2.5, atLeast: 0 }),
+      (ctx) => own.rateLimit(ctx, { name: "third", count: 4, reserve: true }),
+      (ctx) => own.rateLimit(ctx, { name: "window" }),
+      (ctx) => own.rateLimit(ctx, { name: "tried" }),
+      (ctx) => own.rateLimitAll(ctx, [third, { name: "window" }, third, { name: "tried" }, third]),
+      (ctx) => own.scheduleRateLimited(ctx, { name: "third", count: 2 }, run, job),
+    ];
+    const shown = (ctx: MutationCtx) =>
+      Promise.all(["third", "window", "tried"].map((name) => own.checkRateLimit(ctx, { name, count: 0 })));
+    await t.mutation(async (ctx) => {
+      for (const name of ["third", "window", "tried"]) await own.rateLimit(ctx, { name });
+    });
+    const before = await t.query((ctx) => shown(ctx as MutationCtx));
+    isBroken.now = true;
+    for (const take of takings) {
+      await t.mutation(async (ctx) => {
+        await expect(take(ctx)).rejects.toThrow("the log is full");
+        expect(await shown(ctx)).toEqual(before);
+      });
+      if (place === "component") {
+        const inAction = async (ctx: unknown) => await take(ctx as MutationCtx).then(String, String);
+        expect(await t.action(inAction)).toBe("Error: the log is full");
+        expect(await t.query((ctx) => shown(ctx as MutationCtx))).toEqual(before);
+      }
+    }
+    // What a limit in shadow has denied was not taken.
+    const twice = { name: "tried", count: 2 };
+    await t.mutation(async (ctx) => {
+      await expect(own.rateLimit(ctx, twice)).rejects.toThrow("the log is full");
+    });
+    expect(await t.query((ctx) => shown(ctx as MutationCtx))).toEqual(before);
+  });
+
   it("may ask limits itself", async () => {
     const t = openBackend();
     const plain = defineIn(place, definitions);
@@ -154,7 +207,7 @@ describe.each(placeNames)("in the %s", (place) => {
 });
 
 it("writes in the caller's transaction: a denial that is returned is kept, one that is thrown is not", async () => {
-  const { rateLimitTables } = await import("convex-rate-limits");
+  const { rateLimitTables } = await import("convex-rate-limits/schema");
   const schema = defineSchema({ ...rateLimitTables, denials: defineTable({ name: v.string() }) });
   const t = convexTest({ schema, modules: { "./_generated/api.ts": async () => await Promise.resolve({}) } });
   type Ctx = MutationCtx & { db: { insert: (table: "denials", row: { name: string }) => Promise<unknown> } };

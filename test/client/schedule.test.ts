@@ -90,6 +90,36 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await pendingJobs(t)).toEqual([]);
   });
 
+  it("a job that the scheduler refuses leaves no tokens taken, even if the error is caught", async () => {
+    const { t } = openQueue();
+    await t.mutation(async (ctx) => {
+      const scheduler = { ...ctx.scheduler, runAt: () => Promise.reject(new Error("too many jobs")) };
+      for (const count of [4, 12]) {
+        const refused = schedule({ ...ctx, scheduler }, { name: "llm", count }, run, { label: "a", tokens: count });
+        await expect(refused).rejects.toThrow("too many jobs");
+      }
+    });
+    expect(await valueOf(t)).toBe(10);
+  });
+
+  it("a job starts no further away than the scheduler allows, spread and all", async () => {
+    const { t } = openQueue();
+    const furthest = 5 * 366 * 86_400_000;
+    const slow: RateLimitConfig = { kind: "token bucket", rate: 1, period: furthest };
+    const asked = (spread: number) => ({ name: "slow", key: String(spread), config: slow, spread });
+    const job = { label: "slow", tokens: 1 };
+    for (const [spread, ok] of [
+      [0, true],
+      [1000, false],
+    ] as const) {
+      const results = await t.mutation(async (ctx) => [
+        await schedule(ctx, asked(spread), run, job),
+        await schedule(ctx, asked(spread), run, job),
+      ]);
+      expect(results).toMatchObject([{ ok: true }, { ok }]);
+    }
+  });
+
   it("a cancelled job never runs, and another gets its tokens", async () => {
     const { t, starts } = openQueue();
     await scheduleJob(t, "first", 10);

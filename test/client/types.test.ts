@@ -11,28 +11,18 @@ import {
 } from "convex/server";
 import { type GenericId, type Infer, v } from "convex/values";
 import {
-  adjustRateLimit,
-  cancelRateLimited,
-  checkRateLimit,
-  checkRateLimitAll,
-  type ExactRateLimitStatus,
   defineRateLimits,
-  getRateLimit,
   isRateLimitError,
   MINUTE,
-  rateLimit,
-  rateLimitAll,
   type RateLimitConfig,
   type RateLimitedJob,
   type RateLimits,
   type RateLimitSnapshot,
   type RateLimitStatus,
-  resetRateLimit,
-  scheduleRateLimited,
   type InTables,
 } from "convex-rate-limits";
-import type { RateLimitPage, SweepResult } from "convex-rate-limits/admin";
-import type { InComponent } from "convex-rate-limits/component";
+import { rateLimitAdmin, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
+import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
 import {
   rateLimitTables,
   type vRateLimitedJob,
@@ -41,6 +31,19 @@ import {
 } from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
+import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
+
+const {
+  adjustRateLimit,
+  cancelRateLimited,
+  checkRateLimit,
+  checkRateLimitAll,
+  getRateLimit,
+  rateLimit,
+  rateLimitAll,
+  resetRateLimit,
+  scheduleRateLimited,
+} = defineRateLimits({});
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
 const users = defineTable({ name: v.string(), tags: v.array(v.string()) }).index("by_name", ["name"]);
@@ -77,9 +80,11 @@ const definitions = {
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 
 const inTables = defineRateLimits(definitions);
-const inComponent = defineRateLimits(definitions, { component });
-/** Without definitions, in the component; in the app's tables the package exports them. */
-const free = defineRateLimits({}, { component });
+const inComponent = defineInComponent(definitions, { component });
+const admin = rateLimitAdmin(inTables);
+const adminOfComponent = rateLimitAdmin(inComponent);
+/** Without definitions, in the component. */
+const free = defineInComponent({}, { component });
 
 /** Compiled, never called: a context exists only inside Convex. */
 function compiled(_calls: () => unknown): void {
@@ -195,16 +200,17 @@ describe("the types know the place", () => {
     ]);
   });
 
-  it("the place follows from the options, also when the component's type is unknown before codegen", () => {
+  it("the place follows from the entry, also when the component's type is unknown before codegen", () => {
     expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
     expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
     expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(inTables);
-    expectTypeOf(defineRateLimits(definitions, { component: undefined })).toEqualTypeOf(inTables);
     // eslint-disable-next-line @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-explicit-any -- `components` is any until codegen has run.
-    expectTypeOf(defineRateLimits(definitions, { component: component as any })).toEqualTypeOf(inComponent);
+    expectTypeOf(defineInComponent(definitions, { component: component as any })).toEqualTypeOf(inComponent);
     compiled(() => [
       // @ts-expect-error: not the component's API.
-      defineRateLimits(definitions, { component: {} }),
+      defineInComponent(definitions, { component: {} }),
+      // @ts-expect-error: the component is another entry's option.
+      defineRateLimits(definitions, { component }),
       // @ts-expect-error: no such option.
       defineRateLimits(definitions, { componnet: component }),
     ]);
@@ -233,8 +239,8 @@ describe("the functions for later work", () => {
       inTables.scheduleRateLimited(mutation, { name: "send", key: "a", spread: 10 }, send, { to: "b" }),
       inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
       inTables.cancelRateLimited(mutation, job),
-      inTables.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
-      inTables.sweepRateLimits(mutation, { next, configs: { send: [config] } }),
+      admin.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
+      admin.sweepRateLimits(mutation, { next, configs: { send: [config] } }),
       // @ts-expect-error: a query cannot write.
       inTables.rateLimitAll(query, [{ name: "signUp" }]),
       // @ts-expect-error: a query cannot write.
@@ -250,15 +256,15 @@ describe("the functions for later work", () => {
       // @ts-expect-error: the schema has no such table.
       inTables.cancelRateLimited(bareMutation, job),
       // @ts-expect-error: the schema has no such table.
-      inTables.listRateLimits(bareQuery, { name: "send" }),
+      admin.listRateLimits(bareQuery, { name: "send" }),
       // @ts-expect-error: the schema has no such table.
-      inTables.sweepRateLimits(bareMutation, { next }),
+      admin.sweepRateLimits(bareMutation, { next }),
       // @ts-expect-error: an action has no db.
       inTables.adjustRateLimit(action, { name: "signUp", count: 1 }),
       // @ts-expect-error: who continues the sweep?
-      inTables.sweepRateLimits(mutation, {}),
+      admin.sweepRateLimits(mutation, {}),
       // @ts-expect-error: a function that takes no cursor cannot continue it.
-      inTables.sweepRateLimits(mutation, { next: send }),
+      admin.sweepRateLimits(mutation, { next: send }),
     ]);
   });
 
@@ -270,14 +276,14 @@ describe("the functions for later work", () => {
       inComponent.scheduleRateLimited(bareMutation, { name: "signUp" }, send, { to: "b" }),
       inComponent.scheduleRateLimited(bareAction, { name: "signUp" }, now, {}),
       inComponent.cancelRateLimited(bareMutation, job),
-      inComponent.listRateLimits(bareQuery, { name: "send" }),
-      inComponent.sweepRateLimits(bareMutation, {}),
+      adminOfComponent.listRateLimits(bareQuery, { name: "send" }),
+      adminOfComponent.sweepRateLimits(bareMutation, {}),
       // @ts-expect-error: an action cannot see a job's state in the transaction that cancels it.
       inComponent.cancelRateLimited(bareAction, job),
       // @ts-expect-error: a query has no runMutation.
       inComponent.rateLimitAll(bareQuery, [{ name: "signUp" }]),
       // @ts-expect-error: no such option.
-      inComponent.sweepRateLimits(bareMutation, { nxet: next }),
+      adminOfComponent.sweepRateLimits(bareMutation, { nxet: next }),
     ]);
   });
 
@@ -307,9 +313,9 @@ describe("the functions for later work", () => {
       // @ts-expect-error: a job always reserves.
       inTables.scheduleRateLimited(mutation, { name: "signUp", reserve: true }, now),
       // @ts-expect-error: no such limit.
-      inTables.listRateLimits(query, { name: "sendd" }),
+      admin.listRateLimits(query, { name: "sendd" }),
       // @ts-expect-error: a cursor is a string; null is the end.
-      inTables.listRateLimits(query, { name: "send", cursor: null }),
+      admin.listRateLimits(query, { name: "send", cursor: null }),
     ]);
   });
 
@@ -329,8 +335,8 @@ describe("the functions for later work", () => {
   it("a handle is what its validator says, and fits into a document", () => {
     expectTypeOf<Infer<typeof vRateLimitedJob>>().toEqualTypeOf<RateLimitedJob>();
     expectTypeOf<RateLimitedJob["id"]>().toEqualTypeOf<GenericId<"_scheduled_functions">>();
-    expectTypeOf(inTables.listRateLimits).returns.resolves.toEqualTypeOf<RateLimitPage>();
-    expectTypeOf(inTables.sweepRateLimits).returns.resolves.toEqualTypeOf<SweepResult>();
+    expectTypeOf(admin.listRateLimits).returns.resolves.toEqualTypeOf<RateLimitPage>();
+    expectTypeOf(admin.sweepRateLimits).returns.resolves.toEqualTypeOf<SweepResult>();
     expectTypeOf<Infer<typeof vRateLimitPage>>().toEqualTypeOf<RateLimitPage>();
     expectTypeOf<Infer<typeof vSweepResult>>().toEqualTypeOf<SweepResult>();
   });
@@ -348,7 +354,7 @@ describe("the functions for later work", () => {
       cancelRateLimited(mutation, job),
       free.cancelRateLimited(bareMutation, job),
       // @ts-expect-error: only what is defined is listed.
-      free.listRateLimits(bareQuery, { name: "a" }),
+      rateLimitAdmin(free).listRateLimits(bareQuery, { name: "a" }),
       // @ts-expect-error: the place is chosen where the limits are defined.
       rateLimit(mutation, { name: "a", config, component }),
       // @ts-expect-error: the config is missing.

@@ -1,14 +1,6 @@
 /** Types that are written by hand, for their hover text, and what their validators infer are the same. `tsc -p .` is the judge. */
 import type { Infer } from "convex/values";
-import type {
-  FixedWindowConfig,
-  RateLimitAllStatus,
-  RateLimitConfig,
-  RateLimitSnapshot,
-  RateLimitStatus,
-  SlidingWindowConfig,
-  TokenBucketConfig,
-} from "convex-rate-limits";
+import type { RateLimitAllStatus, RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import {
   vRateLimitAllStatus,
@@ -18,6 +10,7 @@ import {
   vRateLimitStatus,
 } from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../../src/wire/configs.js";
 
 /** The same fields, whether they were written in one interface or several. */
 type Fields<T> = { [Field in keyof T]: T[Field] };
@@ -63,7 +56,7 @@ describe("the validator infers the type of", () => {
     expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, Own>>();
     expectTypeOf<Infer<typeof vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
     expect(Object.keys(vRateLimitSnapshot.fields)).toEqual(
-      "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt until runs parts few mode override".split(
+      "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt runs parts few mode override".split(
         " ",
       ),
     );

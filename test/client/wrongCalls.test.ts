@@ -16,6 +16,7 @@ import {
   rowsIn,
 } from "../support/places.js";
 import { snapshotBy } from "../support/snapshots.js";
+import { rateLimitQueue } from "convex-rate-limits/queue";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const job = { name: "open", count: 1, runAt: 0, id: "none" };
@@ -70,7 +71,7 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   const queued = { queued: { ...config, queue: {} } };
   const options = place === "tables" ? { queueModule: "limits" } : {};
   const limits = defineIn(place, { open: { ...config, overrides: true }, ...queued }, options);
-  const call = (name: keyof typeof limits, args: unknown[], more: Partial<Call> = {}): Call => ({
+  const call = (name: keyof typeof limits & string, args: unknown[], more: Partial<Call> = {}): Call => ({
     name,
     fn: limits[name] as Fn,
     args: [ctx, ...args],
@@ -97,7 +98,9 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   ];
 }
 
-const { exposeQueue } = entry.defineRateLimits({ open: { ...config, queue: {} } }, { queueModule: "limits" });
+const { exposeQueue } = rateLimitQueue(
+  entry.defineRateLimits({ open: { ...config, queue: {} } }, { queueModule: "limits" }),
+);
 /** The functions without a ctx. */
 const plainCalls: Call[] = [
   { name: "exposeQueue", fn: exposeQueue as Fn, args: [{ job: () => null }] },
@@ -108,7 +111,7 @@ const plainCalls: Call[] = [
     fn: entry.defineRateLimits({ open: config }).exposeRateLimit as Fn,
     args: ["open", {}],
   },
-  { name: "exposeRateLimit", fn: entry.exposeRateLimit as Fn, args: ["open", { config }] },
+  { name: "exposeRateLimit", fn: entry.defineRateLimits({}).exposeRateLimit as Fn, args: ["open", { config }] },
 ];
 
 /** What a wrong call throws, or rejects with. */

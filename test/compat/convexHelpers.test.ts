@@ -1,10 +1,12 @@
 /** The rows of convex-helpers in your tables: they are valid rows of this package, and are read as what they say. */
 import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
-import { rateLimit, checkRateLimit, getRateLimit, type RateLimitConfig } from "convex-rate-limits";
+import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema } from "convex/server";
 import { convexTest } from "convex-test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+const { checkRateLimit, getRateLimit, rateLimit } = defineRateLimits({});
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;

@@ -200,6 +200,30 @@ describe("what is the same although it is not what the rest of this package does
   });
 });
 
+describe("a count that is the capacity but for the rounding of a sum", () => {
+  it("takes the whole bucket with reserve and throws, too; it was only checked once", async () => {
+    const t = openBoth();
+    const { ours } = limiters({ send: { kind: "token bucket", rate: 10, period: SECOND } });
+    const ulp = 2 ** -49;
+    for (const count of [10 - ulp, 10, 10 + ulp, 10 + 2 * ulp, 10 + 8 * ulp]) {
+      for (const more of [{}, { throws: true }, { reserve: true }, { reserve: true, throws: true }]) {
+        const key = `${count} ${JSON.stringify(more)}`;
+        await t.mutation(async (ctx) => {
+          const options = { ...more, key, count };
+          expect(await ours.limit(ctx, "send", options), key).toEqual({ ok: true });
+          expect((await ours.getValue(ctx, "send", { key })).value, key).toBe(0);
+          expect(await ours.check(ctx, "send", { key }), key).toMatchObject({ ok: false });
+        });
+      }
+    }
+    await t.mutation(async (ctx) => {
+      const more = ours.limit(ctx, "send", { count: 10.001, reserve: true, throws: true });
+      await expect(more).rejects.toMatchObject({ data: { kind: "RateLimited", retryAfter: 1 } });
+      expect(await ours.getValue(ctx, "send")).toMatchObject({ value: 10 });
+    });
+  });
+});
+
 describe("a field that neither knows", () => {
   it("is an error in both: a slip in key would ask the bucket that everybody shares", async () => {
     const t = openBoth();

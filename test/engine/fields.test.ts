@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { booleanField, checkFields, numberField, plain, required } from "../../src/engine/fields.js";
+import { booleanField, checkFields, plain, required } from "../../src/engine/fields.js";
 
 const fields = {
-  rate: required(numberField({ above: 0, atMost: 1e12 })),
-  start: numberField({ atLeast: -5, atMost: 5, isWhole: true, unit: "milliseconds" }),
+  rate: required({ above: 0, atMost: 1e12 }),
+  start: { atLeast: -5, atMost: 5, isWhole: true, unit: "milliseconds" },
   open: booleanField,
 };
 const check = (given: unknown) => {

@@ -66,7 +66,7 @@ export function wrap(
   const action = limitHttp(defineIn(place, definitions), given as never, handler);
   if (!runMutation) return action;
   return (ctx, request) =>
-    action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) as never }, request);
+    action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) }, request);
 }
 
 /** An app with these routes. */

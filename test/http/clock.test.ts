@@ -37,7 +37,7 @@ it("a denial is told the wait from when it is sent", async () => {
   const limits: HttpLimit = {
     ...oneASecond,
     config: { kind: "token bucket", rate: 1, period: 10 * SECOND },
-  } as HttpLimit;
+  };
   const send = serve({ limits, runMutation: slow });
   await send();
   // Decided 10 s - 100 ms before the token comes: sent at 9,840 ms before it.
@@ -51,7 +51,7 @@ it("the handler's own time counts", async () => {
   const limits: HttpLimit = {
     ...oneASecond,
     config: { kind: "token bucket", rate: 1, period: 60 * SECOND },
-  } as HttpLimit;
+  };
   const send = serve({ limits }, () => {
     pass(30 * SECOND);
     return Promise.resolve(new Response("a report"));

@@ -15,7 +15,7 @@ const roomy: HttpLimit = {
   ...once,
   limit: "roomy",
   config: { kind: "token bucket", rate: 9, period: SECOND },
-} as HttpLimit;
+};
 
 async function denied(options: Omit<Parameters<typeof serve>[0], "limits">): Promise<Response> {
   const send = serve({ limits: [roomy, once], ...options });

@@ -4,17 +4,15 @@ import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus }
 import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 
-type ExactRateLimitStatus = RateLimitStatus & { remaining: number; resetAt: number };
-
 const NOW = Date.UTC(2026, 0, 1);
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 100, period: MINUTE };
 
 /** `resetInMs` is when the bucket is full again, or the next window begins. */
-function allowed(remaining: number, resetInMs: number): ExactRateLimitStatus {
+function allowed(remaining: number, resetInMs: number): RateLimitStatus & { remaining: number; resetAt: number } {
   return { ok: true, remaining, resetAt: NOW + resetInMs };
 }
 
-function denied(waitMs: number, resetInMs = waitMs): ExactRateLimitStatus {
+function denied(waitMs: number, resetInMs = waitMs): RateLimitStatus & { remaining: number; resetAt: number } {
   return { ok: false, retryAt: NOW + waitMs, remaining: 0, resetAt: NOW + resetInMs };
 }
 
@@ -347,7 +345,7 @@ const anyStatus = fc
     retryIn: fc.integer({ min: 1, max: 8e15 }),
     resetIn: fc.integer({ min: 0, max: 8e15 }),
   })
-  .map(({ ok, remaining, retryIn, resetIn }): ExactRateLimitStatus =>
+  .map(({ ok, remaining, retryIn, resetIn }): RateLimitStatus & { remaining: number; resetAt: number } =>
     ok ? allowed(remaining, resetIn) : { ...denied(retryIn, resetIn), remaining },
   );
 

@@ -159,7 +159,7 @@ describe("every answer", () => {
   it("of a denial exposes and varies by what cors says, too", async () => {
     const cors = { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" };
     const denial = { body: "Later", headers: { Vary: "Accept" } };
-    const send = serve({ limits: { ...perUser, config: { ...twice, capacity: 1 } } as HttpLimit, cors, denial });
+    const send = serve({ limits: { ...perUser, config: { ...twice, capacity: 1 } }, cors, denial });
     await send("ada");
     const { headers } = await send("ada");
     expect(headers.get("Access-Control-Expose-Headers")).toBe("ratelimit, ratelimit-policy, retry-after, X-Request-Id");
@@ -381,12 +381,12 @@ describe("limiters in a row", () => {
     ...perUser,
     limit: "inner",
     config: { kind: "token bucket", rate: 100, period: 100 * SECOND },
-  } as HttpLimit;
+  };
   const outer: HttpLimit = {
     ...perUser,
     limit: "outer",
     config: { kind: "token bucket", rate: 2, period: 10 * SECOND },
-  } as HttpLimit;
+  };
   const nested = (a: Way, b: Way) => {
     const within = wrap(b, handler);
     const send = serveAll(a, (ctx, request) => within(ctx, request));
@@ -415,7 +415,7 @@ describe("limiters in a row", () => {
   });
 
   it("send the later Retry-After, in seconds or as a date", async () => {
-    const limits: HttpLimit = { ...outer, config: { kind: "token bucket", rate: 1, period: 7 * SECOND } } as HttpLimit;
+    const limits: HttpLimit = { ...outer, config: { kind: "token bucket", rate: 1, period: 7 * SECOND } };
     const date = (ms: number) => new Date(START + ms).toUTCString();
     for (const [given, sent] of [
       ["3", "7"],

@@ -53,7 +53,7 @@ it("all that can be said loads", () => {
   };
   expect(() => limitHttp(inComponent, all, served)).not.toThrow();
   expect(load({ cors: () => ({}) })).not.toThrow();
-  expect(() => limitHttp(defineIn("tables", {}), { ...good, via } as never, served)).not.toThrow();
+  expect(() => limitHttp(defineIn("tables", {}), { ...good, via }, served)).not.toThrow();
 });
 
 it("a name that is not defined, and a missing decision, do not compile", () => {

@@ -52,7 +52,7 @@ it("a cost that only rounding lifts above the capacity is refused for good, and 
   const third: HttpLimit = {
     ...five,
     config: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 / 3 },
-  } as HttpLimit;
+  };
   const cost = fromQuery("size", { default: 0.1, min: 0 });
   const action = wrap({ limits: { ...third, cost }, ...open }, handler);
   const router = httpRouter();

@@ -23,8 +23,12 @@ const window = (rate: number, period = MINUTE): Extract<RateLimitConfig, { kind:
   period,
   start: START,
 });
-const limitOf = (rate: number, rest: object = {}): HttpLimit =>
-  ({ limit: "api", by: "everyone", config: window(rate), ...rest }) as HttpLimit;
+const limitOf = (rate: number, rest: object = {}): HttpLimit => ({
+  limit: "api",
+  by: "everyone",
+  config: window(rate),
+  ...rest,
+});
 const query = custom("query", (_ctx, request) => new URL(request.url).searchParams.get("key") ?? undefined);
 const byQuery = { by: query, without: "deny" } as const;
 
@@ -51,7 +55,7 @@ const behaviours: Record<string, () => Promise<void>> = {
   "The options object is not changed": async () => {
     const options = Object.freeze(limitOf(5));
     const before = Object.entries(options);
-    limitHttp(defineIn("component", {}), options, served);
+    limitHttp(defineIn("component", {}), options as never, served);
     expect(Object.entries(options)).toEqual(before);
     await Promise.resolve();
   },

@@ -134,7 +134,6 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, open, sub
     for (const row of [half(left), half(right)]) await good.plant(row);
     expect(await good.check({ config, count: 4 })).toMatchObject({ ok: true });
     const bad = [
-      [half(undefined), half(undefined)],
       [half(undefined), half(right)],
       [half(left), half(left)],
       [half(left)],

@@ -1,15 +1,15 @@
 /**
  * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It is one object, one line in the
- * registry and one entry of the laws, and holds them all; so nothing else knows the kinds, clients included.
+ * registry, its fields and one entry of the laws, and holds them all; so nothing else knows the kinds, clients included.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { numberField, required } from "../../src/engine/fields.js";
+import type { Fields } from "../../src/engine/fields.js";
+import { FIELDS } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/index.js";
 import type { Kind, Limit } from "../../src/engine/kinds/kind.js";
 import { refilling } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";
-import { rateField, savingFields } from "../../src/engine/kinds/terms.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
@@ -46,12 +46,6 @@ const common = refilling<TidalLimit>({
 const tidal: Kind<TidalLimit> = {
   ...common,
   name: "tidal" as never,
-  fields: {
-    kind: { permitted: '"tidal"', holds: () => true },
-    rate: rateField,
-    period: required(numberField({ above: 0, atMost: 1e9 })),
-    ...savingFields,
-  },
   parse({ name, config }) {
     const { rate, capacity = rate, maxReserved, shards } = config;
     const period = config.period as number;
@@ -87,6 +81,7 @@ const tidal: Kind<TidalLimit> = {
 
 // The registry is a constant for everybody else.
 (KINDS as Record<string, Kind>)[tidal.name] = tidal;
+(FIELDS as Record<string, Fields>)[tidal.name] = { ...FIELDS["token bucket"], kind: { oneOf: ["tidal"] } };
 
 const configs = fc
   .record({

@@ -23,10 +23,12 @@ import {
   placeNames,
   rowsIn,
   type StoredRow,
+  withAll,
 } from "../support/places.js";
 import { randomFrom } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
 type Shards = RateLimitConfig["shards"];
 
@@ -75,7 +77,9 @@ function backendOf(place: PlaceName, backend: "light" | "whole"): Backend {
 function lightBackend(place: PlaceName): Backend {
   const db = new FakeDb();
   return {
-    limits: place === "tables" ? defineRateLimits({}) : defineRateLimits({}, { component: fakeComponent as never }),
+    limits: withAll(
+      place === "tables" ? defineRateLimits({}) : defineInComponent({}, { component: fakeComponent as never }),
+    ),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),
     rows: () => Promise.resolve(db.rows() as unknown as StoredRow[]),
     plant: (row) => db.transaction((ctx) => (ctx as MutationCtx).db.insert("rateLimits", row)).then(() => undefined),

@@ -56,6 +56,17 @@ describe.each(stages)("$title", ({ open }) => {
     expect(await remaining(stage, limit)).toBe(0);
   });
 
+  it("of ten calls at once, each with its own wrapper around ctx.db, five are allowed, and the bucket works", async () => {
+    const [stage, limit] = [open(), bucket({ capacity: 5 })];
+    const limits = stage.limits(limit, undefined);
+    const wrap = (ctx: object) => ("db" in ctx ? { ...ctx, db: new Proxy(ctx.db as object, {}) } : ctx);
+    const statuses = await stage.mutation((ctx) =>
+      Promise.all(Array.from({ length: 10 }, () => limits.rateLimit(wrap(ctx) as typeof ctx, NAME))),
+    );
+    expect(statuses.filter(({ ok }) => ok)).toHaveLength(5);
+    expect(await remaining(stage, limit)).toBe(0);
+  });
+
   it("twenty calls at once on a bucket that was never used leave one that works", async () => {
     const [stage, limit] = [open(), bucket()];
     const limits = stage.limits(limit, undefined);

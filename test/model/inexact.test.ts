@@ -6,11 +6,11 @@ import { defineRateLimits } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
-import type { AnyRateLimits } from "../support/places.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
 import { FakeDb } from "../support/fakeDb.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
 import { LAST_MOMENT, Twin } from "./twin.js";
+import { withAll } from "../support/places.js";
 
 // Four hundred operations a run, on a machine that does other things as well.
 vi.setConfig({ testTimeout: 60_000 });
@@ -31,7 +31,7 @@ const SNAPPED = fraction(5n, 2n ** 53n);
 
 describe("a limit that cannot be counted exactly", () => {
   it("never grants more than the exact one, and lags behind it by at most a unit per write", async () => {
-    const { rateLimit, checkRateLimit, getRateLimit } = defineRateLimits({}) as AnyRateLimits;
+    const { rateLimit, checkRateLimit, getRateLimit } = withAll(defineRateLimits({}));
     let granted = 0;
     await fc.assert(
       fc.asyncProperty(inexactConfig, stepsUpTo(40), async (config, steps) => {

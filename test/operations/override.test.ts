@@ -59,6 +59,53 @@ describe.each(placeNames)("in the %s", (place) => {
   const list = (options: object = {}) => run((ctx) => limits.listRateLimits(ctx, { name: "api", ...options }));
 
   describe("another config", () => {
+    it("a snapshot holds an override that has ended, and projects the limit's own config then: it does not depend on the clock", async () => {
+      const t = openBackend();
+      const get = () => t.query((ctx) => limits.getRateLimit(ctx, { name: "api", key: "a" }));
+      await t.mutation(async (ctx) => {
+        await limits.rateLimit(ctx, { name: "api", key: "a" });
+        await limits.overrideRateLimit(ctx, { name: "api", key: "a", block: true, until: NOW + 1000 });
+      });
+      const before = await get();
+      vi.setSystemTime(NOW + 2000);
+      const after = await get();
+      expect(after).toEqual(before);
+      expect(after.override).toMatchObject({ until: NOW + 1000 });
+      expect(projectRateLimit(after, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 1000 });
+      expect(projectRateLimit(after, { now: NOW + 2000 })).toMatchObject({ ok: true });
+    });
+
+    it("a row in its place that is none stays: clearing removes no damage, and setting one does not hide it", async () => {
+      const t = openBackend();
+      await insertRow(place, t, { name: "api", key: "a", shard: OVERRIDE_SHARD, value: 4, ts: NOW });
+      const before = await rowsIn(place, t);
+      await t.mutation((ctx) => limits.clearRateLimitOverride(ctx, { name: "api", key: "a" }));
+      expect(await rowsIn(place, t)).toEqual(before);
+      await t.mutation((ctx) => limits.overrideRateLimit(ctx, { name: "api", key: "a", config: large }));
+      expect(await rowsIn(place, t)).toHaveLength(2);
+      const asked = t.mutation((ctx) => limits.rateLimit(ctx, { name: "api", key: "a" }));
+      await expect(asked).rejects.toThrow("so nothing is let through");
+    });
+
+    it.each([
+      ["a call that would be served at its end", { count: 4 }, NOW + 8000],
+      ["a reservation that starts after its end", { count: 4, reserve: true }, NOW + 4000],
+      ["a reservation that starts later still", { count: 5, reserve: true }, NOW + 5000],
+    ])("%s: client and server agree", async (_what, asked, retryAt) => {
+      const t = openBackend();
+      const slow: RateLimitConfig = { kind: "token bucket", rate: 1, period: 2000, capacity: 4, maxReserved: 10 };
+      const own = defineIn(place, { slow: { ...slow, overrides: true } });
+      const override = { config: { ...slow, period: 1000 }, until: NOW + 4000 };
+      await t.mutation(async (ctx) => {
+        await own.overrideRateLimit(ctx, { name: "slow", ...override });
+        await own.rateLimit(ctx, { name: "slow", count: 4 });
+      });
+      const check = await t.query((ctx) => own.checkRateLimit(ctx, { name: "slow", ...asked }));
+      expect(check.retryAt).toBe(retryAt);
+      const snapshot = await t.query((ctx) => own.getRateLimit(ctx, { name: "slow" }));
+      expect(projectRateLimit(snapshot, { now: NOW, ...asked })).toEqual(check);
+    });
+
     it("holds at the key at once, and at no other", async () => {
       await override({ config: large });
       expect(await take(30)).toEqual({ ok: true, remaining: 10, resetAt: NOW + 1500 });

@@ -61,6 +61,15 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect(await values(t)).toEqual([16, 15, 13, 16]);
   });
 
+  it("gives a short row half of what the next has more, also if neither was written lately", async () => {
+    const t = await opened(quarters([0, 16, 16, 16], [1000, 500, 0, 0]));
+    draw(0, 0.25);
+    expect(await t.mutation((ctx) => limits.rateLimit(ctx, { name: "hot", count: 2 }))).toEqual({ ok: true });
+    const rows = (await rowsIn(place, t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1));
+    // What came in within a second makes half of the difference a bit less than 7.
+    expect(rows.map(({ value }) => Math.floor(value))).toEqual([6, 8, 16, 16]);
+  });
+
   it("of a sliding window never starts more than its rate in any period, also when a clock that is behind finds a row short", async () => {
     const sliding = { kind: "sliding window", rate: 40, period: 100 } as const;
     const { rateLimit } = defineIn(place, { hot: { ...sliding, shards: 2 } });

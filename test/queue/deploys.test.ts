@@ -1,7 +1,8 @@
 /** What becomes of jobs that wait while a deploy changes their queue. */
 import { describe, expect, it, vi } from "vitest";
-import { MINUTE, type QueueConfig, type RateLimitConfig } from "convex-rate-limits";
+import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitQueuedJob } from "convex-rate-limits/queue";
+import type { QueueConfig } from "../../src/wire/configs.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { type AnyRateLimits, placeNames, rowsIn } from "../support/places.js";
 import { openQueues, pass, run, runUntil } from "../support/queues.js";

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import type { EnqueueResult, RateLimitQueuedJob } from "convex-rate-limits/queue";
+import { type EnqueueResult, rateLimitQueue, type RateLimitQueuedJob } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
 import { placeNames } from "../support/places.js";
 import { act, fail, openQueues, pass, run, runUntil } from "../support/queues.js";
@@ -208,7 +208,9 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("the types know what settles a job, and what is thrown", () => {
-    const limits = defineRateLimits({ llm: { ...config, queue: {} } }, { queueModule: "limits", throws: true });
+    const limits = rateLimitQueue(
+      defineRateLimits({ llm: { ...config, queue: {} } }, { queueModule: "limits", throws: true }),
+    );
     type Enqueue = typeof limits.enqueueRateLimited;
     const thrown = async (ctx: Parameters<Enqueue>[0]) =>
       await limits.enqueueRateLimited(ctx, { name: "llm", settles: "mutation" }, run, { label: "" });

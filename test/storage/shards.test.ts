@@ -1,13 +1,15 @@
 /** Rows of a bucket as its shards, and back: which rows are read, what counts as damage, and which rows are written. */
 import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Bucket } from "../../src/engine/request.js";
-import { parseBucket } from "../../src/engine/request.js";
+import { type Bucket, parseBucket, requestTo } from "../../src/engine/request.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
-import { fromStored } from "../../src/engine/units.js";
-import { readRows } from "../../src/storage/rows.js";
+import { fromStored, toStored } from "../../src/engine/units.js";
+import { consume } from "../../src/operations/consume.js";
+import { readRows, type Row } from "../../src/storage/rows.js";
 import { loadAll, loadAt, save, shardsOf, type StoredShard } from "../../src/storage/shards.js";
+import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { partsOf } from "../support/parts.js";
 import { type Backend, insertRows, openBackend, type QueryCtx, rowsIn, type StoredRow } from "../support/places.js";
 
@@ -162,7 +164,6 @@ describe("damage", () => {
     ["a gap in the middle", [row(left), row("11")], gap],
     ["two rows for one part", [row(left), row(right), row(right)], gap],
     ["a row within another", [row(left), row(quarter), row(right)], gap],
-    ["two rows for the whole", [row(undefined), row(undefined)], gap],
     ["the whole beside a part", [row(undefined), row(left)], gap],
     ["parts without a config", [row(left, without), row(right, without)], gap],
     ["the whole beside a part of another config", [row(undefined), row(left, { config: { ...config, rate: 5 } })], gap],
@@ -355,5 +356,47 @@ describe("saving shards", () => {
       ),
     ).toEqual(shards);
     expect(tokensIn(shards)).toEqual(Array(1024).fill(4));
+  });
+});
+
+describe("several rows that each stand for the whole bucket", () => {
+  it("hold together what is left after all that any of them took, at no time more than one of them, whatever their kind", () => {
+    const whole = limits.filter(({ capacity }) => capacity > 0);
+    fc.assert(
+      fc.property(
+        whole,
+        fc.array(histories, { minLength: 2, maxLength: 4 }),
+        fc.nat(200_000),
+        (limit, found, later) => {
+          const states = found.map((history) => stateAfter(limit, history).state);
+          const rows = states.map((state) => ({ name: "some", ...toStored(limit, state) }) as Row);
+          const of: Bucket = { name: "some", key: undefined, limit };
+          const [healed, ...others] = shardsOf(of, rows) as [StoredShard];
+          expect(others).toEqual([]);
+          expect(healed.rows).toEqual(rows);
+          const lastWrite = Math.max(...states.map(({ ts }) => ts));
+          const each = rows.map((row) => ({ ...healed, state: fromStored(limit, row, undefined) }));
+          const missing = each.map((shard) => limit.capacity - heldByAll([shard], lastWrite));
+          const all = missing.reduce((sum, units) => sum + units, 0);
+          expect(limit.capacity - heldByAll([healed], lastWrite)).toBe(all);
+          for (const moment of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
+            const strictest = Math.min(...each.map((shard) => heldByAll([shard], moment)));
+            expect(heldByAll([healed], moment)).toBeLessThanOrEqual(strictest);
+          }
+        },
+      ),
+    );
+  });
+
+  it("become one row at the next call that takes, and no denial touches them", async () => {
+    const one = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
+    const row = { name: "send", key: "alice", value: 4, ts: Date.now() + 60_000 };
+    const t = openBackend();
+    await insertRows("tables", t, [row, row, row]);
+    const take = (count: number) => t.mutation((ctx) => consume(ctx, requestTo(one, { count })));
+    expect(await take(3)).toMatchObject({ ok: false, remaining: 2 });
+    expect(await rowsIn("tables", t)).toHaveLength(3);
+    expect(await take(2)).toMatchObject({ ok: true, remaining: 0 });
+    expect(await rowsIn("tables", t)).toMatchObject([{ value: 0 }]);
   });
 });

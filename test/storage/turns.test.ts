@@ -1,5 +1,6 @@
-/** Calls on one database take turns. */
+/** Calls of one run take turns, whatever its ctx.db is wrapped in; those of another do not wait for them. */
 import { describe, expect, it, vi } from "vitest";
+import { defineIn } from "../support/places.js";
 import { inTurn } from "../../src/storage/rows.js";
 
 /** Operations that end when they are told to, and a list of what has begun and ended. */
@@ -22,10 +23,14 @@ function stage() {
   return { events, operation, end };
 }
 
-describe("turns on one database", () => {
+/** A ctx as each run has it, and one whose `db` a helper wraps anew for each call. */
+const open = () => ({ db: {}, runQuery: () => Promise.resolve() });
+const wrapped = (ctx: object) => ({ ...ctx, db: {} });
+
+describe("turns of one run", () => {
   it("begin at once when there is none before, and otherwise when the one before has ended, in order", async () => {
     const { events, operation, end } = stage();
-    const ctx = { db: {} };
+    const ctx = open();
     const turns = ["a", "b", "c"].map((name) => inTurn(ctx, operation(name)));
     expect(events).toEqual(["a begins"]);
     await end("b");
@@ -40,7 +45,7 @@ describe("turns on one database", () => {
 
   it("go on after one that failed, whose caller has its error", async () => {
     const { events, operation, end } = stage();
-    const ctx = { db: {} };
+    const ctx = open();
     const failing = inTurn(ctx, operation("a", true));
     const next = inTurn(ctx, operation("b"));
     const failure = expect(failing).rejects.toThrow("a failed");
@@ -53,7 +58,7 @@ describe("turns on one database", () => {
 
   it("go on after one that failed before the next was asked for", async () => {
     const { operation, end } = stage();
-    const ctx = { db: {} };
+    const ctx = open();
     const failure = expect(inTurn(ctx, operation("a", true))).rejects.toThrow("a failed");
     await end("a");
     await failure;
@@ -61,26 +66,46 @@ describe("turns on one database", () => {
   });
 
   it("do not fail the caller of one for what the next does", async () => {
-    const ctx = { db: {} };
+    const ctx = open();
     const first = inTurn(ctx, () => Promise.resolve(1));
     const second = inTurn(ctx, () => Promise.reject(new Error("mine")));
     expect(await first).toBe(1);
     await expect(second).rejects.toThrow("mine");
   });
 
-  it("do not wait for those on another database; two contexts of one database are one", async () => {
+  it.each<[string, (ctx: ReturnType<typeof open>) => object[]]>([
+    ["its ctx three times", (ctx) => [ctx, ctx, ctx]],
+    ["one database in three contexts", ({ db }) => [{ db }, { db }, { db }]],
+    ["a database that is wrapped anew for each call", (ctx) => [wrapped(ctx), wrapped(ctx), wrapped(ctx)]],
+    ["the same without the rest of the ctx", (ctx) => [ctx, { db: {} }, { db: {} }]],
+    ["the same, and the whole ctx only then", (ctx) => [{ db: ctx.db }, { db: {} }, ctx]],
+    ["the ctx between two that are wrapped", (ctx) => [wrapped(ctx), ctx, wrapped(ctx)]],
+  ])("take them with %s, and another run waits for none of them", async (_, contexts) => {
     const { events, operation, end } = stage();
-    const db = {};
-    const turns = [
-      inTurn({ db }, operation("a")),
-      inTurn({ db: {} }, operation("other")),
-      inTurn({ db }, operation("b")),
-    ];
-    expect(events).toEqual(["a begins", "other begins"]);
-    await end("other");
-    await end("a");
-    await end("b");
-    expect(await Promise.all(turns)).toEqual(["a", "other", "b"]);
+    await inTurn(open(), () => Promise.resolve("an earlier run, in the same module"));
+    const [first = {}, second = {}, third = {}] = contexts(open());
+    const turns = [inTurn(first, operation("a")), inTurn(second, operation("b")), inTurn(third, operation("c"))];
+    const other = inTurn(open(), operation("other"));
+    await end("nothing yet");
+    expect([...events].sort()).toEqual(["a begins", "other begins"]);
+    for (const name of ["other", "a", "b", "c"]) await end(name);
+    expect(await Promise.all([...turns, other])).toEqual(["a", "b", "c", "other"]);
+    expect(events.slice(2)).toEqual(["other ends", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+  });
+
+  it("are taken by calls into the component, too: a mutation never has two of them under way", async () => {
+    const { events, operation, end } = stage();
+    const names = ["a", "b"];
+    const runMutation = () => operation(names.shift() ?? "")();
+    const ctx = { ...open(), runMutation };
+    const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
+    const { rateLimit } = defineIn("component", { any: config });
+    const calls = [1, 2].map(() => rateLimit(ctx as never, { name: "any" }).catch(String));
+    const cancel = inTurn(ctx, operation("what cancelling writes"));
+    for (const name of ["a", "b", "what cancelling writes"]) await end(name);
+    await Promise.all([...calls, cancel]);
+    const inOrder = ["a", "b", "what cancelling writes"].flatMap((name) => [`${name} begins`, `${name} ends`]);
+    expect(events).toEqual(inOrder);
   });
 
   it.each([

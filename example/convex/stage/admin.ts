@@ -1,5 +1,6 @@
 /** Who has to wait, and what an admin can do about it. An app lets admins only. */
 import { defineRateLimits } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import {
   vRateLimitConfig,
   vRateLimitPage,
@@ -10,13 +11,17 @@ import { limits as burst } from "./burst.js";
 import { limits as login } from "./login.js";
 import { limits as promises } from "./promises.js";
 
+const limits = defineRateLimits({
+  ...burst,
+  ...login,
+  ...promises,
+});
+const { getRateLimit, resetRateLimit } = limits;
 const {
   listRateLimits,
-  getRateLimit,
-  resetRateLimit,
   overrideRateLimit,
   clearRateLimitOverride,
-} = defineRateLimits({ ...burst, ...login, ...promises });
+} = rateLimitAdmin(limits);
 
 const vName = v.union(
   v.literal("send"),

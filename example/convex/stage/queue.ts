@@ -1,5 +1,6 @@
 /** Jobs for a language model wait in a queue: no moment is promised, so they move up. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
+import { rateLimitQueue } from "convex-rate-limits/queue";
 import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import type { DataModel } from "../_generated/dataModel.js";
@@ -12,14 +13,7 @@ import {
 import { roomOf } from "./rooms.js";
 import { taskFields } from "./tables.js";
 
-const {
-  enqueueRateLimited,
-  cancelQueued,
-  exposeQueue,
-  exposeQueueWorker,
-  adjustRateLimit,
-  resetRateLimit,
-} = defineRateLimits(
+const limits = defineRateLimits(
   {
     queuedModel: {
       kind: "token bucket",
@@ -32,6 +26,13 @@ const {
   },
   { queueModule: "stage/queue" },
 );
+const { adjustRateLimit, resetRateLimit } = limits;
+const {
+  enqueueRateLimited,
+  cancelQueued,
+  exposeQueue,
+  exposeQueueWorker,
+} = rateLimitQueue(limits);
 
 /** Some jobs of so many tokens each: one transaction, and no conflicts with others who ask. */
 export const ask = mutation({

@@ -1,6 +1,6 @@
 // convex/limits.ts
-import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
+import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
 import { address, bearer, type HttpCtx, type HttpDenial, type HttpLimit } from "convex-rate-limits/http";
 import { v } from "convex/values";
 import { components, internal } from "./_generated/api";

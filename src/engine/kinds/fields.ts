@@ -68,7 +68,8 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
   const given: unknown = config;
   if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);
   // typeof: an array of one string would pass for its element.
-  const fields = typeof config.kind === "string" && Object.hasOwn(FIELDS, config.kind) ? FIELDS[config.kind] : undefined;
+  const fields =
+    typeof config.kind === "string" && Object.hasOwn(FIELDS, config.kind) ? FIELDS[config.kind] : undefined;
   if (!fields) {
     const known = Object.keys(FIELDS).map((one) => `"${one}"`);
     throw fieldError(name, "kind", known.join(" or "), config.kind);

@@ -79,7 +79,9 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
       capacity: rate,
       maxReserved,
     });
-    const levels = shards ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate }) : ONE_ROW;
+    const levels = shards
+      ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate })
+      : ONE_ROW;
     return { name, kind: slidingWindow, config, ...counted, period, levels };
   },
   forKey: (limit) => limit,

@@ -24,7 +24,7 @@ const SHARDS_PER_SAVED_TOKEN = 0.1;
 
 /** What the levels depend on: tokens that a shard must get some of, arrivals a second, and what can be saved up. */
 interface Size {
-  readonly shards: NonNullable<RateLimitConfig["shards"]>;
+  readonly shards: RateLimitConfig["shards"];
   readonly most: number;
   readonly perSecond: number;
   readonly capacity: number;
@@ -33,7 +33,7 @@ interface Size {
 /** Of a limit without `shards`. */
 export const ONE_ROW: Levels = { most: 0, least: 0, isAuto: false };
 
-export function levelsOf({ shards, most: tokens, perSecond, capacity }: Size): Levels {
+export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
   const isAuto = shards === "auto";
   const { atLeast = 1, atMost = MAX_SHARDS } = typeof shards === "object" ? shards : isAuto ? {} : { atMost: shards };
   // Where no power of two lies between the bounds, the upper one holds.

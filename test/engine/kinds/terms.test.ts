@@ -3,14 +3,14 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { countIn, stepsPerDay } from "../../../src/engine/kinds/terms.js";
+import { countIn } from "../../../src/engine/kinds/terms.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
 
 const DAY = 86_400_000;
 
 describe("the units of a limit", () => {
   it("count rate, capacity and reserve", () => {
-    const counted = countIn("send", { rate: 5, per: 1, stepsPerDay: 24, capacity: 7.5, maxReserved: 2.5 });
+    const counted = countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: 2.5 });
     const { unitsPerToken } = counted;
     expect(counted).toEqual({
       unitsPerToken: 1_024_000,
@@ -18,7 +18,7 @@ describe("the units of a limit", () => {
       capacity: 7.5 * unitsPerToken,
       maxReserved: 2.5 * unitsPerToken,
     });
-    const unlimited = countIn("send", { rate: 5, per: 1, stepsPerDay: 24, capacity: 7.5, maxReserved: undefined });
+    const unlimited = countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: undefined });
     expect(unlimited.maxReserved).toBe(MAX_UNITS);
   });
 
@@ -26,7 +26,7 @@ describe("the units of a limit", () => {
     const { unitsPerToken, maxReserved } = countIn("send", {
       rate: 1,
       per: 1000,
-      stepsPerDay: DAY,
+      stepMs: 1,
       capacity: 1,
       maxReserved: 1e12,
     });
@@ -51,7 +51,6 @@ describe("the units of a limit", () => {
       }),
       { numRuns: 500 },
     );
-    expect([stepsPerDay(1), stepsPerDay(DAY), stepsPerDay(2 * DAY)]).toEqual([DAY, 1, 0.5]);
   });
 
   it("bring whole units with each window, at most one part in 10^9 below the rate", () => {
@@ -59,7 +58,7 @@ describe("the units of a limit", () => {
       const { refill, unitsPerToken } = countIn("send", {
         rate,
         per: "window",
-        stepsPerDay: 24,
+        stepMs: DAY / 24,
         capacity: rate,
         maxReserved: undefined,
       });
@@ -83,13 +82,28 @@ describe("the units of a limit", () => {
     expect(MAX_UNITS / third.unitsPerToken).toBeLessThan(DAY / 3);
   });
 
-  it.each<RateLimitConfig>([
-    { kind: "fixed window", rate: 1 / 3, period: 1000, capacity: 1e9 },
-    { kind: "fixed window", rate: 1e-10, period: 1000 },
-    { kind: "sliding window", rate: 1e-10, period: 1000 },
-  ])("are refused where a window's rate would lose more: %j", (config) => {
+  const third = { kind: "fixed window", rate: 1 / 3, period: 1000 } as const;
+  const fine = { kind: "fixed window", rate: 999_999.999, period: 1000 } as const;
+
+  it.each<[config: RateLimitConfig, field: string, most: number | undefined]>([
+    [{ ...third, capacity: 1e6 }, "capacity 1000000", 1e5],
+    [{ ...third, capacity: 1e9 }, "capacity 1000000000", 1e5],
+    [{ ...fine, maxReserved: 1e12 }, "maxReserved 1000000000000", 1e11],
+    [{ kind: "fixed window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
+    [{ kind: "sliding window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
+  ])("are refused where a window's rate would lose more, with what to change: %j", (config, field, most) => {
+    const advice = most === undefined ? "" : `, or ${field.split(" ")[0]} of at most ${most}`;
     expect(() => parseLimit("send", config)).toThrow(
-      `Rate limit "send": rate ${config.rate} cannot be counted beside a capacity of ${config.capacity ?? config.rate}: give a whole number, or a smaller capacity.`,
+      `Rate limit "send": rate ${config.rate} has too many decimals to be counted with ${field}: each window would bring too little. ` +
+        `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${advice}.`,
     );
+  });
+
+  it.each<RateLimitConfig>([
+    { ...third, rate: 0.3333, capacity: 1e6 },
+    { ...third, capacity: 1e5 },
+    { ...fine, maxReserved: 1e11 },
+  ])("are accepted as the advice of that error says: %j", (config) => {
+    expect(parseLimit("send", config).name).toBe("send");
   });
 });

@@ -1,7 +1,8 @@
 /** The clocks of time zones, beside what Intl shows at every quarter of an hour. */
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { isTimeZone, timeZoneOf } from "../../../src/engine/kinds/timeZone.js";
+import { timeZoneOf } from "../../../src/engine/kinds/timeZone.js";
+import { isTimeZone } from "../../../src/engine/kinds/zoneName.js";
 
 const HOUR_MS = 3_600_000;
 const zones = Intl.supportedValuesOf("timeZone");

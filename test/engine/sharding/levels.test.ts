@@ -2,7 +2,11 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { type Levels, shardsField } from "../../../src/engine/sharding/levels.js";
+import { type Field, isPermitted } from "../../../src/engine/fields.js";
+import { FIELDS } from "../../../src/engine/kinds/fields.js";
+import type { Levels } from "../../../src/engine/sharding/levels.js";
+
+const shardsField = FIELDS["token bucket"]?.["shards"] as Field;
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -65,13 +69,13 @@ describe("the levels of a limit with", () => {
 
 describe("the field shards", () => {
   it.each([1, 1024, "auto", {}, { atLeast: 1 }, { atMost: 1024 }, { atLeast: 5, atMost: 5 }])("may be %j", (shards) => {
-    expect(shardsField.holds(shards)).toBe(true);
+    expect(isPermitted(shardsField, shards)).toBe(true);
   });
 
   it.each([
     ...[0, 1025, 1.5, NaN, "1", "Auto", null, true, { atLeast: 0 }, { atMost: 1025 }, { atLeast: "1" }],
     ...[{ atLeast: 6, atMost: 5 }, { about: 5 }, { atLeast: 1, about: 5 }, { atLeast: null }, [5]],
   ])("cannot be %j", (shards) => {
-    expect(shardsField.holds(shards)).toBe(false);
+    expect(isPermitted(shardsField, shards)).toBe(false);
   });
 });

@@ -12,14 +12,14 @@ export const faults: readonly Fault[] = [
   {
     name: "turns are removed",
     file: "storage/rows.ts",
-    from: "const turn = before ? before.then(operation) : operation();",
-    to: "const turn = before && Number.isNaN(0) ? before.then(operation) : operation();",
+    from: "const turn = run.lastTurn ? run.lastTurn.then(operation) : operation();",
+    to: "const turn = run.lastTurn && Number.isNaN(0) ? run.lastTurn.then(operation) : operation();",
   },
   {
     name: "a call after one that failed fails, too",
     file: "storage/rows.ts",
-    from: "lastTurns.set(db, turn.catch(ignore));",
-    to: "lastTurns.set(db, turn);",
+    from: "run.lastTurn = turn.catch(ignore);",
+    to: "run.lastTurn = turn;",
     test: "test/storage/turns.test.ts",
   },
   {

@@ -7,7 +7,10 @@ export const app = new Hono();
 
 app.use(async (c, next) => {
   // Browsers send a preflight by themselves; ten of them must not lock everybody out.
-  if (c.req.method === "OPTIONS") return await next();
+  if (c.req.method === "OPTIONS") {
+    await next();
+    return;
+  }
   const limited = await enter(c.req.header("X-Api-Key"));
   if (!limited) return unavailable();
   if (!limited.status.ok) return tooManyRequests(limited);

@@ -1,5 +1,6 @@
 /** The same limits in both places. */
-import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
+import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { components } from "./_generated/api";
 
 const limits = {
@@ -8,4 +9,4 @@ const limits = {
 } as const;
 
 export const inTables = defineRateLimits(limits);
-export const inComponent = defineRateLimits(limits, { component: components.rateLimits });
+export const inComponent = defineInComponent(limits, { component: components.rateLimits });

@@ -1,0 +1,5 @@
+/** Lists, sweeps and overrides of the limits in rateLimits.ts: a module of its own, so that other functions do not load them. */
+import { rateLimitAdmin } from "convex-rate-limits/admin";
+import { limits } from "./rateLimits.js";
+
+export const { listRateLimits, sweepRateLimits, overrideRateLimit, clearRateLimitOverride } = rateLimitAdmin(limits);

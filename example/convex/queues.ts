@@ -1,0 +1,5 @@
+/** The queues of the limits in rateLimits.ts: a module of its own, so that other functions do not load them. */
+import { rateLimitQueue } from "convex-rate-limits/queue";
+import { limits } from "./rateLimits.js";
+
+export const { enqueueRateLimited, cancelQueued, getQueued } = rateLimitQueue(limits);
