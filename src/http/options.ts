@@ -102,7 +102,7 @@ export interface CommonOptions {
 }
 
 /** Called for errors; if it throws, that is logged, since the request has an answer already. */
-export type Report = (error: unknown, request: Request) => void | Promise<void>;
+type Report = (error: unknown, request: Request) => void | Promise<void>;
 
 /** The options of `limitHttp`: those of one limit, or a list of limits that let a request pass together or are not charged. */
 export type LimitHttpOptions<

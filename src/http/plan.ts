@@ -97,7 +97,7 @@ function canEverServe(limit: Limit, count: number): boolean {
 }
 
 /** The bucket of requests without a key. No source's keys are without a colon. */
-export const SHARED_KEY = "shared";
+const SHARED_KEY = "shared";
 
 interface Chosen {
   readonly key: string | undefined;

@@ -136,7 +136,7 @@ export function secondsUntil(time: number, now: number): number {
  * A definition of `defineRateLimits` is a config with more fields. The key is always chosen here, and a denial always answered; what
  * `mode` and `overrides` say is asked for with the request.
  */
-export function configIn(definition: RateLimitDefinition): RateLimitConfig {
+function configIn(definition: RateLimitDefinition): RateLimitConfig {
   const config: Partial<RateLimitDefinition> = { ...definition };
   delete config.keyed;
   delete config.overrides;
@@ -147,7 +147,7 @@ export function configIn(definition: RateLimitDefinition): RateLimitConfig {
 }
 
 /** The largest Integer of RFC 9651, section 3.3.1: fifteen digits. */
-export const MAX_INTEGER = 999_999_999_999_999;
+const MAX_INTEGER = 999_999_999_999_999;
 
 /**
  * Any text as printable ASCII, which is all that a String may hold: everything else, and the percent sign itself, is
