@@ -5,6 +5,7 @@
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { DemandArgs } from "../engine/demand.js";
+import type { AdjustmentArgs } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
@@ -59,11 +60,12 @@ export interface Place<Contexts extends InTables | InComponent> {
   peek(ctx: Contexts["query"], request: CalledRequest): Promise<RateLimitStatus>;
   consumeAll(ctx: Contexts["mutation"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
   peekAll(ctx: Contexts["query"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  adjust(
+  adjust(ctx: Contexts["mutation"], bucket: CalledBucket, adjustment: AdjustmentArgs): Promise<RateLimitStatus>;
+  /** Several adjustments in their order, in one transaction. */
+  adjustAll(
     ctx: Contexts["mutation"],
-    bucket: CalledBucket,
-    adjustment: { count: number; at?: number | undefined; takenAt?: number | undefined },
-  ): Promise<RateLimitStatus>;
+    adjustments: readonly (AdjustmentArgs & { bucket: CalledBucket })[],
+  ): Promise<RateLimitStatus[]>;
   get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */

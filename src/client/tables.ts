@@ -3,7 +3,7 @@ import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
 import { parseLimit } from "../engine/limit.js";
 import { adjustmentOf, type Bucket, bucketAt, type Request, requestTo } from "../engine/request.js";
-import { adjust } from "../operations/adjust.js";
+import { adjust, adjustAll } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
 import { reset } from "../operations/reset.js";
@@ -82,6 +82,10 @@ const inTables: Place<InTables> = {
   adjust(ctx, bucket, asked) {
     const adjustment = adjustmentOf(parseBucket(bucket), asked);
     return inTurn(ctx, () => adjust(ctx, adjustment), true);
+  },
+  adjustAll(ctx, adjustments) {
+    const parsed = adjustments.map(({ bucket, ...asked }) => adjustmentOf(parseBucket(bucket), asked));
+    return inTurn(ctx, () => adjustAll(ctx, parsed), true);
   },
   get(ctx, bucket) {
     const parsed = parseBucket(bucket);

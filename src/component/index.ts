@@ -25,7 +25,7 @@ import { COMMON_FIELDS } from "../client/options.js";
 import type { CalledRequest, ComponentCalls, InComponent, Place } from "../client/place.js";
 import type { KnownFields, RateLimits, RateLimitsOptions } from "../client/rateLimits.js";
 import { checkField, checkFields } from "../engine/fields.js";
-import { adjustedField } from "../engine/request.js";
+import { adjustedField, type AdjustmentArgs } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { show } from "../engine/misuse.js";
 import { checkDemand } from "../engine/demand.js";
@@ -90,15 +90,14 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     consumeAll: async (ctx, requests) =>
       await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
-    adjust: async (ctx, bucket, { count, at, takenAt }) => {
-      checkField(bucket.name, "count", adjustedField, count);
-      return await mutation(ctx)(api.public.adjust, {
-        ...bucketArgs(bucket),
-        count,
-        ...(at !== undefined && { at }),
-        ...(takenAt !== undefined && { takenAt }),
-      });
-    },
+    adjust: async (ctx, bucket, change) => await mutation(ctx)(api.public.adjust, adjustArgs(bucket, change)),
+    adjustAll: async (ctx, adjustments) =>
+      await mutation(ctx)(api.public.adjustAll, {
+        adjustments: adjustments.map(({ bucket, renews, ...change }) => ({
+          ...adjustArgs(bucket, change),
+          ...(renews !== undefined && { renews }),
+        })),
+      }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
@@ -111,9 +110,19 @@ function bucketArgs({ name, key, config, definition, overrides }: CalledBucket) 
   return { ...idOf({ name, key }), config, ...(overrides && { overrides }) };
 }
 
+function adjustArgs(bucket: CalledBucket, { count, at, takenAt }: AdjustmentArgs) {
+  checkField(bucket.name, "count", adjustedField, count);
+  return {
+    ...bucketArgs(bucket),
+    count,
+    ...(at !== undefined && { at }),
+    ...(takenAt !== undefined && { takenAt }),
+  };
+}
+
 function demandArgs({ bucket, asked }: CalledRequest) {
   checkDemand(bucket.name, asked);
-  const { count, reserve, atLeast, shadow, refundable } = asked;
+  const { count, reserve, atLeast, shadow, refundable, renews } = asked;
   return {
     ...bucketArgs(bucket),
     ...(count !== undefined && { count }),
@@ -121,6 +130,7 @@ function demandArgs({ bucket, asked }: CalledRequest) {
     ...(atLeast !== undefined && { atLeast }),
     ...(shadow && { shadow }),
     ...(refundable && { refundable }),
+    ...(renews && { renews }),
   };
 }
 

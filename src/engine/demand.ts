@@ -33,6 +33,8 @@ export interface DemandArgs {
   refundable?: boolean | undefined;
   /** Of several requests: whether a denial of this one stops none of the others. */
   shadow?: boolean | undefined;
+  /** Of several requests: whether the status says when tokens come back, and what overrides the limit. */
+  renews?: boolean | undefined;
 }
 
 export const countField: Field = {

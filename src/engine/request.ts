@@ -4,7 +4,6 @@ import { type Demand, type DemandArgs, parseDemand } from "./demand.js";
 import type { Limit, Taking } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
 import { booleanField, checkField, type Field } from "./fields.js";
-import {} from "./misuse.js";
 import { checkKey } from "./names.js";
 import { END_OF_TIME } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
@@ -57,6 +56,8 @@ export interface Adjustment extends Bucket {
   /** The arguments that say so. */
   readonly at: number | undefined;
   readonly takenAt: number | undefined;
+  /** The tokens of a request: the status then says when one is served next. */
+  readonly renews?: number | undefined;
 }
 
 interface BucketArgs {
@@ -87,10 +88,11 @@ export function parseRequest(args: BucketArgs & DemandArgs): Request {
   return requestTo(parseBucket(args), args);
 }
 
-interface AdjustmentArgs {
+export interface AdjustmentArgs {
   count: number;
   at?: number | undefined;
   takenAt?: number | undefined;
+  renews?: number | undefined;
 }
 
 const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
@@ -100,11 +102,12 @@ const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "mil
  * comes back. With `takenAt` tokens come back that were taken then.
  * @throws when a time is none that a Date can name.
  */
-export function adjustmentOf(bucket: Bucket, { count, at, takenAt }: AdjustmentArgs): Adjustment {
+export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: AdjustmentArgs): Adjustment {
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
   const taken = takenAt ?? at;
-  if (taken === undefined) return { ...bucket, count, units, at, takenAt, taking: undefined };
+  const adjustment = { ...bucket, count, units, at, takenAt, renews };
+  if (taken === undefined) return { ...adjustment, taking: undefined };
   checkField(bucket.name, "at", TIME, at);
   checkField(bucket.name, "takenAt", TIME, takenAt);
-  return { ...bucket, count, units, at, takenAt, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
+  return { ...adjustment, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
 }
