@@ -22,7 +22,7 @@ import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
-import type { DefinedRateLimits } from "./set.js";
+import type { TypedRateLimits } from "./set.js";
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
@@ -34,7 +34,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends DefinedRateLimits<Limits, Contexts, Default> {
+> extends TypedRateLimits<Limits, Contexts, Default> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends NameIn<Limits>,

@@ -6,17 +6,30 @@ import type { InComponent, InTables, LimitSet } from "./place.js";
 /** Under this the functions of a set of limits carry the set. Registered, since two bundles may each hold a copy of this module. */
 export const LIMIT_SET: unique symbol = Symbol.for("convex-rate-limits");
 
-/** What `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take: the object that `defineRateLimits` returned, with the types of its limits. */
-export interface DefinedRateLimits<
-  Limits = unknown,
-  Contexts extends InTables | InComponent = InTables | InComponent,
-  Default extends ThrowChoice | undefined = ThrowChoice | undefined,
-> {
+/** What `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take: the object that `defineRateLimits` returned. */
+export interface DefinedRateLimits {
+  readonly [LIMIT_SET]: object;
+}
+
+/** The same, with the types of its limits. */
+export interface TypedRateLimits<
+  Limits,
+  Contexts extends InTables | InComponent,
+  Default extends ThrowChoice | undefined,
+> extends DefinedRateLimits {
   readonly [LIMIT_SET]: LimitSet & { readonly types?: { limits: Limits; contexts: Contexts; throws: Default } };
 }
 
 /** The types that a set of limits was defined with. Read from the set as a whole, so that a call may stand inside another. */
-export type TypesOf<Set extends DefinedRateLimits> = NonNullable<Set[typeof LIMIT_SET]["types"]>;
+export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] extends {
+  readonly types?: infer Types extends {
+    limits: unknown;
+    contexts: InTables | InComponent;
+    throws: ThrowChoice | undefined;
+  };
+}
+  ? Types
+  : never;
 
 /** @throws when it is something else: single functions, say. */
 export function setOf(limits: unknown, call: string): LimitSet {

@@ -14,8 +14,11 @@ type KeysOf<Fields, IsOptional extends "optional" | "required"> = {
  * The type of an object by a function that returns its fields. A function, because a validator that is built while a module loads is
  * built again in every run of every Convex function that imports the module.
  */
-export type TypeOf<Fields extends () => PropertyValidators> = {
-  [Key in KeysOf<ReturnType<Fields>, "required">]: ReturnType<Fields>[Key]["type"];
-} & {
-  [Key in KeysOf<ReturnType<Fields>, "optional">]?: Exclude<ReturnType<Fields>[Key]["type"], undefined>;
-};
+export type TypeOf<Fields extends () => PropertyValidators> = Flat<
+  {
+    [Key in KeysOf<ReturnType<Fields>, "required">]: ReturnType<Fields>[Key]["type"];
+  } & {
+    [Key in KeysOf<ReturnType<Fields>, "optional">]?: Exclude<ReturnType<Fields>[Key]["type"], undefined>;
+  }
+>;
+type Flat<Both> = { [Key in keyof Both]: Both[Key] };
