@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { mutation, type QueryCtx } from "./_generated/server";
 import { rateLimit } from "./limits";
 
-exportasync function callerOf(ctx: Pick<QueryCtx, "auth">): Promise<string> {
+export async function callerOf(ctx: Pick<QueryCtx, "auth">): Promise<string> {
   const identity = await ctx.auth.getUserIdentity();
   if (!identity) throw new Error("not signed in");
   return identity.subject;
