@@ -30,5 +30,5 @@ export default defineConfig([
   { files: ["test/http/app/convex/**"], rules: { "@typescript-eslint/require-await": "off" } },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
   { files: ["example/**/*.ts"], ...rateLimits.configs.recommended },
-  { files: ["src/react/index.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },
+  { files: ["src/browser/*.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },
 ]);

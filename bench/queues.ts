@@ -5,6 +5,7 @@ import { markdownTable, percent } from "./report/markdown.js";
 import { arrivals } from "./simulator/arrivals.js";
 import { Backend, type BackendOptions } from "./simulator/backend.js";
 import type { Job, SimulatedCtx } from "./simulator/context.js";
+import { addCost, noCost } from "./simulator/cost.js";
 import { ExactBucket, type Grant, overGrant } from "./simulator/oracle.js";
 import { CLASSES, type ClassName } from "./simulator/platform.js";
 import { job as jobFunction, queueApp } from "./simulator/queues.js";
@@ -35,6 +36,9 @@ export interface QueueFigures {
   /** The mean wait beyond that in one exact bucket, first come, first served. */
   readonly extraWaitMs: number;
   readonly runsPerSecond: number;
+  /** Function calls, those of callers and of the jobs themselves included, and documents that all of them read. */
+  readonly callsPerJob: number;
+  readonly documentsPerJob: number;
   /** Jobs that ran, until all had run. */
   readonly jobsPerSecond: number;
   /** Tokens beyond the bound of the bucket. */
@@ -56,6 +60,7 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
   let lastRanMs = 0;
   let failed = 0;
   let attempts = 0;
+  const cost = noCost();
   const latencies: number[] = [];
   const backend = new Backend(app.app, {
     seed,
@@ -77,8 +82,9 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
     backend.agenda.plan(atMs, () => {
       backend.call(
         (ctx) => app.enqueueRateLimited(ctx, { name: "llm" }, jobFunction, { label }),
-        ({ outcome, startedMs, endedMs, clock, attempts: tries }) => {
+        ({ outcome, startedMs, endedMs, clock, attempts: tries, cost: ofCaller }) => {
           if (outcome.kind === "threw") throw outcome.error;
+          addCost(cost, ofCaller);
           attempts += tries;
           latencies.push(endedMs - startedMs);
           if (outcome.kind !== "committed") failed++;
@@ -101,6 +107,7 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
   const quantile = (share: number) => latencies[Math.ceil(share * latencies.length) - 1] ?? 0;
   const late = lateness(known.map(({ at }) => at));
   const places = known.map(({ label }) => committed.get(label) ?? NaN);
+  addCost(cost, backend.background);
   const grants: Grant[] = known.map(({ runAt }) => ({ atMs: runAt, count: 1 }));
   return {
     jobs: all.length,
@@ -114,6 +121,8 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
     mostBegunBeforeMs: Math.max(...late),
     extraWaitMs: mean(known.map(({ runAt, exactAt }) => runAt - exactAt)),
     runsPerSecond: runs / ((known.at(-1)?.decidedMs ?? 1) / 1000),
+    callsPerJob: (attempts + backend.background.runs) / all.length,
+    documentsPerJob: (cost.rowsRead + cost.rowsReread) / all.length,
     jobsPerSecond: (1000 * known.length) / lastRanMs,
     overGrant: overGrant(limit, grants),
     lost: enqueued.size - known.length,
@@ -212,6 +221,8 @@ const HEAD = [
   "at most by ms",
   "wait over exact ms",
   "worker runs a second",
+  "calls a job",
+  "documents a job",
   "jobs run a second",
   "over-grant",
   "lost",
@@ -231,6 +242,8 @@ function rowOf({ place, platform, perSecond }: QueueLoad, figures: QueueFigures)
     figures.mostBegunBeforeMs.toFixed(0),
     figures.extraWaitMs.toFixed(1),
     figures.runsPerSecond.toFixed(1),
+    figures.callsPerJob.toFixed(2),
+    figures.documentsPerJob.toFixed(1),
     figures.jobsPerSecond.toFixed(0),
     String(figures.overGrant),
     String(figures.lost),

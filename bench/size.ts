@@ -6,8 +6,8 @@ import { isProgram } from "./report/commandLine.js";
 const root = new URL("..", import.meta.url).pathname;
 
 const PARTS = {
-  useRateLimit: 'export { useRateLimit } from "./src/react/index.ts"',
-  "convex-rate-limits/react": 'export * from "./src/react/index.ts"',
+  useRateLimit: 'export { useRateLimit } from "./src/browser/react.ts"',
+  "convex-rate-limits/react": 'export * from "./src/browser/react.ts"',
   "convex-rate-limits/client": 'export * from "./src/browser/index.ts"',
   projectRateLimit: 'export { projectRateLimit } from "./src/browser/project.ts"',
 } as const;

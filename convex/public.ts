@@ -12,6 +12,7 @@ import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
 import * as resetting from "../src/operations/reset.js";
+import { wake, workIn } from "../src/queue/wake.js";
 import {
   adjustAllArgs,
   adjustArgs,
@@ -85,11 +86,12 @@ export const adjustAll = mutation({
   get returns() {
     return v.array(statusValidator());
   },
-  handler: (ctx, { adjustments }) =>
-    adjusting.adjustAll(
-      ctx,
-      adjustments.map((args) => adjustmentOf(parseBucket(args), args)),
-    ),
+  handler: async (ctx, { adjustments }) => {
+    const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
+    const statuses = await adjusting.adjustAll(ctx, all);
+    for (const args of adjustments) if (args.count < 0) await wake(ctx, args, workIn("queue"));
+    return statuses;
+  },
 });
 
 export const get = query({

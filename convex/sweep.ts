@@ -1,6 +1,9 @@
 /** Sweeping, in batches that schedule the next. */
 import type { FunctionReturnType } from "convex/server";
+import { v } from "convex/values";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
+import { deleteIdle, findIdle, sweepInTurn } from "../src/queue/sweep.js";
+import { idOf } from "../src/storage/rows.js";
 import { fullBucketsValidator, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
@@ -14,7 +17,21 @@ export const find = internalQuery({
   },
   handler: async (ctx, args) => {
     const { buckets, cursor } = await findFull(ctx, args);
-    return { buckets: buckets.map(({ name, key }) => (key === undefined ? { name } : { name, key })), cursor };
+    return { buckets: buckets.map(idOf), cursor };
+  },
+});
+
+/** The same of the rows of queues' workers. */
+export const findWorkers = internalQuery({
+  get args() {
+    return { ...sweepArgs(), cursor: v.string() };
+  },
+  get returns() {
+    return fullBucketsValidator();
+  },
+  handler: async (ctx, { targets, cursor }) => {
+    const { buckets, cursor: next } = await findIdle(ctx, { names: targets.map(({ name }) => name), cursor });
+    return { buckets: buckets.map(idOf), cursor: next };
   },
 });
 
@@ -27,12 +44,21 @@ export const sweep = mutation({
     return sweepResultValidator();
   },
   handler: async (ctx, args): Promise<SweepResult> => {
-    const full: FunctionReturnType<typeof internal.sweep.find> = await ctx.runQuery(internal.sweep.find, args, {
-      useStaleSnapshot: true,
-    });
-    const deleted = await deleteFull(ctx, args.targets, full.buckets);
     const { targets } = args;
-    if (full.cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor: full.cursor });
-    return { deleted, isDone: full.cursor === null };
+    type Found = FunctionReturnType<typeof internal.sweep.find>;
+    const stale = { useStaleSnapshot: true };
+    const { deleted, cursor } = await sweepInTurn(
+      args.cursor,
+      async () => {
+        const full: Found = await ctx.runQuery(internal.sweep.find, args, stale);
+        return { deleted: await deleteFull(ctx, targets, full.buckets), cursor: full.cursor };
+      },
+      async (from) => {
+        const idle: Found = await ctx.runQuery(internal.sweep.findWorkers, { targets, cursor: from }, stale);
+        return { deleted: await deleteIdle(ctx, idle.buckets), cursor: idle.cursor };
+      },
+    );
+    if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor });
+    return { deleted, isDone: cursor === null };
   },
 });

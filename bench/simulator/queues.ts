@@ -6,10 +6,11 @@ import * as queueFunctions from "../../convex/queue.js";
 import componentSchema from "../../convex/schema.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/component/index.js";
-import { defineRateLimits, type RateLimitConfig } from "../../src/index.js";
+import { defineRateLimits } from "../../src/index.js";
 import { rateLimitTables } from "../../src/schema/index.js";
 import { rateLimitQueueTables } from "../../src/schema/queue.js";
-import type { QueueConfig } from "../../src/wire/configs.js";
+import type { QueueConfig, RateLimitConfig } from "../../src/wire/configs.js";
+import { SimulatedCtx } from "./context.js";
 import type { Component } from "./deployment.js";
 
 export type QueueStatus = { ok: true; job: { name: string; id: string } } | { ok: false; retryAt: number };
@@ -27,6 +28,8 @@ interface Functions {
 
 export interface QueueApp extends Functions {
   readonly app: Component;
+  /** `ctx.db` of the place, as somebody has it who changes rows by hand. */
+  readonly rowsOf: (ctx: SimulatedCtx) => SimulatedCtx["db"];
   /** The address of the worker's runs, and of the jobs. */
   readonly worker: { readonly component: string; readonly module: string };
 }
@@ -46,15 +49,19 @@ export function queueApp(place: "tables" | "component", config: RateLimitConfig,
   const limits = { llm: { ...config, queue } };
   if (place === "component") {
     const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };
-    const functions = rateLimitQueue(defineInComponent(limits, { component })) as unknown as Functions;
+    const defined = defineInComponent(limits, { component });
+    const functions = { ...defined, ...rateLimitQueue(defined) } as unknown as Functions;
     const worker = { component: "rateLimits", module: "queue" };
-    return { ...functions, worker, app: { modules: { jobs }, children: { rateLimits } } };
+    const rowsOf: QueueApp["rowsOf"] = ({ execution }) => new SimulatedCtx(execution, "rateLimits", "mutation").db;
+    return { ...functions, worker, rowsOf, app: { modules: { jobs }, children: { rateLimits } } };
   }
-  const functions = rateLimitQueue(defineRateLimits(limits, { queueModule: "limits" }));
+  const defined = defineRateLimits(limits, { queueModule: "limits" });
+  const functions = { ...defined, ...rateLimitQueue(defined) };
   const modules = { jobs, limits: functions.exposeQueueWorker() };
   return {
     ...(functions as unknown as Functions),
     worker: { component: "", module: "limits" },
+    rowsOf: ({ db }) => db,
     app: { schema: defineSchema({ ...rateLimitTables, ...rateLimitQueueTables }), modules },
   };
 }

@@ -623,8 +623,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               };
           few: number;
           fullAt: number;
-          lastStart: number;
-          lastsMs: number;
+          lastStart?: number;
+          lastsMs?: number;
           maxReserved: number;
           mode?: "shadow";
           name: string;
@@ -665,14 +665,14 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     };
                 few: number;
                 fullAt: number;
-                lastStart: number;
-                lastsMs: number;
+                lastStart?: number;
+                lastsMs?: number;
                 maxReserved: number;
                 name: string;
                 parts: Array<{
                   capacity: number;
                   runs: Array<{
-                    count: number;
+                    count?: number;
                     period: number;
                     start: number;
                     units: number;
@@ -681,9 +681,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   ts: number;
                   value: number;
                 }>;
-                restMs: number;
+                restMs?: number;
                 runs: Array<{
-                  count: number;
+                  count?: number;
                   period: number;
                   start: number;
                   units: number;
@@ -693,12 +693,12 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 unitsPerToken: number;
                 until: number;
                 value: number;
-                windowsFrom: number;
+                windowsFrom?: number;
               };
           parts: Array<{
             capacity: number;
             runs: Array<{
-              count: number;
+              count?: number;
               period: number;
               start: number;
               units: number;
@@ -707,9 +707,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             ts: number;
             value: number;
           }>;
-          restMs: number;
+          restMs?: number;
           runs: Array<{
-            count: number;
+            count?: number;
             period: number;
             start: number;
             units: number;
@@ -717,9 +717,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           tokens: number;
           ts: number;
           unitsPerToken: number;
-          until: number;
           value: number;
-          windowsFrom: number;
+          windowsFrom?: number;
         },
         Name
       >;

@@ -12,18 +12,17 @@ export type { RateLimitQuery, RateLimitWatch } from "./watch.js";
 export interface WatchRateLimitOptions extends WatchOptions {
   /** The key that the client asks for, where the server's key function uses it. */
   key?: string | undefined;
-  /** Called with what the query has thrown, and when `count` could never be served. Default: it is logged. */
+  /** Called with what the query throws. Default: the error is logged. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * Watches a limit: a store whose status changes when somebody took or gave back tokens, a wait ended, a window started, or the
- * bucket is full. It asks the server for nothing while nobody subscribes, nor as time passes.
+ * Watches a limit: a store whose status changes when tokens were taken or given back, a wait ended, a window started, or the bucket
+ * is full. It asks the server nothing while nobody subscribes, and nothing as time passes.
  *
- * The object keeps the contract of Svelte's stores. The limit itself is held by the server: this only shows it.
+ * The object follows the contract of Svelte's stores. The server enforces the limit: this only shows it.
  *
  * @param query - `getRateLimit` of `exposeRateLimit`, or any query that returns a snapshot.
- * @throws when `jitter` is not from 0 to 1.
  * @example
  * ```ts
  * import { ConvexClient } from "convex/browser";
@@ -43,9 +42,9 @@ export function watchRateLimit(
   { key, onError = console.error, getServerTime, ...options }: WatchRateLimitOptions = {},
 ): RateLimitWatch {
   const source = liveResult(client, query, { key });
-  const [subscribe, result, loading] = watchSource(source, client, {
+  const { subscribe, result, loading } = watchSource(source, client, {
     ...options,
-    // A client for server rendering may not be asked anything.
+    // A client for server rendering accepts no calls.
     getServerTime: client.disabled ? undefined : getServerTime,
   });
   const listeners = new Set<() => void>();
@@ -71,7 +70,7 @@ export function watchRateLimit(
   return {
     status: () => result().status,
     check: loading().check,
-    now: serverClockOf(client)[0],
+    now: serverClockOf(client).now,
     subscribe: (run) => {
       const listener = () => {
         run(status);
@@ -88,7 +87,7 @@ export function watchRateLimit(
   };
 }
 
-/** The live result of a query, until `end`: a listener of this entry that stops leaves nothing behind, not even for a tick. */
+/** The live result of a query, until `end`, which stops it at once. */
 function liveResult(
   client: ConvexClient,
   query: RateLimitQuery,
@@ -98,7 +97,7 @@ function liveResult(
   return {
     localQueryResult: () => live?.getCurrentValue(),
     onUpdate: (onChange) => {
-      // `localQueryResult` reads the result; with a second listener the client does not throw by itself.
+      // `localQueryResult` reads the result. With an error listener the client does not throw by itself.
       live = client.onUpdate(query, args, onChange, onChange);
       return undefined;
     },

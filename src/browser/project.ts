@@ -1,20 +1,28 @@
-/** The status of a snapshot at a moment, for clients: what holds then, the limit's own config or what overrides it. */
+/** The status of a snapshot at a time, for clients: under the limit's own config, or under the override that holds then. */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { type Bucket, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
+import { type BucketInForce, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
+
+/** A denial of a count that the bucket can never give. `retryAt` is the last time that a Date can name. */
+interface TooLargeStatus {
+  ok: false;
+  retryAt: number;
+  reason: "too large";
+  resetAt?: number;
+}
 
 /**
- * What `checkRateLimit` answers but `shadow`, and `value`: the tokens held at the moment, before this decision; negative while
- * tokens are owed. Where they lie beyond the windows of the calendar that the snapshot knows, `resetAt` is absent and `retryAt` the
- * last moment that a Date can name.
+ * What `checkRateLimit` answers, without `shadow` and with `value`: the tokens held before this decision, negative while tokens
+ * are owed. A `count` that the bucket can never give is denied with the `reason` "too large". If a time is later than the calendar
+ * windows in the snapshot, `resetAt` is absent, and `retryAt` is the last time that a Date can name.
  */
-export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
+export type ProjectedStatus = (RateLimitStatus | TooLargeStatus) & { value: number; remaining: number };
 
 /**
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when the snapshot is none, `now` is no moment that a Date can name, or `count` could never be served.
+ * @throws when the snapshot is none, `now` is no time that a Date can name, or the bucket can never give `count`.
  * @example
  * ```ts
  * import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
@@ -36,46 +44,61 @@ export function projectRateLimit(
   if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(`Rate limit "${snapshot.name}": now must be milliseconds since the epoch, got ${String(now)}.`);
   }
-  const status: RateLimitStatus & { remaining: number; value?: number } = project(snapshot, {
-    ...options,
-    now: Math.floor(now),
-  });
-  delete status.value;
-  return status;
+  const { status, refusal } = projectUntilChange(snapshot, { ...options, now: Math.floor(now) });
+  if (refusal) throw refusal();
+  delete (status as Partial<ProjectedStatus>).value;
+  // A status with the reason "too large" comes with a refusal.
+  return status as RateLimitStatus & { remaining: number };
 }
 
-/** The same, with `value`, at a whole moment. @throws when `count` could never be served. */
+/** The same, with `value`, at a whole millisecond; a `count` that is too large is denied. @throws when `count` is no count. */
 export function project(snapshot: RateLimitSnapshot, asked: { now: number } & Demand): ProjectedStatus {
-  return look(snapshot, asked)[0];
+  return projectUntilChange(snapshot, asked).status;
 }
 
-/** The same, and when it will be another one by itself. */
-export function look(
+/** A status, when time alone changes it, and the error for a `count` that the bucket can never give. */
+export interface LastingStatus {
+  status: ProjectedStatus;
+  changesAt: number;
+  refusal: (() => Error) | undefined;
+}
+
+export function projectUntilChange(
   snapshot: RateLimitSnapshot,
   { now, reserve, count = 1 }: { now: number } & Demand,
-): [ProjectedStatus, changesAt: number] {
+): LastingStatus {
   const { override } = snapshot;
-  const bucket: Bucket = { ...snapshot, ...(override && now < override.until && override) };
-  const { fullAt, until, reason, restMs } = bucket;
-  const [units, servedFrom, , at] = requestTo(bucket, count, reserve);
-  // The same of the limit's own config, which holds again by then.
-  const [later, laterFrom, most] = requestTo(snapshot, count, reserve);
-  if (!(count === Math.abs(count) && Math.min(units, later) < Infinity)) {
-    throw new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${most}, got ${count}.`);
-  }
-  const [start, outlook] = at(now);
+  // An override by another config is a whole bucket.
+  const bucket: BucketInForce =
+    override && now < override.until ? ("parts" in override ? override : { ...snapshot, ...override }) : snapshot;
+  const { fullAt, until = END_OF_TIME, reason, restMs = 0 } = bucket;
+  const request = requestTo(bucket, count, reserve);
+  /** The same demand on the limit's own config, which holds again from `until` on. */
+  const later = requestTo(snapshot, count, reserve);
+  const refuse = () => new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${later.most}, got ${count}.`);
+  if (count !== Math.abs(count)) throw refuse();
+  const isTooLarge = Math.min(request.units, later.units) === Infinity;
+  const { start, describe } = request.decide(now);
   const ok = start < Infinity;
-  let retryAt = ok ? start : servedFrom(now);
-  if (!ok && retryAt >= until) retryAt = laterFrom(until);
-  const shown = outlook();
-  return [
-    // In shadow everybody is let through, at once, whatever overrides the limit.
-    { ...shown, ...(snapshot.mode || start <= now ? { ok: true } : { ok, retryAt, ...(reason && { reason }) }) },
+  let retryAt = ok ? start : request.servedFrom(now);
+  if (!ok && retryAt >= until) retryAt = later.servedFrom(until);
+  const outlook = describe();
+  const denialReason = isTooLarge ? "too large" : reason;
+  return {
+    status: {
+      ...outlook,
+      // In shadow every call is allowed at once, whatever override holds.
+      ...(snapshot.mode || start <= now
+        ? { ok: true }
+        : ({ ok, retryAt, ...(denialReason && { reason: denialReason }) } as TooLargeStatus)),
+    },
     // A full bucket stays as it is.
-    now >= fullAt
-      ? until
-      : Math.min(
-          ...[retryAt, Math.max(shown.resetAt ?? 0, now + restMs), fullAt, until].filter((moment) => moment > now),
-        ),
-  ];
+    changesAt:
+      now >= fullAt
+        ? until
+        : Math.min(
+            ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until].filter((time) => time > now),
+          ),
+    refusal: isTooLarge ? refuse : undefined,
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * The server's clock, as a browser can know it: a clock that only runs forwards (`performance.now`), and how far the server's
- * time is ahead of it. One for each Convex client, so that all of a page goes by the same time and the server is asked once.
+ * The server's clock, as a browser can know it: a clock that only runs forwards (`performance.now`), and how far the server's time
+ * is ahead of it. Each Convex client has one, so a page uses one time and asks the server once.
  */
 import type { FunctionReference } from "convex/server";
 import { END_OF_TIME } from "./bucket.js";
@@ -15,36 +15,35 @@ export interface ClockClient {
   subscribeToConnectionState(listener: () => unknown): () => void;
 }
 
-export type ServerClock = [
+export interface ServerClock {
   /** Whole milliseconds since the epoch, rounded down: by the browser's own clock until the server's is known. */
-  now: () => number,
+  now: () => number;
   /**
-   * Calls `update` now, when `onUpdate` says so, when the clock was corrected, and at the moment that it has returned: a later one of
+   * Calls `update` now, when `onUpdate` says so, when the clock is corrected, and at the time that `update` returned: a later time of
    * this clock, or the end of time for never.
    *
-   * With `getServerTime` the clock is measured: now, after every reconnect, and during waits when the measurement may no longer
-   * hold.
+   * With `getServerTime` the clock is measured: now, after every reconnect, and during waits when the measurement may have expired.
    */
-  run: (
+  schedule: (
     update: () => number,
     getServerTime?: ServerTimeMutation,
     onUpdate?: (listener: () => void) => (() => void) | undefined,
-  ) => () => void,
-  /** Whether the server has been asked, and has answered or failed. */
-  isKnown: () => boolean,
-];
+  ) => () => void;
+  /** Whether the server has answered or failed. */
+  isKnown: () => boolean;
+}
 
 function createServerClock(client: ClockClient): ServerClock {
   /** Enough that one slow answer does not decide. */
   const SAMPLES = 3;
   /** A wait compares the clocks this often: `performance.now` and timeouts may stand still while the machine sleeps. */
   const COMPARE_MS = 10_000;
-  /** By this much the browser's two clocks have moved apart: the machine has slept, or its clock was set. */
+  /** If the browser's two clocks have moved apart by this much, the machine has slept or its clock was set. */
   const SLEPT_MS = 1000;
   /** Quartz is wrong by 50 millionths: 30 ms in this time. */
   const STALE_MS = 600_000;
 
-  /** Server's time minus `performance.now()`; NaN until the server has said. */
+  /** Server's time minus `performance.now()`; NaN until the server has answered. */
   let offsetMs = NaN;
   let isKnown = false;
   /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
@@ -74,19 +73,16 @@ function createServerClock(client: ClockClient): ServerClock {
       connection = connectionCount;
       measuredAt = startedAt;
       apartMs = apart;
-      // The server reads its clock between the question and the answer: each sample bounds the offset on both sides.
       let least = -Infinity;
-      let most = Infinity;
-      for (let left = SAMPLES; left--;) {
-        const askedAt = performance.now();
+      for (let rest = SAMPLES; rest--;) {
         const answer = await client.mutation(serverTime, {});
         // An answer from before a reconnect or a sleep says nothing about now; another measurement has begun since.
         if (startedAt !== measuredAt) return;
+        // The server read its clock before the answer arrived, so its time is at least the answer. The largest such bound is late by the
+        // quickest way back, and never early.
         least = Math.max(least, answer - performance.now());
-        most = Math.min(most, answer - askedAt);
-        // The first answer is better than none, but not than an older measurement. The middle is wrong by at most half of the
-        // shortest round trip.
-        if (!offsetMs || !left) correct((least + most) / 2);
+        // The first answer is better than none, but not than an older measurement.
+        if (!offsetMs || !rest) correct(least);
       }
     } catch (error) {
       console.error(error);
@@ -94,21 +90,21 @@ function createServerClock(client: ClockClient): ServerClock {
     }
   };
 
-  return [
+  return {
     now,
-    (update, getServerTime, onUpdate) => {
+    schedule: (update, getServerTime, onUpdate) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       let stopMeasuring: (() => void) | undefined;
       const run = () => {
         clearTimeout(timer);
         wait(update());
       };
-      const wait = (moment: number) => {
+      const wait = (time: number) => {
         void measure();
-        const leftMs = moment - now();
+        const restMs = time - now();
         // The update may have ended this run.
-        if (moment === END_OF_TIME || !runs.has(run)) return;
-        timer = setTimeout(leftMs > COMPARE_MS ? wait : run, Math.min(leftMs, COMPARE_MS), moment);
+        if (time === END_OF_TIME || !runs.has(run)) return;
+        timer = setTimeout(restMs > COMPARE_MS ? wait : run, Math.min(restMs, COMPARE_MS), time);
       };
       const stopUpdates = onUpdate?.(run);
       if (getServerTime) {
@@ -125,8 +121,8 @@ function createServerClock(client: ClockClient): ServerClock {
         stopMeasuring?.();
       };
     },
-    () => isKnown,
-  ];
+    isKnown: () => isKnown,
+  };
 }
 
 const clocks = new WeakMap<ClockClient, ServerClock>();

@@ -2,20 +2,15 @@
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { type Demand, END_OF_TIME } from "./bucket.js";
-import { look, type ProjectedStatus } from "./project.js";
+import { project, type ProjectedStatus, projectUntilChange } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
 export type RateLimitQuery = FunctionReference<"query", "public", { key?: string }, RateLimitSnapshot>;
 
 export interface WatchOptions extends Demand {
-  /** `getServerTime` of `exposeRateLimit`: goes by the server's clock, however wrong the browser's is. */
+  /** `getServerTime` of `exposeRateLimit`: the watch uses the server's clock, however wrong the browser's is. */
   getServerTime?: ServerTimeMutation | undefined;
-  /**
-   * Lengthens each wait at random by up to this fraction of itself, 0 to 1, default 0. So clients that wait for the same tokens
-   * of a shared limit do not ask for them in the same millisecond.
-   */
-  jitter?: number | undefined;
 }
 
 export interface RateLimitWatch {
@@ -24,7 +19,7 @@ export interface RateLimitWatch {
    * subscribes. Throws what the query throws.
    */
   status: () => ProjectedStatus | undefined;
-  /** The status at this moment, for the same demand or another one, without jitter. */
+  /** The status now, for the same demand or another one. */
   check: (demand?: Demand) => ProjectedStatus | undefined;
   /** Calls `run` with the status now and after every change, until the function that it returns is called. */
   subscribe: (run: (status: ProjectedStatus | undefined) => void) => () => void;
@@ -32,25 +27,25 @@ export interface RateLimitWatch {
   now: () => number;
 }
 
-/** What a watch says: the same object until its status changes. */
+/** What a watch shows: the same object until its status changes. */
 interface WatchResult extends Pick<RateLimitWatch, "check"> {
   status: ProjectedStatus | undefined;
 }
 
-/** A watch with one listener, which is told of more than changes: what `useSyncExternalStore` takes. */
-type SourceWatch = [
-  subscribe: (onChange: () => void) => () => void,
-  /** After an error it throws that. */
-  result: () => WatchResult,
-  /** What it says before anything is known. */
-  loading: () => WatchResult,
-];
+/** A watch with one listener, which is called for more than changes: what `useSyncExternalStore` takes. */
+interface SourceWatch {
+  subscribe: (onChange: () => void) => () => void;
+  /** Throws what the query throws. */
+  result: () => WatchResult;
+  /** The result before anything is known. */
+  loading: () => WatchResult;
+}
 
 /** The live result of a query, as `watchQuery` of a `ConvexReactClient` gives it. */
 export interface Source {
   /** The result, the same object until it changes; undefined while it is loading. Throws what the query throws. */
   localQueryResult(): RateLimitSnapshot | undefined;
-  /** Gives a function that gives the result up, if that is to be called. */
+  /** Returns a function that stops the updates, unless the source ends in another way. */
   onUpdate: (onChange: () => void) => (() => void) | undefined;
 }
 
@@ -58,60 +53,41 @@ export interface Source {
 export function watchSource(
   source: Source | undefined,
   client: ClockClient,
-  { getServerTime, jitter = 0, ...asked }: WatchOptions,
+  { getServerTime, ...demand }: WatchOptions,
 ): SourceWatch {
-  if (!(jitter >= 0 && jitter <= 1)) throw new Error(`jitter must be from 0 to 1, got ${jitter}.`);
-  const [now, run, isKnown] = serverClockOf(client);
-  /** The snapshot that `result` is of; undefined after an error. */
-  let seen: RateLimitSnapshot | undefined;
-  /** A denial's `retryAt`, and the later moment that is shown in its place. */
-  let shownDueAt = 0;
-  let dueAt = 0;
-  /** What a status must differ in to be another one: the rest moves all the time. */
-  let lastTold: string | undefined;
+  const { now, schedule, isKnown } = serverClockOf(client);
+  /** The snapshot behind `result`; undefined after an error. */
+  let snapshot: RateLimitSnapshot | undefined;
+  /** The fields whose change makes another status; the others change all the time. */
+  let digest: string | undefined;
 
   const current = () => (getServerTime && !isKnown() ? undefined : source?.localQueryResult());
 
-  const check = (demand?: Demand) => {
-    const snapshot = current();
-    return snapshot && look(snapshot, { ...asked, ...demand, now: now() })[0];
+  const check = (other?: Demand) => {
+    const latest = current();
+    return latest && project(latest, { ...demand, ...other, now: now() });
   };
 
   const resultOf = (status?: ProjectedStatus): WatchResult => ({ status, check });
   const loading = resultOf();
   let result = loading;
 
-  /** Brings `result` up to date, if its status has changed, and says when that will be another one by itself. */
+  /** Updates `result` if its status has changed, and returns when time alone changes it next. */
   const refresh = () => {
-    seen = undefined;
-    const snapshot = current();
-    const moment = now();
-    let next: ProjectedStatus | undefined;
-    let changesAt = END_OF_TIME;
-    if (snapshot) {
-      [next, changesAt] = look(snapshot, { ...asked, now: moment });
-      // Where tokens came back before the moment that was told, there is no wait any more.
-      const due = next.ok ? (moment < dueAt ? 0 : dueAt) : next.retryAt;
-      if (due !== dueAt) {
-        dueAt = due;
-        shownDueAt = Math.min(END_OF_TIME, Math.floor(due + (due - moment) * jitter * Math.random()));
-      }
-      if (moment < shownDueAt) {
-        [next, changesAt] = look(snapshot, { count: 0, now: moment });
-        next = { ...next, ok: false, retryAt: shownDueAt };
-        changesAt = Math.min(changesAt, shownDueAt);
-      }
-    }
-    seen = snapshot;
-    const told = next && [next.retryAt, next.remaining, next.ok].join();
-    if (told !== lastTold) result = resultOf(next);
-    lastTold = told;
-    return changesAt;
+    snapshot = undefined;
+    const latest = current();
+    const next = latest && projectUntilChange(latest, { ...demand, now: now() });
+    const status = next?.status;
+    snapshot = latest;
+    const nextDigest = status && [status.retryAt, status.remaining, status.ok].join();
+    if (nextDigest !== digest) result = resultOf(status);
+    digest = nextDigest;
+    return next?.changesAt ?? END_OF_TIME;
   };
 
-  return [
-    (onChange) =>
-      run(
+  return {
+    subscribe: (onChange) =>
+      schedule(
         () => {
           let changesAt = END_OF_TIME;
           try {
@@ -125,10 +101,10 @@ export function watchSource(
         getServerTime,
         source?.onUpdate,
       ),
-    () => {
-      if (current() !== seen) refresh();
+    result: () => {
+      if (current() !== snapshot) refresh();
       return result;
     },
-    () => loading,
-  ];
+    loading: () => loading,
+  };
 }

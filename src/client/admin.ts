@@ -7,8 +7,10 @@ import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch, sweepTargets } from "../operations/sweep.js";
+import type { QueueWriter } from "../queue/rows.js";
+import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
 import { writeCursor } from "../storage/batches.js";
-import { idOf, readingInTurn, takingTurns } from "../storage/rows.js";
+import { idOf, inTurn, readingInTurn, takingTurns } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, SweepContinuation } from "./args.js";
@@ -196,6 +198,8 @@ const SWEEP_FIELDS: Fields = {
   next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };
 
+const NO_MORE = { deleted: 0, cursor: null };
+
 async function sweepRateLimits(
   { definitions, place }: LimitSet,
   ctx: Ctx & { scheduler: Scheduler },
@@ -215,7 +219,12 @@ async function sweepRateLimits(
   if (!next) {
     throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
   }
-  const swept = await takingTurns(sweepBatch)(ctx, { targets, cursor });
+  const queued = definitions.names.filter((name) => definitions.get(name)?.queue);
+  // Where no limit has a queue, its tables may be missing.
+  const workers = async (from: string) =>
+    queued.length === 0 ? NO_MORE : await sweepWorkers(ctx as unknown as QueueWriter, queued, from);
+  const batch = () => sweepInTurn(cursor, () => sweepBatch(ctx, { targets, cursor }), workers);
+  const swept = await inTurn(ctx, batch, true);
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
 }

@@ -81,6 +81,8 @@ interface Asked {
    * `{ within }` it waits at most so many milliseconds, or is denied.
    */
   reserve?: boolean | { within: number } | undefined;
+  /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
+  refundable?: boolean | undefined;
 }
 
 export interface ModeArg {
@@ -147,6 +149,12 @@ export type DemandList<Limits, Names extends readonly string[]> = {
 export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
   /** Tokens to charge; negative to give back. A number from -1e12 to 1e12. */
   count: number;
+  /**
+   * Of tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then holds what
+   * it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's bound. A charge
+   * ignores it.
+   */
+  takenAt?: number | undefined;
 };
 
 /** What `scheduleRateLimited` takes. */

@@ -45,8 +45,8 @@ export function judge(set: LimitSet, call: string, args: AnyArgs, fields: Fields
   const defined = definitions.get(bucket.name);
   // What is nearest to the call decides: the call itself, the definition, the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
-  const { count, reserve, atLeast } = args;
-  return { bucket, asked: { count, reserve, atLeast }, throws, mode };
+  const { count, reserve, atLeast, refundable } = args;
+  return { bucket, asked: { count, reserve, atLeast, refundable }, throws, mode };
 }
 
 /** The decision about one request, as its caller gets it. @throws a denial, if the call or the definitions say so. */
@@ -86,13 +86,16 @@ export function concludeAll(
 }
 
 /** As if there were no limit, and the true answer. */
-function letThrough({ asked: { count = 1, atLeast } }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
+function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
+  const { count = 1, atLeast, refundable } = asked;
   const { remaining, resetAt } = status;
   return {
     ok: true,
     ...(remaining !== undefined && { remaining }),
     ...(resetAt !== undefined && { resetAt }),
     ...(atLeast !== undefined && { taken: count }),
+    // Of tokens that were not taken none come back: the date is before any other.
+    ...(refundable && { takenAt: (status.ok && status.takenAt) || 0 }),
     shadow: status,
   };
 }

@@ -1,6 +1,6 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
-import { checkFields, type Fields } from "../engine/fields.js";
-import { show } from "../engine/misuse.js";
+import { booleanField, checkFields, type Fields } from "../engine/fields.js";
+import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
@@ -22,9 +22,15 @@ import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";
 import { LIMIT_SET, wake } from "./set.js";
 
-const DEMAND_FIELDS: Fields = { ...BUCKET_FIELDS, count: countField, reserve: reserveField, mode: modeField };
+const DEMAND_FIELDS: Fields = {
+  ...BUCKET_FIELDS,
+  count: countField,
+  reserve: reserveField,
+  mode: modeField,
+  refundable: booleanField,
+};
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: anything, throws: throwsField };
-const ADJUST_FIELDS: Fields = { ...BUCKET_FIELDS, count: adjustedField };
+const ADJUST_FIELDS: Fields = { ...BUCKET_FIELDS, count: adjustedField, takenAt: anything };
 const ALL_FIELDS: Fields = { throws: throwsField };
 
 export function functionsOf<Contexts extends InTables | InComponent>(
@@ -114,11 +120,18 @@ function parseAll(
 async function adjustRateLimit<Contexts extends InTables | InComponent>(
   set: LimitSet<Contexts>,
   ctx: Contexts["mutation"],
-  args: AnyBucketArgs & { count: number },
+  args: AnyBucketArgs & { count: number; takenAt?: number },
 ): Promise<RateLimitStatus> {
   const bucket = findBucket(set.definitions, "adjustRateLimit", args, ADJUST_FIELDS);
-  const { count } = args;
-  const status = await set.place.adjust(ctx, bucket, { count });
+  const { count, takenAt } = args;
+  // A date that is lost on the way must not become a gift.
+  if ("takenAt" in args && takenAt === undefined) {
+    throw misuseError(
+      bucket.name,
+      "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
+    );
+  }
+  const status = await set.place.adjust(ctx, bucket, { count, takenAt });
   if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
   return status;
 }

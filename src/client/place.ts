@@ -62,7 +62,7 @@ export interface Place<Contexts extends InTables | InComponent> {
   adjust(
     ctx: Contexts["mutation"],
     bucket: CalledBucket,
-    adjustment: { count: number; at?: number | undefined },
+    adjustment: { count: number; at?: number | undefined; takenAt?: number | undefined },
   ): Promise<RateLimitStatus>;
   get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;

@@ -67,7 +67,7 @@ export async function schedule<Fn extends SchedulableFunctionReference, Contexts
   const request = judge(set, "scheduleRateLimited", args, SCHEDULE_FIELDS);
   const { name, config, count = 1, spread = 0 } = args;
   // A reservation whose start the scheduler accepts.
-  const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread } } };
+  const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, fn, fnArgs);
   const decided = await set.place.consume(ctx, reserving);
@@ -90,12 +90,12 @@ export async function cancelScheduled<Contexts extends InTables | InComponent>(
   checkJob(job);
   checkScheduler(ctx, "cancelRateLimited");
   checkJobReader(ctx, "cancelRateLimited");
-  const { config, dueAt = job.runAt } = job;
+  const { config, dueAt = job.runAt, takenAt } = job;
   const bucket = findBucket(set.definitions, "cancelRateLimited", { ...idOf(job), ...(config && { config }) });
   set.place.check(bucket);
   const result = await inTurn(ctx, () => cancelPending(ctx, job));
   if (result.canceled) {
-    await set.place.adjust(ctx, bucket, { count: -job.count, at: dueAt });
+    await set.place.adjust(ctx, bucket, { count: -job.count, at: dueAt, takenAt });
     await wake(set, ctx, bucket.name, bucket.key);
   }
   return result;
@@ -150,8 +150,15 @@ async function scheduleReserved<Fn extends SchedulableFunctionReference>(
   const promise = shadow ?? status;
   // What a limit in shadow has denied was not taken, and is not given back.
   const count = promise.ok ? reserved.count : 0;
-  const dueAt = (promise.ok ? promise.retryAt : undefined) ?? now;
-  const job = { ...reserved, count, runAt, ...(runAt !== dueAt && { dueAt }), id };
+  const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
+  const job = {
+    ...reserved,
+    count,
+    runAt,
+    ...(runAt !== dueAt && { dueAt }),
+    ...(takenAt !== dueAt && { takenAt }),
+    id,
+  };
   return { ok: true, runAt, job, ...(shadow && { shadow }) };
 }
 
@@ -166,9 +173,9 @@ async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob): Promis
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
 function checkJob(job: unknown): void {
   const given = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
-  const { name, id, count, runAt, dueAt = runAt, config = {} } = given;
+  const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {} } = given;
   const isOfBucket = typeof name === "string" && typeof config === "object" && (config as unknown) !== null;
-  const isScheduled = typeof id === "string" && Number.isFinite(runAt) && Number.isFinite(dueAt);
+  const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
 }

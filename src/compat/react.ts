@@ -2,8 +2,7 @@
 import { useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
 import { useCallback, useMemo } from "react";
-import type { RateLimitStatus } from "../index.js";
-import { type ServerTimeMutation, useRateLimit as useStatus, useServerNow } from "../react/index.js";
+import { type ProjectedStatus, type ServerTimeMutation, useRateLimit as useStatus, useServerNow } from "../browser/react.js";
 import { calculateRateLimit } from "./calculate.js";
 import type { HookArgs, HookValue } from "./hookApi.js";
 
@@ -13,17 +12,17 @@ export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookAr
 export type GetServerTimeMutation = ServerTimeMutation;
 
 export interface UseRateLimitOptions {
-  /** The key that the client asks for, where the server's key function looks at it. */
+  /** The key that the client asks for, if the server's key function reads it. */
   key?: string;
   /** Tokens to ask about, default 1. */
   count?: number;
-  /** Accepted, and without effect: a limit's value is that of all its shards. */
+  /** Accepted and ignored: a limit's value is that of all its shards. */
   sampleShards?: number;
-  /** `getServerTime` of `hookAPI`: goes by the server's clock, however wrong the browser's is. */
+  /** `getServerTime` of `hookAPI`: the hook uses the server's clock, however wrong the browser's is. */
   getServerTimeMutation?: GetServerTimeMutation;
 }
 
-/** A bucket at a moment of the browser's clock; times in milliseconds since the epoch. */
+/** A bucket at a time of the browser's clock; times in milliseconds since the epoch. */
 export interface CheckedRateLimit {
   value: number;
   ts: number;
@@ -34,13 +33,13 @@ export interface CheckedRateLimit {
 }
 
 export interface UseRateLimitResult {
-  /** Whether `count` tokens would be let through; undefined while loading. */
-  status: RateLimitStatus | undefined;
+  /** Whether `count` tokens would be allowed; undefined while loading. */
+  status: ProjectedStatus | undefined;
   /** The bucket at `ts` (now), less `count` tokens (0). */
   check: (ts?: number, count?: number) => CheckedRateLimit | undefined;
 }
 
-/** The status of a limit, which renders again when the answer changes. */
+/** The status of a limit. The component renders again when the answer changes. */
 export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimitOptions = {}): UseRateLimitResult {
   const { key, count, getServerTimeMutation } = options;
   const { status } = useStatus(query, { key, count, getServerTime: getServerTimeMutation });

@@ -89,8 +89,13 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     consumeAll: async (ctx, requests) =>
       await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
-    adjust: async (ctx, bucket, { count, at }) =>
-      await mutation(ctx)(api.public.adjust, { ...bucketArgs(bucket), count, ...(at !== undefined && { at }) }),
+    adjust: async (ctx, bucket, { count, at, takenAt }) =>
+      await mutation(ctx)(api.public.adjust, {
+        ...bucketArgs(bucket),
+        count,
+        ...(at !== undefined && { at }),
+        ...(takenAt !== undefined && { takenAt }),
+      }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
@@ -106,13 +111,14 @@ function bucketArgs({ name, key, config, overrides }: CalledBucket) {
 
 function demandArgs({ bucket, asked }: CalledRequest) {
   checkDemand(bucket.name, asked);
-  const { count, reserve, atLeast, shadow } = asked;
+  const { count, reserve, atLeast, shadow, refundable } = asked;
   return {
     ...bucketArgs(bucket),
     ...(count !== undefined && { count }),
     ...(reserve !== undefined && { reserve }),
     ...(atLeast !== undefined && { atLeast }),
     ...(shadow && { shadow }),
+    ...(refundable && { refundable }),
   };
 }
 

@@ -42,7 +42,8 @@ function sum([first, ...others]: readonly [Request, ...Request[]]): Request {
   for (const other of others) checkAlike(first, other);
   // Numbers are added, not units: three requests of a third are one of 1.
   const count = [first, ...others].reduce((total, { asked }) => total + (asked.count ?? 1), 0);
-  return others.length === 0 ? first : requestTo(first, { ...first.asked, count });
+  const refundable = [first, ...others].some(({ asked }) => asked.refundable) || undefined;
+  return others.length === 0 ? first : requestTo(first, { ...first.asked, count, refundable });
 }
 
 function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Request): void {

@@ -1,10 +1,13 @@
-/** Where the windows of a fixed window start when the config does not say: the same for a bucket for ever, others elsewhere. */
+/** Where the windows of a fixed window start if the config does not say: always at the same time for a key, spread over the keys. */
 import { hashOf } from "./hash.js";
 
-/** 64 phases spread callers; more bits of the hash would tell a client, who sees the start, which key the server chose. */
+/** 64 phases spread callers. A client sees the start; more bits of the hash would tell which key the server chose. */
 const PHASES = 64;
 
-/** A start in [0, period), from a hash of the bucket's name and key. */
-export function hashedStart(name: string, key: string | undefined, period: number): number {
-  return Math.floor((Math.floor(hashOf(name, key ?? "") * PHASES) / PHASES) * period);
+/**
+ * A start in [0, period), from a hash of the key, or of the name for the bucket without a key. The hash of a key is the same for all
+ * limits: otherwise each limit that shows its start to a client would tell six more bits of the key.
+ */
+export function hashedStart(keyOrName: string, period: number): number {
+  return Math.floor((Math.floor(hashOf(keyOrName) * PHASES) / PHASES) * period);
 }

@@ -1,10 +1,11 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { Limit } from "./kinds/kind.js";
+import type { Limit, Taking } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
-import { checkField, type Field } from "./fields.js";
+import { booleanField, checkField, type Field } from "./fields.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
+import { END_OF_TIME } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
@@ -15,6 +16,8 @@ export interface Demand {
   readonly withinMs: number;
   /** Of a demand that fewer units satisfy, too. */
   readonly atLeast?: LeastDemand;
+  /** Whether the units may come back, by the time at which they were taken. */
+  readonly isRefundable?: boolean;
 }
 
 /** The fewest units that are taken; more come in whole tokens. */
@@ -31,6 +34,7 @@ export interface DemandArgs {
   count?: number | undefined;
   atLeast?: number | undefined;
   reserve?: Reserve | undefined;
+  refundable?: boolean | undefined;
   /** Of several requests: whether a denial of this one stops none of the others. */
   shadow?: boolean | undefined;
 }
@@ -146,8 +150,11 @@ export interface Adjustment extends Bucket {
   /** As the caller said it, in tokens. */
   readonly count: number;
   readonly units: number;
-  /** Of a cancelled reservation: the moment that its tokens were promised for. */
+  /** When tokens that come back were taken, if that is known. */
+  readonly taking: Taking | undefined;
+  /** The arguments that say so. */
   readonly at: number | undefined;
+  readonly takenAt: number | undefined;
 }
 
 interface BucketArgs {
@@ -168,15 +175,34 @@ export function bucketAt(limit: Limit, key: string | undefined, isOverridable = 
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
-  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
+  const demand = parseDemand(bucket.limit, asked, bucket.isOverridable);
+  if (asked.refundable === undefined) return { ...bucket, asked, demand };
+  checkField(bucket.name, "refundable", booleanField, asked.refundable);
+  return { ...bucket, asked, demand: { ...demand, isRefundable: asked.refundable } };
 }
 
 export function parseRequest(args: BucketArgs & DemandArgs): Request {
   return requestTo(parseBucket(args), args);
 }
 
-/** With `at` it takes a reservation back, so it is rounded as the reservation was: all that was charged comes back. */
-export function adjustmentOf(bucket: Bucket, { count, at }: { count: number; at?: number | undefined }): Adjustment {
+interface AdjustmentArgs {
+  count: number;
+  at?: number | undefined;
+  takenAt?: number | undefined;
+}
+
+const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
+
+/**
+ * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all that was charged
+ * comes back. With `takenAt` tokens come back that were taken then.
+ * @throws when a time is none that a Date can name.
+ */
+export function adjustmentOf(bucket: Bucket, { count, at, takenAt }: AdjustmentArgs): Adjustment {
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
-  return { ...bucket, count, units, at };
+  const taken = takenAt ?? at;
+  if (taken === undefined) return { ...bucket, count, units, at, takenAt, taking: undefined };
+  checkField(bucket.name, "at", TIME, at);
+  checkField(bucket.name, "takenAt", TIME, takenAt);
+  return { ...bucket, count, units, at, takenAt, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
 }

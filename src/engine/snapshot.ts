@@ -1,25 +1,25 @@
 /**
- * The state of a limit, to be shown: independent of the clock, so that a live query that returns it stays correct; and ready to
- * project, in one form for all kinds, so that a client needs no kinds.
+ * The state of a limit, to be shown. It does not depend on the clock, so a live query that returns it stays correct. It has one form
+ * for all kinds, so a client needs no kinds.
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Entry, Limit, Run } from "./kinds/kind.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { fold, type Shard } from "./sharding/shard.js";
-import { END_OF_TIME } from "./time.js";
 
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
-/** The snapshot of all shards of a bucket: as of the latest moment at which one of them was written. */
+/** The snapshot of all shards of a bucket, as of the latest time at which one of them was written. */
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   const { name, kind, unitsPerToken, capacity, maxReserved } = limit;
-  const moments = shards.map(({ state }) => state.ts);
-  const ts = Math.max(...moments);
+  const times = shards.map(({ state }) => state.ts);
+  const ts = Math.max(...times);
   const config = kind.shownConfig(limit);
   const { capacity: tokens = config.rate } = config;
   const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
-  const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...moments))) : [EACH_MS]) : [];
+  const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...times))) : [EACH_MS]) : [];
+  const [firstRun] = runs;
   return {
     name,
     config,
@@ -30,13 +30,11 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    lastsMs: lastsMs ?? END_OF_TIME,
-    lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)),
+    ...(lastsMs !== undefined && { lastsMs, lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)) }),
     runs: bringing(refill, runs),
-    windowsFrom: runsFrom ? knownFrom(runs) : 0,
-    restMs: Number(config.period) < SHORT_MS ? SHORT_MS : 0,
+    ...(runsFrom && firstRun && { windowsFrom: firstRun.start }),
+    ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
     fullAt: Math.max(...shards.map(whenFull)),
-    until: END_OF_TIME,
     parts: shards.map((shard) => partOf(shard, runs)),
     few: fastUnits(limit),
   };
@@ -46,18 +44,13 @@ function whenFull({ limit, state }: Shard): number {
   return limit.kind.whenHolding(limit, state, limit.capacity);
 }
 
-/** Since when windows are known: all of those that have one length, others since the first that is listed. No moment is 0. */
-function knownFrom([first]: readonly Run[]): number {
-  return first?.count === undefined ? -1 : first.start;
-}
-
 /** Windows shorter than this start too often to be shown one by one. */
 const SHORT_MS = 1000;
 
 /** Units arrive at the end of each ms. */
 const EACH_MS: Run = { start: 0, period: 1 };
 
-/** Runs that list the starts of windows, as runs that begin a window earlier. Of the first window nobody knows what was before it. */
+/** Runs that list the starts of windows, as runs that begin a window earlier. What came before the first window is unknown. */
 function afterStart(runs: readonly Run[]): Run[] {
   return runs.map((run, i) => {
     const { start, period, count } = run;
@@ -67,7 +60,7 @@ function afterStart(runs: readonly Run[]): Run[] {
 }
 
 function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
-  return runs.map((run) => ({ count: END_OF_TIME, ...run, units }));
+  return runs.map((run) => ({ ...run, units }));
 }
 
 function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][number] {
@@ -88,13 +81,13 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   };
 }
 
-/** What a sliding window still remembered when it was written. */
+/** The entries of a sliding window that still counted when it was written. */
 function entriesOf({ limit, state }: Shard): readonly Entry[] {
   const { kind } = limit;
   return kind.entries(limit, kind.advance(limit, state, state.ts)) ?? [];
 }
 
-/** What is left of runs after a moment; of a list as much as so many steps need. */
+/** The runs after a time; of a list only as many as the steps need. */
 function untilFull(runs: readonly Run[], ts: number, steps: number): Run[] {
   const needed: Run[] = [];
   let listed = 0;

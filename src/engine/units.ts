@@ -47,6 +47,7 @@ export interface StoredState {
   readonly value: number;
   readonly ts: number;
   readonly recent?: StoredEntry[] | undefined;
+  readonly headroom?: StoredEntry[] | undefined;
 }
 
 /**
@@ -54,7 +55,7 @@ export interface StoredState {
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
  */
 export function fromStored(limit: Limit, stored: StoredState, key: string | undefined): State {
-  const { value, ts, recent } = stored;
+  const { value, ts, recent, headroom } = stored;
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, whatever the config was when the row was written.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
@@ -62,30 +63,41 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
     throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
   }
   const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
-  if (recent === undefined) return state;
-  return { ...state, recent: entriesFrom(limit, recent, key) };
+  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, { recent }, key) };
+  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, { headroom }, key) };
 }
 
-function entriesFrom(limit: Limit, recent: readonly StoredEntry[], key: string | undefined): Entry[] {
+/** What was taken is rounded up, what may come back is rounded down. */
+const ROUNDED = { recent: ceilUnits, headroom: floorUnits };
+
+function entriesFrom(
+  limit: Limit,
+  stored: Readonly<Partial<Record<"recent" | "headroom", readonly StoredEntry[]>>>,
+  key: string | undefined,
+): Entry[] {
+  const field = stored.recent ? "recent" : "headroom";
   let last = 0;
-  return recent.map(({ at, count }) => {
+  return (stored[field] ?? []).map(({ at, count }) => {
     if (!(Number.isInteger(at) && at >= last && at <= END_OF_TIME && Number.isFinite(count) && count >= 0)) {
       throw damageError(
         limit.name,
         key,
-        `the stored entry of recent is unusable (at ${show(at)}, count ${show(count)})`,
+        `the stored entry of ${field} is unusable (at ${show(at)}, count ${show(count)})`,
       );
     }
     last = at;
-    return { at, units: Math.min(MAX_UNITS, ceilUnits(count, limit.unitsPerToken)) };
+    return { at, units: Math.min(MAX_UNITS, ROUNDED[field](count, limit.unitsPerToken)) };
   });
 }
 
-export function toStored({ unitsPerToken }: Limit, { value, ts, recent }: State): StoredState {
+export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom }: State): StoredState {
+  const inTokens = (entries: readonly Entry[]) =>
+    entries.map(({ at, units }) => ({ at, count: units / unitsPerToken }));
   return {
     value: value / unitsPerToken,
     ts,
-    ...(recent && { recent: recent.map(({ at, units }) => ({ at, count: units / unitsPerToken })) }),
+    ...(recent && { recent: inTokens(recent) }),
+    ...(headroom && { headroom: inTokens(headroom) }),
   };
 }
 

@@ -27,7 +27,8 @@ export async function askLimits(
   request: Request,
 ): Promise<LimitedRequests> {
   const asking = plans.flatMap((plan) => (plan.kind === "ask" ? [plan] : []));
-  const requests = asking.map((plan) => plan.request);
+  const refundable = options.refund !== undefined;
+  const requests = asking.map((plan) => ({ ...plan.request, ...(refundable && { refundable }) }));
   const answer = await options.consume(ctx, requests);
   checkAnswer(answer, requests.length);
   const limited = asking.flatMap((plan, i) => {

@@ -17,11 +17,14 @@ export const vLimitRequest = /* @__PURE__ */ v.object({
   count: v.number(),
   config: configValidator(),
   mode: v.optional(v.literal("shadow")),
+  refundable: v.optional(v.boolean()),
+  takenAt: v.optional(v.number()),
 });
 
 /**
  * What the wrapper asks of one limit.
  *
+ * - `refundable`, `takenAt`: for `rateLimitAll` whether the tokens may come back, for `adjustRateLimit` when they were taken.
  * - `overrides`: the limit is defined with it. `inComponent` then asks for the override at the key. Functions of `inTables` are not
  *   given it: their definitions say so. A `consume` of your own takes it out before `rateLimitAll`, which refuses the field.
  */
@@ -83,11 +86,12 @@ export function inComponent(component: ComponentApi): Consume {
     {
       giveBack: async (ctx: HttpCtx, requests: LimitRequest[]) => ({
         statuses: await ctx.runMutation(component.public.adjustAll, {
-          adjustments: requests.map(({ name, key, config, count, overrides }) => ({
+          adjustments: requests.map(({ name, key, config, count, overrides, takenAt }) => ({
             name,
             ...(key !== undefined && { key }),
             config,
             count: -count,
+            ...(takenAt !== undefined && { takenAt }),
             ...(overrides && { overrides }),
           })),
         }),

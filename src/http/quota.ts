@@ -12,7 +12,7 @@ import { MAX_INTEGER, toAscii } from "./structuredFields.js";
 
 /** What HTTP reads of a status; a limit on several rows may leave out what it would have to read all of them for. */
 export type HttpStatus = { remaining?: number; resetAt?: number; shadow?: { ok: boolean } } & (
-  { ok: true; retryAt?: number } | { ok: false; retryAt: number }
+  { ok: true; retryAt?: number; takenAt?: number } | { ok: false; retryAt: number }
 );
 
 /** A limit that a request was held to, and what it answered. */
@@ -129,7 +129,7 @@ function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number 
 export function overrideIn(
   { override }: RateLimitSnapshot,
   now: number,
-): Partial<RateLimitSnapshot> & { unlimited?: true } {
+): Partial<RateLimitSnapshot> & { until?: number; unlimited?: true } {
   return override && now < override.until ? override : {};
 }
 

@@ -36,12 +36,15 @@ async function refund(
   const taken = requests.filter(({ count }, i) => count > 0 && limited[i]?.status.shadow?.ok !== false);
   try {
     if (!giveBack || taken.length === 0 || !(await isRefunded(options, response, request))) return limited;
-    // An adjustment has no mode.
+    // An adjustment has no mode, and says when instead of whether.
     const { statuses } = await giveBack(
       ctx,
       taken.map((each) => {
-        const request = { ...each };
+        const status = limited.find(({ name }) => name === each.name)?.status;
+        // Of a `consume` of the app's own that does not say when it took them, none come back.
+        const request = { ...each, takenAt: (status?.ok && status.takenAt) || 0 };
         delete request.mode;
+        delete request.refundable;
         return request;
       }),
     );

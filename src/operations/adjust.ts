@@ -28,12 +28,12 @@ async function adjustRows(
   call: Call,
   rows?: readonly Row[],
 ): Promise<RateLimitStatus> {
-  const { limit, units, at } = adjustment;
+  const { limit } = adjustment;
   const { now } = call;
   const alone = await adjustOneRow(ctx, adjustment, call);
   if (alone) return alone;
   const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
-  const left = adjustOnAll(limit, shards, now, units, at);
+  const left = adjustOnAll(limit, shards, now, adjustment);
   await save(ctx, adjustment, shards, left);
   const { state } = fold(limit, WHOLE, left, now);
   // While it is in debt, the moment at which the debt is paid.
@@ -53,13 +53,13 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
  * its moment, which may be in other rows.
  */
 async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
-  const { units, at, limit } = adjustment;
+  const { units, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
   const shard = await loadAt(ctx, adjustment, call.random());
   if (shard.interval === WHOLE) return undefined;
   const before = advance(shard, call.now);
-  if (offerOf(before, units, at) < Math.abs(units)) return undefined;
-  const after = adjusted(before, units, at);
+  if (offerOf(before, adjustment) < Math.abs(units)) return undefined;
+  const after = adjusted(before, adjustment);
   const write =
     units > 0
       ? await settle(ctx, adjustment, shard, after, { units, reserve: false }, call)

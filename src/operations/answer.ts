@@ -35,9 +35,9 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
 /** The answer of a call that is let through whatever is there. */
 export function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
-  const left = adjustOnAll(limit, shards, now, demand.units);
+  const left = adjustOnAll(limit, shards, now, demand);
   return {
-    status: standing(limit, left, now),
+    status: { ...standing(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
     untouched: () => standing(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };

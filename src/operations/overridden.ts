@@ -72,7 +72,7 @@ async function block(override: Override, request: Request, { load }: Asking): Pr
 async function letThrough({ asked, ...bucket }: Request, now: number, { ask, load }: Asking): Promise<Answer> {
   // Beside an `atLeast` a count may be any number.
   const count = Math.min(asked.count ?? 1, MAX_TOKENS);
-  const all = requestTo(bucket, { count });
+  const all = requestTo(bucket, { count, refundable: asked.refundable });
   const held = all.demand.units <= bucket.limit.capacity ? await ask(all) : undefined;
   const answer = held?.status.ok ? held : answerCharging(all, await load(all), now);
   if (asked.atLeast === undefined) return answer;

@@ -9,6 +9,7 @@ import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy
 import { mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
 import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
 
@@ -61,12 +62,18 @@ async function answerOn(
   const after = { ...shard, state: taken };
   const evened = short && even(advance(short, now), after);
   return {
-    status: isWhole ? status : { ok: true, ...(atLeast && { taken: atLeast.tokens(units) }) },
+    status: isWhole ? status : partStatus(status, atLeast?.tokens(units)),
     untouched,
     write: evened
       ? (writer) => save(writer, request, [short, shard], evened)
       : await settle(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
   };
+}
+
+/** What a part of a bucket says: not what remains. */
+function partStatus(status: RateLimitStatus, taken: number | undefined): RateLimitStatus {
+  const { takenAt } = status.ok ? status : {};
+  return { ok: true, ...(taken !== undefined && { taken }), ...(takenAt !== undefined && { takenAt }) };
 }
 
 /** What has to be written for a row's new state: it stays, is split, or becomes one with its neighbours. */

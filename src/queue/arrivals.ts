@@ -23,6 +23,11 @@ export async function readSince(
   return jobs.map(toJob);
 }
 
+/** Whether any job waits, in a round or not. */
+export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boolean> {
+  return (await readSince(ctx, bucket, BEFORE_ALL, 1)).length > 0;
+}
+
 /** The job that has come last. */
 export async function readNewest({ db }: QueueReader, { name, key }: BucketId): Promise<JobRow | null> {
   const job = await db

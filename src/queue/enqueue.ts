@@ -38,7 +38,7 @@ export async function enqueue(
   const row = await readWorker(ctx, queue);
   // Until a deploy's terms are stored, what was said is about another bound.
   const { fullUntil = 0 } = row && row.queue.maxQueued === toQueueConfig(terms).maxQueued ? row : {};
-  const queued = terms.exact ? (row?.queued ?? (await countWaiting(ctx, queue, terms.maxQueued)).count) : undefined;
+  const queued = terms.exact ? (row?.queued ?? (await countAll(ctx, queue))) : undefined;
   const isFull = queued === undefined ? terms.maxQueued < Infinity && now < fullUntil : queued >= terms.maxQueued;
   if (isFull) {
     // Nobody else comes in to start it again.
@@ -49,6 +49,13 @@ export async function enqueue(
   const inserted = await insertJob(ctx, { ...id, ...job });
   await ensureRunning(ctx, queue, row, functions, now, queued === undefined ? undefined : queued + 1);
   return { ok: true, job: { ...id, id: inserted } };
+}
+
+/** The jobs that wait; as many as may wait when they are too large for one transaction to count. */
+async function countAll(ctx: QueueWriter, queue: Queue): Promise<number> {
+  const { maxQueued } = queue.terms;
+  const { count, isCut } = await countWaiting(ctx, queue, maxQueued);
+  return isCut ? maxQueued : count;
 }
 
 /** Takes a job out that has no moment yet: one read and one delete, unless the worker waits for just this job. */

@@ -4,6 +4,12 @@
 export const GAP_MS = 20;
 /** While jobs keep coming, or wait for tokens that are near: so much later, since a job waits half of it on average. */
 const NAP_MS = 20;
+/**
+ * While the bucket is short, jobs are paid a second before they start. So nobody waits longer if a run pays for those of 200 ms together:
+ * five runs a second instead of fifty. What cannot be paid within 400 ms is looked at in a nap's time while jobs keep coming.
+ */
+const BATCH_MS = 200;
+const MOST_BATCH_MS = 400;
 /** A worker that has seen no arrival for so long (of 60 jobs a second, one in 400 comes so late) looks less often, */
 const CALM_MS = 100;
 const CALM_NAP_MS = 50;
@@ -28,11 +34,12 @@ export type Pace =
 
 export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
   if (hasMore) return { kind: "run", at: now + GAP_MS };
-  const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
-  if (awaited && awaited.dueAt <= soon) {
-    // What is paid ahead is not late if it is paid a little later; what cannot be is, from its moment on.
-    return { kind: "run", at: awaited.isAhead ? soon : Math.max(now + GAP_MS, awaited.dueAt) };
+  if (awaited?.isAhead && awaited.dueAt <= now + MOST_BATCH_MS) {
+    return { kind: "run", at: Math.max(awaited.dueAt, now + BATCH_MS) };
   }
+  const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
+  // What cannot be paid ahead is late from its start time on.
+  if (awaited && awaited.dueAt <= soon) return { kind: "run", at: Math.max(now + GAP_MS, awaited.dueAt) };
   if (now < busyAt + LINGER_MS) return { kind: "run", at: soon };
   return awaited ? { kind: "wait", at: awaited.dueAt } : { kind: "stop" };
 }

@@ -1,4 +1,4 @@
-/** Paying for jobs: each takes its tokens as a reservation would, in order, until one would have to wait too long. */
+/** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import type { Demand } from "../engine/request.js";
@@ -6,45 +6,51 @@ import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../storage/jobs.js";
 
-/** A job, and the moment (ms since the epoch) at which its tokens are there. */
-export interface PaidJob<Job> {
-  readonly job: Job;
-  readonly runAt: number;
-}
+/** What a bucket answers to one job. */
+type Payment =
+  | {
+      readonly isPaid: true;
+      /** When its tokens are there, in ms since the epoch. */
+      readonly runAt: number;
+      /** When its tokens were taken. */
+      readonly takenAt: number;
+      /** The shards after the job has taken its tokens. */
+      readonly left: readonly Shard[];
+    }
+  | {
+      readonly isPaid: false;
+      /** The first ms at which it can be paid if nothing else happens. */
+      readonly dueAt: number;
+      /** Whether it waits for a start time that is near enough; if not, for room under `maxReserved`. */
+      readonly isAhead: boolean;
+    };
 
-/** What a bucket can pay for now. */
-interface Payment<Job> {
-  readonly paid: readonly PaidJob<Job>[];
-  /** The shards that are left when the jobs have taken theirs. */
-  readonly left: readonly Shard[];
-  /** The first job that cannot be paid yet, and the first ms at which it can if nothing else happens. */
-  readonly awaited?: { readonly job: Job; readonly dueAt: number; readonly isAhead: boolean };
+/** What a job asks of a bucket. */
+interface PayableJob {
+  readonly count: number;
+  readonly settles?: unknown;
 }
 
 /**
+ * Pays for one job.
  * @param withinMs - a job is paid when its tokens will be there within so many ms, or would be no sooner if the bucket were full.
  */
-export function pay<Job extends { readonly count: number }>(
+export function payFor(
   limit: Limit,
   before: readonly Shard[],
   now: number,
-  jobs: Iterable<Job>,
+  { count, settles }: PayableJob,
   withinMs: number,
-): Payment<Job> {
-  const paid: PaidJob<Job>[] = [];
-  let left = before;
-  for (const job of jobs) {
-    const { demand, beyond } = demandOf(limit, job.count, now, withinMs);
-    const { status, left: after } = decideOnAll(limit, left, now, demand);
-    if (!status.ok) {
-      // Whether it waits for a moment that is near enough, or for room under `maxReserved`.
-      const isAhead = decideOnAll(limit, left, now, { ...demand, withinMs: Infinity }).status.ok;
-      return { paid, left, awaited: { job, dueAt: status.retryAt, isAhead } };
-    }
-    left = beyond > 0 ? adjustOnAll(limit, after, now, beyond) : after;
-    paid.push({ job, runAt: status.retryAt ?? now });
+): Payment {
+  const { demand: asked, beyond } = demandOf(limit, count, now, withinMs);
+  const demand = { ...asked, isRefundable: settles !== undefined };
+  const { status, left } = decideOnAll(limit, before, now, demand);
+  if (!status.ok) {
+    const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;
+    return { isPaid: false, dueAt: status.retryAt, isAhead };
   }
-  return { paid, left };
+  const owing = beyond > 0 ? adjustOnAll(limit, left, now, { units: beyond }) : left;
+  return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
 
 /**

@@ -1,8 +1,9 @@
 /** Where a job stands in its queue, and when its tokens will be there if nothing else happens. */
 import type { GenericId } from "convex/values";
+import type { Shard } from "../engine/sharding/shard.js";
 import { loadAll } from "../storage/shards.js";
 import { merged, readWaiting } from "./look.js";
-import { pay } from "./pay.js";
+import { payFor } from "./pay.js";
 import { type JobRow, type QueueReader, readJob } from "./rows.js";
 import type { Queue } from "./terms.js";
 import type { RateLimitQueuePosition } from "../wire/queue.js";
@@ -22,15 +23,15 @@ export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<R
   const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
   // As if debts had no bound: a job that has to wait for room is paid no later than without a bound.
   const limit = { ...queue.limit, maxReserved: Infinity };
+  let held: readonly Shard[] = shards.map((shard) => ({ ...shard, limit: { ...shard.limit, maxReserved: Infinity } }));
   const now = Date.now();
-  const { paid } = pay(
-    limit,
-    shards.map((shard) => ({ ...shard, limit: { ...shard.limit, maxReserved: Infinity } })),
-    now,
-    [...before, job],
-    Infinity,
-  );
-  return { ahead: before.length, isExact: found >= 0, runAt: paid.at(-1)?.runAt ?? now };
+  let runAt = now;
+  for (const { count } of [...before, job]) {
+    const payment = payFor(limit, held, now, { count }, Infinity);
+    if (!payment.isPaid) break;
+    ({ runAt, left: held } = payment);
+  }
+  return { ahead: before.length, isExact: found >= 0, runAt };
 }
 
 /** With turns, jobs that have not been sorted in come after the others of their class. */

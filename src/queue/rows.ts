@@ -10,6 +10,7 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import type { CommitTsPlaceholder } from "convex/values";
+import type { Cursor } from "../storage/batches.js";
 import type { RateLimitQueuesDataModel } from "../storage/queueTables.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
@@ -60,6 +61,7 @@ export interface QueueWriter {
         fields: Partial<WithoutSystemFields<WorkerRow>>,
       ): Promise<void>;
       delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
+      delete(table: "rateLimitWorkers", id: WorkerRow["_id"]): Promise<void>;
     };
   scheduler: Scheduler;
 }
@@ -81,6 +83,14 @@ export async function readWorker({ db }: QueueReader, { name, key }: BucketId): 
     .query("rateLimitWorkers")
     .withIndex("by_name_key", (q) => q.eq("name", name).eq("key", key))
     .first();
+}
+
+/** Workers of one limit's buckets, from the first key after `after` on. */
+export async function readWorkers({ db }: QueueReader, { name, after }: Cursor, most: number): Promise<WorkerRow[]> {
+  return await db
+    .query("rateLimitWorkers")
+    .withIndex("by_name_key", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
+    .take(most);
 }
 
 export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<JobRow | null> {
@@ -168,4 +178,8 @@ export async function patchWorker(
   fields: Partial<WithoutSystemFields<WorkerRow>>,
 ): Promise<void> {
   await db.patch("rateLimitWorkers", _id, fields);
+}
+
+export async function deleteWorker({ db }: QueueWriter, { _id }: WorkerRow): Promise<void> {
+  await db.delete("rateLimitWorkers", _id);
 }

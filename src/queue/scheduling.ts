@@ -1,44 +1,38 @@
-/** Jobs that are paid: each is scheduled for its moment and leaves the queue, and the bucket holds what is left. */
+/** Scheduling a job that is paid for its start time. */
 import type { FunctionHandle } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
-import type { Shard } from "../engine/sharding/shard.js";
-import { save, type StoredShard } from "../storage/shards.js";
-import type { PaidJob } from "./pay.js";
-import { deleteJob, type JobRow, type QueueWriter } from "./rows.js";
+import { idOf } from "../storage/rows.js";
+import type { JobRow, QueueWriter } from "./rows.js";
 import type { Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
-export async function scheduleJobs(
-  ctx: QueueWriter,
-  queue: Queue,
-  { shards, left, paid }: { shards: readonly StoredShard[]; left: readonly Shard[]; paid: readonly PaidJob<JobRow>[] },
-  functions: Worker,
-): Promise<void> {
-  for (const { job, runAt } of paid) {
-    await schedule(ctx, queue, job, runAt, functions);
-    await deleteJob(ctx, job);
-  }
-  await save(ctx, queue, shards, left);
+/** When a job starts, and when its tokens were taken. */
+interface PaidTimes {
+  readonly runAt: number;
+  readonly takenAt: number;
 }
 
-async function schedule(
+/** Whether it could. */
+export async function schedule(
   { scheduler }: QueueWriter,
   { limit }: Queue,
-  { name, key, count, fn, args, settles }: JobRow,
-  runAt: number,
+  { name, key, count, fn, args, settles, runAt, takenAt }: JobRow & PaidTimes,
   { runMutation, runAction }: Worker,
-): Promise<void> {
+): Promise<boolean> {
   try {
     if (settles === undefined) {
       await scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
-      return;
+    } else {
+      const bucket = { ...idOf({ name, key }), config: limit.config };
+      const run = { ...bucket, count, fn, args, at: runAt, takenAt };
+      await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, run);
     }
-    const bucket = { name, ...(key !== undefined && { key }), config: limit.config };
-    await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, { ...bucket, count, fn, args });
+    return true;
   } catch (error) {
     // A deploy has taken the function away. It will not come back for being asked again, and others wait behind it.
     console.error(
       misuseError(name, `a queued job's function cannot be scheduled, so the job is dropped: ${String(error)}`),
     );
+    return false;
   }
 }

@@ -1,7 +1,7 @@
 /** Jobs that say what they have used: the difference to their count is charged or given back in the mutation that ends them, once. */
 import type { FunctionHandle, GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ObjectType } from "convex/values";
-import { parseAdjustment, parseBucket } from "../engine/request.js";
+import { adjustmentOf, parseAdjustment, parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { type QueueWriter, readWorker } from "./rows.js";
@@ -50,7 +50,7 @@ export async function runAction(
  */
 export async function settle(
   ctx: QueueWriter,
-  { count, used, ...bucket }: ObjectType<ReturnType<typeof settleArgs>>,
+  { count, used, at, takenAt, ...bucket }: ObjectType<ReturnType<typeof settleArgs>>,
   functions: Worker,
   lookUp: CurrentQueue,
 ): Promise<null> {
@@ -59,6 +59,6 @@ export async function settle(
   const current = lookUp(bucket) ?? (row ? storedQueue(row) : parseBucket(bucket));
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
   const units = parseAdjustment(current.limit, used) - parseAdjustment(current.limit, count);
-  await adjust(ctx, { ...current, count: used - count, units, at: undefined });
+  await adjust(ctx, { ...adjustmentOf(current, { count: used - count, at, takenAt }), units });
   return used < count ? await wake(ctx, bucket, functions.work) : null;
 }

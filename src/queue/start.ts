@@ -4,14 +4,15 @@
  */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
-import { patchWorker, insertWorker, type QueueWriter, type WorkerRow } from "./rows.js";
+import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
+import { hasJobs } from "./arrivals.js";
+import { insertWorker, patchWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
-import { isLost, LEASE_MS, workIn } from "./wake.js";
+import { drawGeneration, isLost, LEASE_MS, workIn } from "./wake.js";
 
 /** What one run of a worker passes on to the next. */
-export interface WorkArgs {
-  name: string;
-  key?: string;
+export interface WorkArgs extends StoredQueue {
+  /** Which start this run belongs to. */
   generation: number;
   /** The arrivals up to this commit have been seen. */
   seenTo?: bigint;
@@ -23,6 +24,14 @@ export interface WorkArgs {
   queued?: number;
   /** When all that wait were last counted. */
   countedAt?: number;
+}
+
+/** A queue as it is stored and sent. A run has it, too, so that it can go on if the worker's row was deleted by hand. */
+export interface StoredQueue {
+  name: string;
+  key?: string;
+  config: RateLimitConfig;
+  queue: QueueConfig;
 }
 
 /** The functions of a worker: the run itself, what it finds, and those around jobs which say what they have used. */
@@ -60,25 +69,41 @@ export async function ensureRunning(
   now: number,
   queued?: number,
 ): Promise<void> {
-  const { config } = queue.limit;
-  const { terms } = queue;
   const isRunning = row?.state === "running" && !isLost(row, now);
   const isSame = row !== null && isSameConfig(row, queue);
   // What was counted under other terms is wrong from now on.
   const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
   if (isRunning && isSame && queued === undefined) return;
-  const generation = isRunning ? row.generation : (row?.generation ?? 0) + 1;
-  const defined = { config, queue: toQueueConfig(terms) };
+  const generation = isRunning ? row.generation : drawGeneration();
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
-  const id = idOf(queue);
-  if (row) await patchWorker(ctx, row, { ...(!isSame && defined), ...(!isRunning && started), ...counted });
-  else await insertWorker(ctx, { ...id, ...defined, ...started, ...counted });
-  if (!isRunning) await ctx.scheduler.runAt(now, work, { ...id, generation } satisfies WorkArgs);
+  const stored = toStored(queue);
+  const { config, queue: terms } = stored;
+  if (row)
+    await patchWorker(ctx, row, { ...(!isSame && { config, queue: terms }), ...(!isRunning && started), ...counted });
+  else await insertWorker(ctx, { ...stored, ...started, ...counted });
+  if (!isRunning) await ctx.scheduler.runAt(now, work, { ...stored, generation } satisfies WorkArgs);
+}
+
+/**
+ * The worker's row that a run finds; null when another start has taken over, so that two chains of runs never go on side by side. If the
+ * row was deleted by hand while jobs wait, this run puts it back: of several chains the first one does.
+ */
+export async function readOwnWorker(ctx: QueueWriter, run: WorkArgs, now: number): Promise<WorkerRow | null> {
+  const row = await readWorker(ctx, run);
+  if (row) return row.generation === run.generation ? row : null;
+  if (!(await hasJobs(ctx, run))) return null;
+  const { config, queue, generation } = run;
+  await insertWorker(ctx, { ...idOf(run), config, queue, generation, state: "running", runsUntil: now + LEASE_MS });
+  return await readWorker(ctx, run);
 }
 
 /** The queue as the last caller has defined it. */
 export function storedQueue(row: WorkerRow): Queue {
   return parseQueue(row);
+}
+
+export function toStored({ name, key, limit, terms }: Queue): StoredQueue {
+  return { ...idOf({ name, key }), config: limit.config, queue: toQueueConfig(terms) };
 }
 
 function isSameConfig(row: WorkerRow, { limit, terms }: Queue): boolean {

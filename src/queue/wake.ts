@@ -14,14 +14,20 @@ export function workIn(module: string): FunctionReference<"mutation"> {
   return makeFunctionReference(`${module}:workQueue`);
 }
 
+/** The number of a start. It is drawn, not counted: a row that was deleted and inserted again has no start of the same number. */
+export function drawGeneration(): number {
+  return Math.random();
+}
+
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
 export async function wake(ctx: QueueWriter, bucket: BucketId, work: FunctionReference<"mutation">): Promise<null> {
   const row = await readWorker(ctx, bucket);
   const now = Date.now();
   if (!row || !(isLost(row, now) || row.state === "waiting")) return null;
-  const generation = row.generation + 1;
+  const generation = drawGeneration();
   await patchWorker(ctx, row, { generation, state: "running", runsUntil: now + LEASE_MS });
-  await ctx.scheduler.runAt(now, work, { ...idOf(bucket), generation });
+  const { config, queue } = row;
+  await ctx.scheduler.runAt(now, work, { ...idOf(bucket), config, queue, generation });
   return null;
 }
 

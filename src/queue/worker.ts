@@ -2,15 +2,15 @@
  * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
  * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
-import { idOf } from "../storage/rows.js";
-import { loadAll, type StoredShard } from "../storage/shards.js";
+import type { Shard } from "../engine/sharding/shard.js";
+import { loadAll, save, type StoredShard } from "../storage/shards.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
 import { backlogOf } from "./backlog.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
-import { pay } from "./pay.js";
-import { patchJob, patchWorker, readWorker, type WorkerRow } from "./rows.js";
-import { scheduleJobs } from "./scheduling.js";
-import { type CurrentQueue, storedQueue, type WorkArgs, type Worker } from "./start.js";
+import { payFor } from "./pay.js";
+import { deleteJob, patchJob, patchWorker, type WorkerRow } from "./rows.js";
+import { schedule } from "./scheduling.js";
+import { type CurrentQueue, readOwnWorker, storedQueue, toStored, type WorkArgs, type Worker } from "./start.js";
 import { LEASE_MS } from "./wake.js";
 import type { Queue } from "./terms.js";
 
@@ -25,21 +25,19 @@ const AHEAD_MS = 1050;
  */
 const LEAST_JOBS = 16;
 const MOST_JOBS = 256;
-/** A job may wait for years, and the scheduler refuses a run that is more than five years away. */
-const MOST_SLEEP_MS = 365 * 86_400_000;
+/** A worker that waits for a job looks once a day, so that it notices a raised limit, and whatever else was not said to it. */
+const MOST_SLEEP_MS = 86_400_000;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
 export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: CurrentQueue): Promise<null> {
   const now = Date.now();
-  const row = await readWorker(ctx, run);
-  // Another start has taken over: two chains of runs never go on side by side.
-  const { generation } = run;
-  if (row?.generation !== generation) return null;
+  const row = await readOwnWorker(ctx, run, now);
+  if (!row) return null;
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
-  const { taken, awaited } = await payFor(ctx, queue, now, found.first, functions);
+  const { taken, awaited } = await takeJobs(ctx, queue, now, found.first, functions);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = found.arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   const hasMore = !awaited && found.hasMore;
@@ -48,8 +46,8 @@ export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, loo
   const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, isDrained }, functions);
   // What was counted under other terms is not handed on: without a bound nobody counts.
   const next: WorkArgs = {
-    ...idOf(run),
-    generation,
+    ...toStored(queue),
+    generation: run.generation,
     ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
     busyAt,
     most: awaited ? Math.min(MOST_JOBS, Math.max(LEAST_JOBS, 2 * taken)) : MOST_JOBS,
@@ -66,7 +64,7 @@ interface Awaited {
 }
 
 /** Pays for jobs in order and schedules them; says how many, and for what the next one waits. */
-async function payFor(
+async function takeJobs(
   ctx: WorkerCtx,
   queue: Queue,
   now: number,
@@ -77,9 +75,23 @@ async function payFor(
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
   if (!shards) return { taken: 0, awaited: { dueAt: now + DAMAGED_MS, isAhead: true } };
-  const { paid, left, awaited } = pay(queue.limit, shards, now, jobs, AHEAD_MS);
-  await scheduleJobs(ctx, queue, { shards, left, paid }, functions);
-  return { taken: paid.length, ...(awaited && { awaited }) };
+  let held: readonly Shard[] = shards;
+  let taken = 0;
+  let awaited: Awaited | undefined;
+  for (const job of jobs) {
+    const payment = payFor(queue.limit, held, now, job, AHEAD_MS);
+    if (!payment.isPaid) {
+      awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
+      break;
+    }
+    // A job that cannot be scheduled is dropped, and its tokens stay.
+    const { runAt, takenAt, left } = payment;
+    if (await schedule(ctx, queue, { ...job, runAt, takenAt }, functions)) held = left;
+    await deleteJob(ctx, job);
+    taken++;
+  }
+  await save(ctx, queue, shards, held);
+  return { taken, ...(awaited && { awaited }) };
 }
 
 async function loadUndamaged(ctx: WorkerCtx, queue: Queue): Promise<StoredShard[] | undefined> {

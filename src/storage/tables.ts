@@ -36,6 +36,11 @@ export const rateLimitTables = {
     config: v.optional(configValidator()),
     /** Of a sliding window, what was taken and when: tokens, and milliseconds since the epoch. */
     recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+    /**
+     * Of a bucket whose tokens may be returned: since times in milliseconds since the epoch, the fewest tokens that it was short of full.
+     * So many come back of what was taken before.
+     */
+    headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
     /** What holds in place of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */
     override: v.optional(v.object(overrideFields())),
   }).index("by_name_key_shard", ["name", "key", "shard"]),

@@ -19,6 +19,8 @@ const allowed = () => ({
   ...outlook(),
   /** For a call with `atLeast`: how many tokens the caller has. */
   taken: v.optional(v.number()),
+  /** For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. */
+  takenAt: v.optional(v.number()),
 });
 const denied = () => ({
   ok: v.literal(false),
@@ -83,10 +85,16 @@ const consumedArgs = () => ({
   ...configuredArgs(),
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
+  refundable: v.optional(v.boolean()),
 });
 export const demandArgs = () => ({ ...consumedArgs(), atLeast: v.optional(v.number()) });
-/** `at`: the time that the tokens of a cancelled reservation were promised for. */
-export const adjustArgs = () => ({ ...configuredArgs(), count: v.number(), at: v.optional(v.number()) });
+/** `at`: the time that the tokens of a cancelled reservation were promised for. `takenAt`: when tokens that come back were taken. */
+export const adjustArgs = () => ({
+  ...configuredArgs(),
+  count: v.number(),
+  at: v.optional(v.number()),
+  takenAt: v.optional(v.number()),
+});
 export const adjustAllArgs = () => ({ adjustments: v.array(v.object(adjustArgs())) });
 /** `shadow`: a denial of this request stops none of the others. */
 export const allArgs = () => ({
@@ -155,12 +163,13 @@ export const jobValidator = () =>
     config: v.optional(configValidator()),
     runAt: v.number(),
     dueAt: v.optional(v.number()),
+    takenAt: v.optional(v.number()),
     id: v.id("_scheduled_functions"),
   });
 
 /**
  * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
- * tokens are there, if that is another time (`spread`, a limit in shadow); both in milliseconds since the epoch. `id` is of the app's own
+ * tokens are there, if that is another time (`spread`, a limit in shadow), `takenAt` when they were taken, if that is not `dueAt`; all in milliseconds since the epoch. `id` is of the app's own
  * `_scheduled_functions`, so the app can see and cancel the job.
  */
 export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;

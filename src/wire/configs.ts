@@ -41,7 +41,7 @@ const fixedWindow = () => ({
   period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
   /**
    * If `period` is in ms: any time at which a window starts, in whole milliseconds since the epoch.
-   * @default a hash of name and key, so that keys reset at different times
+   * @default a hash of the key, so that keys reset at different times
    */
   start: v.optional(v.number()),
   /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count. @default "UTC" */

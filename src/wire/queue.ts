@@ -36,9 +36,12 @@ export const queuePositionValidator = () => v.object({ ahead: v.number(), isExac
  */
 export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValidator>>;
 
+/** A queue: the bucket that its jobs take from, and its own config. */
+export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
+
 /** What one run of a queue's worker passes on to the next. */
 export const runArgs = () => ({
-  ...bucketArgs(),
+  ...queueArgs(),
   generation: v.number(),
   seenTo: v.optional(v.int64()),
   busyAt: v.optional(v.number()),
@@ -75,8 +78,6 @@ export const arrivalsValidator = () =>
   });
 export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
 
-/** A queue: the bucket that its jobs take from, and its own config. */
-export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
 export const enqueueArgs = () => ({
   ...queueArgs(),
   count: v.optional(v.number()),
@@ -87,11 +88,15 @@ export const enqueueArgs = () => ({
   args: v.record(v.string(), v.any()),
 });
 
+/** When a job's tokens were promised, and when they were taken. */
+const takingArgs = () => ({ at: v.optional(v.number()), takenAt: v.optional(v.number()) });
+
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
   ...configuredArgs(),
+  ...takingArgs(),
   count: v.number(),
   fn: v.string(),
   args: v.record(v.string(), v.any()),
 });
-export const settleArgs = () => ({ ...configuredArgs(), count: v.number(), used: v.number() });
+export const settleArgs = () => ({ ...configuredArgs(), ...takingArgs(), count: v.number(), used: v.number() });

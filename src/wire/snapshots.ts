@@ -3,7 +3,7 @@ import { type Infer, v } from "convex/values";
 import { configValidator, type RateLimitConfig } from "./configs.js";
 
 const runsValidator = () =>
-  v.array(v.object({ start: v.number(), period: v.number(), count: v.number(), units: v.number() }));
+  v.array(v.object({ start: v.number(), period: v.number(), count: v.optional(v.number()), units: v.number() }));
 
 const bucketValidator = () =>
   v.object({
@@ -15,12 +15,11 @@ const bucketValidator = () =>
     unitsPerToken: v.number(),
     capacity: v.number(),
     maxReserved: v.number(),
-    lastStart: v.number(),
-    lastsMs: v.number(),
-    windowsFrom: v.number(),
-    restMs: v.number(),
+    lastStart: v.optional(v.number()),
+    lastsMs: v.optional(v.number()),
+    windowsFrom: v.optional(v.number()),
+    restMs: v.optional(v.number()),
     fullAt: v.number(),
-    until: v.number(),
     runs: runsValidator(),
     parts: v.array(
       v.object({
@@ -42,35 +41,34 @@ export const snapshotValidator = () =>
       v.union(
         v.object({ until: v.number(), reason: v.literal("blocked") }),
         v.object({ until: v.number(), unlimited: v.literal(true) }),
-        bucketValidator(),
+        v.object({ ...bucketValidator().fields, until: v.number() }),
       ),
     ),
   });
 
 /**
  * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
- * does not depend on the clock, so a live query that returns it stays correct; `projectRateLimit` turns it into a
- * {@link RateLimitStatus} for any moment. Everything else is what that needs, ready to use and alike for all kinds of limits:
+ * does not depend on the clock, so a live query that returns it stays correct. `projectRateLimit` turns it into a
+ * {@link RateLimitStatus} at any time. The other fields are what that needs, alike for all kinds of limits:
  *
- * - `mode`: present for a limit in shadow, which lets everybody through.
- * - `tokens`: what a full bucket holds. All that follows is in whole units, `unitsPerToken` to a token.
- * - `capacity`; `maxReserved`, what may be owed.
- * - A run is how units arrive: `units` every `period` ms after `start`, `count` times in all.
- * - `runs`: how units arrive in the bucket. Empty of a sliding window: there a unit comes back `lastsMs` after it was taken. `lastsMs`
- *   of other kinds is the end of time.
- * - `lastStart`: of a sliding window, the moment of the latest entry, before which no reservation starts; else 0.
- * - `fullAt`: when the bucket is full, if nobody takes anything; at most `ts` for one that is full.
- * - `windowsFrom`: of a fixed window, which is reset when the next begins: since when its windows are known (-1: all are). 0 of other kinds,
- *   which are reset when they are full.
- * - `restMs`: windows that start more often than this are shown as often as this.
- * - `parts`: the rows of the bucket, each with the runs that fill it. Of a sliding window, a run starts when its units were taken.
- * - `few`: up to so many units a call may be denied on what two of several rows say. It succeeds when each row holds as many, or all
- *   that it can.
- * - `override`: what holds instead until its `until`: everybody is denied for a `reason`, or let through (`unlimited`), or it is all
- *   of this under another config. The limit's own `until` is the end of time.
+ * - `mode`: present if the limit is in shadow, which lets every call through.
+ * - `tokens`: what a full bucket holds. All fields below count whole units, `unitsPerToken` to a token.
+ * - `capacity`; `maxReserved`, the most that may be owed.
+ * - A run says how units arrive: `units` every `period` ms after `start`, `count` times in all if it is given.
+ * - `runs`: how units arrive in the bucket. Empty for a sliding window.
+ * - `lastsMs`, `lastStart`: only of a sliding window. A unit comes back `lastsMs` after it was taken. No reservation starts before
+ *   `lastStart`, the time of the latest entry.
+ * - `windowsFrom`: only of a fixed window, which is reset when the next window begins; other kinds are reset when they are full. The
+ *   snapshot knows the windows from this time on.
+ * - `restMs`: only of windows shorter than a second, which are shown once in this time.
+ * - `fullAt`: when the bucket is full if nobody takes anything; at most `ts` if it is full.
+ * - `parts`: the rows of the bucket, each with the runs that fill it. For a sliding window, a run starts when its units were taken.
+ * - `few`: a call for at most this many units may read two of several rows only. It succeeds when each row holds as many, or is full.
+ * - `override`: what holds until its `until` in place of the limit's config. It denies every call for a `reason`, or allows every call
+ *   (`unlimited`), or has all these fields under another config.
  */
 export type RateLimitSnapshot = Bucket & {
   mode?: "shadow";
-  override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | Bucket;
+  override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | (Bucket & { until: number });
 };
 type Bucket = Omit<Infer<ReturnType<typeof bucketValidator>>, "config"> & { config: RateLimitConfig };

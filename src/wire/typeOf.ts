@@ -10,15 +10,18 @@ type KeysOf<Fields, IsOptional extends "optional" | "required"> = {
   [Key in keyof Fields]: Fields[Key] extends AnyField<IsOptional> ? Key : never;
 }[keyof Fields];
 
+/** Mapped over keys of `Fields` itself: otherwise the comments are lost. */
+type RequiredOf<Fields extends PropertyValidators, Keys extends keyof Fields> = { [Key in Keys]: Fields[Key]["type"] };
+type OptionalOf<Fields extends PropertyValidators, Keys extends keyof Fields> = {
+  [Key in Keys]?: Exclude<Fields[Key]["type"], undefined>;
+};
+type Flat<Both> = { [Key in keyof Both]: Both[Key] };
+type ObjectOf<Fields extends PropertyValidators> = Flat<
+  RequiredOf<Fields, KeysOf<Fields, "required">> & OptionalOf<Fields, KeysOf<Fields, "optional">>
+>;
+
 /**
  * The type of an object by a function that returns its fields. A function, because a validator that is built while a module loads is
  * built again in every run of every Convex function that imports the module.
  */
-export type TypeOf<Fields extends () => PropertyValidators> = Flat<
-  {
-    [Key in KeysOf<ReturnType<Fields>, "required">]: ReturnType<Fields>[Key]["type"];
-  } & {
-    [Key in KeysOf<ReturnType<Fields>, "optional">]?: Exclude<ReturnType<Fields>[Key]["type"], undefined>;
-  }
->;
-type Flat<Both> = { [Key in keyof Both]: Both[Key] };
+export type TypeOf<Fields extends () => PropertyValidators> = ObjectOf<ReturnType<Fields>>;

@@ -2,14 +2,7 @@
 import { vi } from "vitest";
 import { getServerTime } from "../react/fakeClient.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
-import { type ClockClient, serverClockOf } from "../../src/browser/serverClock.js";
-
-/** The clock of a client, with names. */
-export function clockOf(client: ClockClient) {
-  const [now, run, isKnown] = serverClockOf(client);
-  return { now, run, isKnown };
-}
-type Clock = ReturnType<typeof clockOf>;
+import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
 
 /** Milliseconds of a question's way to the server, and of the answer's way back. */
 export interface Delays {
@@ -21,8 +14,8 @@ export interface Delays {
 const LONGEST_MS = 10_000;
 
 /** Waits by a clock as a store does. */
-export function wakeAt(clock: Clock, moment: number, wake: () => void): void {
-  clock.run(() => {
+export function wakeAt(clock: ServerClock, moment: number, wake: () => void): void {
+  clock.schedule(() => {
     if (clock.now() < moment) return moment;
     wake();
     return END_OF_TIME;
@@ -30,8 +23,13 @@ export function wakeAt(clock: Clock, moment: number, wake: () => void): void {
 }
 
 /** In these tests `performance.now` is whole. */
-function aheadOf(clock: Clock): number {
+function aheadOf(clock: ServerClock): number {
   return clock.now() - performance.now();
+}
+
+/** A timeout of 0 ms takes one. */
+async function delay(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 export class Network {
@@ -54,9 +52,9 @@ export class Network {
     mutation: async () => {
       const { there, back } = this.delays[this.next++ % this.delays.length] ?? { there: 0, back: 0 };
       const fails = this.asked++ >= this.failsFrom;
-      await new Promise((resolve) => setTimeout(resolve, there));
+      await delay(there);
       const time = Math.floor(this.serverTime());
-      await new Promise((resolve) => setTimeout(resolve, back));
+      await delay(back);
       if (fails) throw new Error("no time");
       return time;
     },
@@ -75,10 +73,10 @@ export class Network {
   }
 
   /** The clock, once it was measured; `onCorrection` is called when it has jumped. */
-  async measured(onCorrection: () => void = () => undefined): Promise<Clock> {
-    const clock = clockOf(this.client);
+  async measured(onCorrection: () => void = () => undefined): Promise<ServerClock> {
+    const clock = serverClockOf(this.client);
     let ahead = aheadOf(clock);
-    clock.run(() => {
+    clock.schedule(() => {
       if (aheadOf(clock) !== ahead) onCorrection();
       ahead = aheadOf(clock);
       return END_OF_TIME;

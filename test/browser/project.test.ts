@@ -9,6 +9,7 @@ import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { lastStartIn } from "../support/snapshots.js";
+import { runs } from "../support/random.js";
 
 /** Of a debt beyond the calendar that a snapshot lists, it only says that no end is known. */
 const END_OF_TIME = 8.64e15;
@@ -111,6 +112,9 @@ const question = fc.record({
   reserve: fc.boolean(),
 });
 
+/** Of a reservation: taken at NOW, promised for a time. */
+const taking = (startsAt: number) => ({ takenAt: NOW, startsAt });
+
 describe("projectRateLimit", () => {
   it("says what the server decides on all rows", () => {
     let several = 0;
@@ -133,9 +137,9 @@ describe("projectRateLimit", () => {
         expect(status).toEqual(isListed ? decided : { ...decided, retryAt: END_OF_TIME });
         expect(value * limit.unitsPerToken).toBeLessThanOrEqual(limit.capacity);
       }),
-      { numRuns: 4000 },
+      { numRuns: runs(4000) },
     );
-    expect(several).toBeGreaterThan(500);
+    expect(several).toBeGreaterThan(runs(500));
   });
 
   // Of all limits too few are short of tokens on several rows at once, or owe.
@@ -167,9 +171,9 @@ describe("projectRateLimit", () => {
         if (!decided.ok) denied++;
         expect(projectRateLimit(snapshotOf(limit, shards), { now, count, reserve })).toEqual(decided);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
-    expect(denied).toBeGreaterThan(200);
+    expect(denied).toBeGreaterThan(runs(200));
   });
 
   it("says when a call finds what it needs after a block, of a fast limit on several rows", () => {
@@ -186,9 +190,9 @@ describe("projectRateLimit", () => {
         else later++;
         expect(projectRateLimit(snapshot, { now, count })).toMatchObject({ ok: false, retryAt });
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
-    expect(Math.min(found, later)).toBeGreaterThan(30);
+    expect(Math.min(found, later)).toBeGreaterThan(runs(30));
   });
 
   it("says, by a clock from before the last write, that a fast limit on several rows is served when a block ends", () => {
@@ -232,7 +236,7 @@ describe("projectRateLimit", () => {
     let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
     for (const count of [10, 10, 2]) ({ state } = kind.reserve(limit, state, tokens(count)));
     // All are cancelled but the last, which keeps its moment.
-    for (const ms of [2000, 1000, 0]) state = kind.giveBack(limit, state, tokens(10), NOW + ms);
+    for (const ms of [2000, 1000, 0]) state = kind.giveBack(limit, state, tokens(10), taking(NOW + ms));
     const snapshot = snapshotOf(limit, [{ ...fullShard(limit), state }]);
     const status = projectRateLimit(snapshot, { now: NOW, count: 8 });
     expect(status).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
@@ -245,7 +249,7 @@ describe("projectRateLimit", () => {
     let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
     for (const count of [10, 5]) ({ state } = kind.reserve(limit, state, tokens(count)));
     // The first is cancelled; the second keeps its moment, two seconds from now.
-    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, state, tokens(10), NOW + 1000) }];
+    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, state, tokens(10), taking(NOW + 1000)) }];
     const ask = { count: 0, reserve: true };
     const decided = decideOnAll(limit, shards, NOW, parseDemand(limit, ask)).status;
     expect(decided).toMatchObject({ ok: true, retryAt: NOW + 1000 });
@@ -288,9 +292,9 @@ describe("projectRateLimit", () => {
           expect(projectRateLimit(snapshotOf(limit, shards), { now, ...demand })).toEqual(decided);
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
-    expect(promises).toBeGreaterThan(200);
+    expect(promises).toBeGreaterThan(runs(200));
   });
 
   // Found by the fuzzer: what has left a window that was shortened was missing again, by a clock from before.

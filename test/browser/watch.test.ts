@@ -1,8 +1,7 @@
 /** The store that every framework shares, on a `ConvexClient`. */
 import type { ConvexClient } from "convex/browser";
-import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
-import { type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
-import fc from "fast-check";
+import { HOUR, MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { project, type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit, getServerTime } from "../react/fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
@@ -183,16 +182,26 @@ describe("a watch", () => {
       expect(told).toMatchObject([{ remaining: 4 }, { remaining: 6 }]);
     });
 
-    it("reports a count that only the override could serve when that ends", () => {
+    it("shows a count that only the override could serve as too large when the override ends", () => {
       const client = new FakeClient();
       const large: StoredBucket = { ...empty, value: 40, config: { ...config, capacity: 40 } };
       client.show({ ...snapshotBy(empty), override: { ...snapshotBy(large), until: NOW + 200 } });
-      const onError = vi.fn();
-      const { told, status } = watch(client, { count: 30, onError });
+      const { told } = watch(client, { count: 30 });
       vi.advanceTimersByTime(200);
-      expect(told).toMatchObject([{ ok: true, remaining: 10 }, undefined]);
-      expect(onError).toHaveBeenCalledOnce();
-      expect(status).toThrow("count must be from 0 to 10, got 30");
+      expect(told).toMatchObject([
+        { ok: true, remaining: 10 },
+        { ok: false, reason: "too large" },
+      ]);
+    });
+
+    it("an override by another kind of limit has none of the limit's own fields", () => {
+      const client = new FakeClient();
+      const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: MINUTE };
+      const overriding = { ...snapshotBy({ ...empty, value: 1 }), until: NOW + HOUR };
+      client.show({ ...snapshotBy({ ...empty, value: 10, config: sliding }), override: overriding });
+      expect(watch(client, { count: 3 }).status()).toEqual(
+        project(snapshotBy({ ...empty, value: 1 }), { now: NOW, count: 3 }),
+      );
     });
 
     it("tells when a block ends, and of nothing that remains until then", () => {
@@ -279,88 +288,23 @@ describe("a watch", () => {
     expect(onError).toHaveBeenCalledTimes(2);
   });
 
-  it("logs an error that nobody handles, and a count that could never be served is one", () => {
+  it("logs an error that nobody handles, and a count below 0 is one", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const client = new FakeClient();
     client.show(empty);
-    watch(client, { count: 11 });
-    expect(errors).toHaveBeenCalledOnce();
-    expect(errors.mock.calls[0]?.[0]).toMatchObject({
-      message: expect.stringContaining('"send": count must be from 0 to 10, got 11') as string,
-    });
+    watch(client, { count: -1 });
+    expect(errors).toHaveBeenCalledExactlyOnceWith(new Error('Rate limit "send": count must be from 0 to 10, got -1.'));
   });
 
-  it.each([-0.1, 1.1, NaN])("refuses a jitter of %d", (jitter) => {
-    expect(() => watch(new FakeClient(), { jitter })).toThrow(`jitter must be from 0 to 1, got ${jitter}`);
-  });
-});
-
-describe("jitter", () => {
-  const tenSeconds: StoredBucket = { ...empty, config: { ...config, rate: 1, period: 10 * SECOND } };
-
-  it("lengthens a wait by a random share of itself, and keeps to it when others take nothing", () => {
-    vi.spyOn(Math, "random").mockReturnValue(0.4);
+  it("denies a count above the capacity for that reason, also in check, and starts no timer to wait for it", () => {
     const client = new FakeClient();
-    client.show(tenSeconds);
-    const { told, check } = watch(client, { jitter: 0.5 });
-    expect(told).toMatchObject([{ ok: false, retryAt: NOW + 12 * SECOND }]);
-    vi.advanceTimersByTime(11 * SECOND);
-    // Somebody gave back what was not needed: the herd stays apart.
-    client.show({ ...tenSeconds, value: 1 });
-    expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 12 * SECOND, remaining: 2 });
-    expect(check()).toMatchObject({ ok: true });
-    vi.advanceTimersByTime(999);
-    expect(told).toHaveLength(2);
-    vi.advanceTimersByTime(1);
-    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 1 });
-  });
-
-  it("ends also where the bucket is full meanwhile", () => {
-    vi.spyOn(Math, "random").mockReturnValue(0.4);
-    const client = new FakeClient();
-    client.show({ ...tenSeconds, config: { ...tenSeconds.config, capacity: 1 } as RateLimitConfig });
-    const { told } = watch(client, { jitter: 0.5 });
-    vi.advanceTimersByTime(12 * SECOND - 1);
-    expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 12 * SECOND });
-    vi.advanceTimersByTime(1);
-    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 0 });
-  });
-
-  it("spreads another wait anew, and ends with a wait that ends early", () => {
-    const random = vi.spyOn(Math, "random").mockReturnValue(0.4);
-    const client = new FakeClient();
-    client.show(tenSeconds);
-    const { told } = watch(client, { jitter: 0.5 });
-    vi.advanceTimersByTime(11 * SECOND);
-    random.mockReturnValue(1 / 2);
-    client.show({ ...tenSeconds, ts: NOW + 11 * SECOND });
-    expect(told.at(-1)).toMatchObject({ ok: false, retryAt: NOW + 23.5 * SECOND });
-    client.show({ ...tenSeconds, value: 10 });
-    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 9 });
-  });
-
-  it("of a wait without an end names no moment after it", () => {
-    const client = new FakeClient();
-    client.show({ ...snapshotBy({ ...empty, value: 10 }), override: { until: 8.64e15, reason: "blocked" } });
-    expect(watch(client, { jitter: 1 }).told).toMatchObject([{ ok: false, retryAt: 8.64e15 }]);
+    client.show({ ...empty, value: 10 });
+    const { told, check } = watch(client, { count: 11 });
+    const denied = { ok: false, reason: "too large", retryAt: 8.64e15, value: 10, remaining: 10, resetAt: NOW };
+    expect(told).toEqual([denied]);
+    expect(check({ count: 1e6, reserve: true })).toMatchObject({ ok: true });
+    expect(check({ count: 1e300, reserve: true })).toEqual(denied);
+    expect(check({ count: 10 })).toMatchObject({ ok: true });
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it("never shows a moment before the server's, nor one beyond its share", () => {
-    fc.assert(
-      fc.property(
-        fc.double({ min: 0, max: 1, noNaN: true }),
-        fc.integer({ min: 1, max: 10 * SECOND }),
-        (jitter, waitMs) => {
-          const client = new FakeClient();
-          client.show({ ...tenSeconds, ts: Date.now() - 10 * SECOND + waitMs });
-          const { status, check, stop } = watch(client, { jitter });
-          const retryAt = check()?.retryAt ?? NaN;
-          expect(status()?.retryAt).toBeGreaterThanOrEqual(retryAt);
-          expect(status()?.retryAt).toBeLessThanOrEqual(retryAt + jitter * waitMs);
-          stop();
-        },
-      ),
-    );
   });
 });

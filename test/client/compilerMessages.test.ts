@@ -24,75 +24,78 @@ const limits = defineRateLimits({
 });
 `;
 
-/** Files that no program changes, parsed and bound once. */
-const parsed = new Map<string, ts.SourceFile | undefined>();
-
-/** The compiler's messages about a program, the lines of each joined. */
-function messages(program: string, extra: ts.CompilerOptions = {}): string[] {
-  const file = path.join(root, "test/messages.ts");
+/** The compiler's messages about each of several programs, which are compiled together: their imports are checked once. */
+function messagesOf(programs: readonly string[], extra: ts.CompilerOptions = {}): string[][] {
+  const texts = new Map(
+    programs.map((program, index) => [path.join(root, `test/messages${index}.ts`), `${APP}${program}\nexport {};\n`]),
+  );
   const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
     config: unknown;
   };
   const options = { ...ts.parseJsonConfigFileContent(config, ts.sys, root).options, noUnusedLocals: false, ...extra };
   const host = ts.createCompilerHost(options);
-  const text = `${APP}${program}\nexport {};\n`;
   const ownHost: ts.CompilerHost = {
     ...host,
-    fileExists: (name) => name === file || host.fileExists(name),
+    fileExists: (name) => texts.has(name) || host.fileExists(name),
     getSourceFile: (name, version, ...rest) => {
-      if (name === file) return ts.createSourceFile(name, text, version, true);
-      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, version, ...rest));
-      return parsed.get(name);
+      const text = texts.get(name);
+      return text === undefined
+        ? host.getSourceFile(name, version, ...rest)
+        : ts.createSourceFile(name, text, version, true);
     },
   };
-  const compiled = ts.createProgram([file], options, ownHost);
-  const source = compiled.getSourceFile(file);
-  return [...compiled.getSyntacticDiagnostics(source), ...compiled.getSemanticDiagnostics(source)].map(
-    ({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"),
-  );
+  const compiled = ts.createProgram([...texts.keys()], options, ownHost);
+  return [...texts.keys()].map((file) => {
+    const source = compiled.getSourceFile(file);
+    return [...compiled.getSyntacticDiagnostics(source), ...compiled.getSemanticDiagnostics(source)].map(
+      ({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"),
+    );
+  });
 }
 
 describe("the compiler says", () => {
   it("that a misspelt name is not one of the limits", () => {
-    for (const call of [
+    const calls = [
       `void limits.rateLimit(mutation, { name: "sned", key: "a" });`,
       `void limits.checkRateLimit(query, { name: "sned", key: "a" });`,
       `void limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sned", key: "a" }]);`,
       `void limits.adjustRateLimit(mutation, { name: "sned", key: "a", count: 5 });`,
       `void limits.resetRateLimit(mutation, { name: "sned", key: "a" });`,
-    ]) {
-      const [message, ...more] = messages(call);
-      expect(message, call).toMatch(/name: "sned"[^]*required in type 'NotOneOfYourLimits'/);
+    ];
+    for (const [index, [message, ...more]] of messagesOf(calls).entries()) {
+      expect(message, calls[index]).toMatch(/name: "sned"[^]*required in type 'NotOneOfYourLimits'/);
       expect(more).toEqual([]);
     }
   });
 
   it("in its first line that the schema lacks the table", () => {
-    for (const [call, ctx] of [
+    const calls = [
       [`void limits.rateLimit(bareMutation, { name: "signUp" });`, "MutationCtxWithRateLimitTables"],
       [`void limits.checkRateLimit(bareQuery, { name: "signUp" });`, "QueryCtxWithRateLimitTables"],
       [`void limits.rateLimitAll(bareMutation, [{ name: "signUp" }]);`, "MutationCtxWithRateLimitTables"],
       [`void limits.getRateLimit(bareQuery, { name: "signUp" });`, "QueryCtxWithRateLimitTables"],
-    ] as const) {
-      const [message = "", ...more] = messages(call);
+    ] as const;
+    const messages = messagesOf(calls.map(([call]) => call));
+    for (const [index, [call, ctx]] of calls.entries()) {
+      const [message = "", ...more] = messages[index] ?? [];
       expect(message.split("\n")[0], call).toMatch(new RegExp(`^Argument of type .* type '${ctx}'\\.$`));
       expect(more).toEqual([]);
     }
   });
 
   it("which argument is missing or unknown", () => {
-    expect(messages(`void limits.rateLimit(mutation, { name: "send" });`).join()).toMatch(/'key' is missing/);
-    expect(messages(`void limits.rateLimit(mutation, { name: "signUp", cuont: 1 });`).join()).toMatch(
-      /'cuont' does not exist/,
-    );
+    const [missing = [], unknown = []] = messagesOf([
+      `void limits.rateLimit(mutation, { name: "send" });`,
+      `void limits.rateLimit(mutation, { name: "signUp", cuont: 1 });`,
+    ]);
+    expect(missing.join()).toMatch(/'key' is missing/);
+    expect(unknown.join()).toMatch(/'cuont' does not exist/);
   });
 });
 
 describe("with exactOptionalPropertyTypes", () => {
-  const compile = (program: string) => messages(program, { exactOptionalPropertyTypes: true });
-
-  it("what may be left out may be undefined", () => {
-    const program = `
+  it("what may be left out may be undefined, and a field of a config may not", () => {
+    const leftOut = `
       declare const count: number | undefined;
       declare const flag: boolean | undefined;
       declare const key: string | undefined;
@@ -105,12 +108,10 @@ describe("with exactOptionalPropertyTypes", () => {
       void limits.rateLimit(mutation, { name: "mine", key, config: { kind: "token bucket", rate: 1, period: 1 } });
       defineRateLimits({}, { errorKeys: flag });
     `;
-    expect(compile(program)).toEqual([]);
-  });
-
-  it("the settings are on: a field of a config may not be undefined", () => {
-    const program = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
-    expect(messages(program)).toEqual([]);
-    expect(compile(program).join()).toContain("exactOptionalPropertyTypes");
+    const undefinedField = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
+    const [fine, refused = []] = messagesOf([leftOut, undefinedField], { exactOptionalPropertyTypes: true });
+    expect(fine).toEqual([]);
+    expect(refused.join()).toContain("exactOptionalPropertyTypes");
+    expect(messagesOf([undefinedField])).toEqual([[]]);
   });
 });

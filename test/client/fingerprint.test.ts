@@ -1,4 +1,5 @@
 /** What a client sees of a bucket must not tell which key the server chose. */
+import { parseLimit } from "../../src/engine/limit.js";
 import { hashedStart } from "../../src/engine/phase.js";
 import { describe, expect, it } from "vitest";
 import { defineIn, openBackend, placeNames } from "../support/places.js";
@@ -18,9 +19,20 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
+it("more limits, whatever their names and periods, tell a client no more of one key than the first", () => {
+  const limits = ["open", "send", "search", "upload"].map((name, i) =>
+    parseLimit(name, { kind: "fixed window", rate: 5, period: PERIOD / (i + 1) }),
+  );
+  const startsOf = (key: string) =>
+    limits
+      .map((limit) => limit.kind.shownConfig(limit.kind.forKey(limit, key)))
+      .map((config) => JSON.stringify(config));
+  expect(new Set(KEYS.map((key) => startsOf(key).join())).size).toBe(64);
+});
+
 it("whatever the period, a start is one of 64: a guess of the key is right for one key in 64", () => {
   for (const period of [64, 1000, PERIOD, 1e15]) {
-    const starts = KEYS.map((key) => hashedStart("open", key, period));
+    const starts = KEYS.map((key) => hashedStart(key, period));
     expect(new Set(starts).size).toBe(64);
     for (const start of starts) {
       expect(start).toBeGreaterThanOrEqual(0);

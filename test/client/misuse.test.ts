@@ -129,7 +129,7 @@ const badConfigs: BadConfig[] = [
   { config: { ...daily, period: "month", anchor: 32 }, problem: "anchor must be a whole number from 1 to 31" },
   {
     config: { ...fixed, rate: 1 / 3, capacity: 1e12 },
-    problem: `rate ${1 / 3} cannot be counted beside a capacity of`,
+    problem: `rate ${1 / 3} has too many decimals to be counted with capacity 1000000000000`,
   },
   ...[undefined, null, 5, "leaky bucket", "toString", "__proto__", ["token bucket"], ["fixed window"]].map((kind) => ({
     config: { ...bucket, kind },

@@ -89,6 +89,23 @@ describe("carrying over", () => {
     expect(await uploadHere(t)).toBe(10 * SECOND);
   });
 
+  it.each(["here, after a call", "in both, before any call"])(
+    "a reset %s leaves nothing to carry over",
+    async (when) => {
+      const t = openApp();
+      await uploadThere(t, 5);
+      if (when.startsWith("here")) {
+        expect(await uploadHere(t)).toBe("uploaded");
+        await t.mutation(async (ctx) => await both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
+      } else
+        await t.mutation(async (ctx) => {
+          await both.reset(ctx, "upload", "ada");
+        });
+      for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");
+      expect(await uploadHere(t)).toBe(10 * SECOND);
+    },
+  );
+
   it("a key that the old limiter never saw starts full, and nobody else's is touched", async () => {
     const t = openApp();
     await t.mutation(async (ctx) => await both.official.limit(ctx, "upload", { key: "bob", count: 6 }));

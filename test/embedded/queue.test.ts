@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** A thousand jobs at once on the embedded backend, cancels by hand, and a page that asks for a place again and again: drained to the end. */
+/** Hundreds of jobs at once on the embedded backend, cancels by hand, and a page that asks for a place again and again: drained to the end. */
 import {
   defineSchema,
   defineTable,
@@ -17,7 +17,8 @@ import { type Backend, openBackend } from "../../example/embedded/backend.js";
 import { component, placeNames, type PlaceName, withAll } from "../support/places.js";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
-const JOBS = 1000;
+/** More than a page counts ahead of a job, and than a worker starts in a run. */
+const JOBS = 400;
 const RATE = 200;
 const NOW = Date.UTC(2026, 0, 1);
 
@@ -118,23 +119,24 @@ it.each(placeNames)(
   async (place) => {
     const { backend, started } = openApp(place);
     const ids = (await call(backend, "tasks:ask", { jobs: JOBS })) as string[];
-    const [watchedAt, watched = ""] = [900, ids[900]];
+    const watchedAt = 0.9 * JOBS;
+    const watched = ids[watchedAt] ?? "";
     const places: unknown[] = [];
     const canceled = new Set<number>();
     for (let at = 0; started.length < JOBS - canceled.size; at++) {
-      expect(at, "hundredths of a second").toBeLessThan(700);
+      expect(at, "hundredths of a second").toBeLessThan(300);
       await pass(10);
       const value = await call(backend, "tasks:getQueued", { job: watched }, "query");
       if (JSON.stringify(value) !== JSON.stringify(places.at(-1))) places.push(value);
       // By hand: every twentieth of a second one that waits far behind, and one that has its moment or has run.
-      const number = 999 - at;
-      if (at % 5 === 0 && number > 500 && number !== watchedAt) {
+      const number = JOBS - 1 - at;
+      if (at % 5 === 0 && number > JOBS / 2 && number !== watchedAt) {
         if (await call(backend, "tasks:cancel", { task: ids[number] ?? "" })) canceled.add(number);
         if (at > 0) expect(await call(backend, "tasks:cancel", { task: ids[0] ?? "" })).toBe(false);
       }
     }
     backend.close();
-    expect(canceled.size).toBeGreaterThan(20);
+    expect(canceled.size).toBeGreaterThan(10);
     const expected = Array.from({ length: JOBS }, (_, number) => number).filter((number) => !canceled.has(number));
     expect(started.map(({ number }) => number)).toEqual(expected);
     for (const [i, { at }] of started.entries()) expect(at).toBeGreaterThanOrEqual((1000 * (i + 1 - 20)) / RATE);

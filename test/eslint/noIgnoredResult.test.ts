@@ -29,7 +29,11 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}(await rateLimit(ctx, { name: "send" })).ok || fail();`,
     `${imported}const [a] = await Promise.all([rateLimit(ctx, { name: "send" })]);`,
     `${imported}(await rateLimit(ctx, { name: "send" })).ok ? go() : stop();`,
+    `${imported}await rateLimit(ctx, { name: "send" }).then((status) => status.ok && go());`,
+    `${imported}await rateLimit(ctx, { name: "send" }).then(go, () => fail());`,
+    `${imported}const isSame = (await rateLimit(ctx, { name: "send" })) === before;`,
     // Thrown.
+    `${imported}await rateLimit(ctx, { throws: false, ...{ throws: true } });`,
     `${imported}await rateLimit(ctx, { name: "send", key, throws: true });`,
     `${imported}await rateLimit(ctx, { ...args, "throws": true });`,
     `${imported}await rateLimitAll(ctx, [{ name: "send" }], { throws: true });`,
@@ -117,6 +121,18 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     truthy(`${imported}const may = (await rateLimit(ctx, { name: "send" })) ? yes : no;`),
     truthy(`${imported}(await rateLimit(ctx, { name: "send" })) || fail();`),
     truthy(`${imported}while (!rateLimit(ctx, { name: "send" })) wait();`),
+    truthy(`${imported}if ((await rateLimit(ctx, { name: "send" })) === true) go();`),
+    truthy(`${imported}if (false != (await rateLimit(ctx, { name: "send" }))) go();`),
+    truthy(`${imported}const may = Boolean(await rateLimit(ctx, { name: "send" }));`),
+    // Not given to the function that comes next.
+    ignored(`${imported}await rateLimit(ctx, { name: "send" }).then(() => go());`),
+    ignored(`${imported}const sent = rateLimit(ctx, { name: "send" }).then(function () { return go(); });`),
+    ignored(`${imported}await Promise.all([rateLimit(ctx, { name: "send" })]).catch(report).then(() => go(), report);`),
+    // The last of equal fields decides.
+    ignored(`${imported}await rateLimit(ctx, { throws: true, ...{ throws: false } });`),
+    ignored(
+      `${imported}const quiet = { throws: false }; await rateLimit(ctx, { name: "send", throws: true, ...quiet });`,
+    ),
     // By other names.
     ignored('import * as all from "./limits"; await all.limits.rateLimit(ctx, { name: "send" });'),
     ignored('import * as all from "./limits"; const { limits } = all; await limits.rateLimit(ctx, { name: "send" });'),
@@ -200,6 +216,12 @@ describe("with types", () => {
     expect(lint('await rateLimit(ctx, { name: "quiet", throws: true });')).toEqual([]);
     expect(lint('await rateLimit(ctx, { name: "loud", throws: false });')).toMatchObject([{ messageId: "ignored" }]);
     expect(lint('void rateLimit(ctx, { name: "loud" });')).toEqual([]);
+  });
+
+  it("finds the functions that another package exports by their types", () => {
+    const limits = "declare const shared: { limits: { rateLimit: () => Promise<{ ok: boolean }> } };";
+    expect(lint(`${limits}\nawait shared.limits.rateLimit();`)).toMatchObject([{ messageId: "ignored" }]);
+    expect(lint(`${limits}\nif (await shared.limits.rateLimit()) throw 1;`)).toMatchObject([{ messageId: "truthy" }]);
   });
 
   it("a function of the app's own with one of our names is none of ours, unless nothing is known of its result", () => {

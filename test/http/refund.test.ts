@@ -112,6 +112,47 @@ describe.each<[string, Consume]>([
   });
 });
 
+describe.each<[string, Consume]>([
+  ["your tables", consumeIn("tables")],
+  ["the component", inComponent(component)],
+])("in %s", (_, consume) => {
+  // Of a limit of 5 a minute 20 requests were handled in one ms, or 9 wrong passwords.
+  it.each([
+    { refund: "failed", back: "/500", counted: "/200", kind: "token bucket" },
+    { refund: "successful", back: "/200", counted: "/401", kind: "token bucket" },
+    { refund: "successful", back: "/200", counted: "/401", kind: "sliding window" },
+  ] as const)("$refund requests that end when the client likes free no more than they took ($kind)", async (each) => {
+    const started = Date.now();
+    const config = { kind: each.kind, rate: 5, period: 60 * SECOND };
+    const open: (() => void)[] = [];
+    const slowly = async (ctx: unknown, request: Request) => {
+      if (request.url.includes("slow")) await new Promise<void>((resolve) => open.push(resolve));
+      return await byPath(ctx, new Request(new URL(new URL(request.url).pathname, request.url)));
+    };
+    const send = serve({ limits: { name: "five", key: everyone, config }, consume, refund: each.refund }, slowly);
+    const slow: Promise<Response>[] = [];
+    for (const minute of [0, 1, 2, 3]) {
+      vi.setSystemTime(started + minute * 60 * SECOND);
+      for (let i = 0; i < 5; i++) slow.push(send(`${each.back}?slow`));
+      await vi.waitFor(() => {
+        expect(open).toHaveLength(5 * (minute + 1));
+      });
+    }
+    vi.setSystemTime(started + 4 * 60 * SECOND);
+    let handled = 0;
+    const count = async () => {
+      while ((await send(each.counted)).status !== 429) handled++;
+    };
+    await count();
+    for (const [i, response] of slow.entries()) {
+      open[i]?.();
+      await response;
+      await count();
+    }
+    expect(handled).toBe(5);
+  });
+});
+
 it("nothing is given back where nothing was taken", async () => {
   const giveBack = vi.fn();
   const consume = Object.assign(consumeIn("tables").bind(undefined), { giveBack }) as Consume;

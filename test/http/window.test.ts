@@ -10,9 +10,7 @@ import { everyone, fixed, limitHttp } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { consumeIn, openHttpBackend, pass, useClock } from "./backend.js";
 import type { PlaceName } from "../support/places.js";
-
-/** The nightly run plays more. */
-const MORE = Number(process.env["HTTP_RUNS"] ?? 1);
+import { runs } from "../support/random.js";
 
 useClock();
 
@@ -156,7 +154,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
         // The last request of all may stand just before the next: hence one more.
         expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
       }),
-      { numRuns: 60 * MORE },
+      { numRuns: runs(60) },
     );
   });
 
@@ -186,7 +184,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
           const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 6 * period);
           expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
         }),
-        { numRuns: 25 * MORE },
+        { numRuns: 25 },
       );
       expect(busy).toBeGreaterThan(5);
     },
@@ -237,6 +235,6 @@ it("the draft's warning: 10,000 in 1,000 s is never told as thousands within sec
         expect(r / (t + 1)).toBeLessThanOrEqual(11);
       },
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });

@@ -55,7 +55,7 @@ export interface Held {
 }
 
 /** As of the last write: what had left the window by then, in rows that were not written since, is gone whatever comes. */
-export function heldIn({ config, value, ts, parts, unitsPerToken, lastsMs }: RateLimitSnapshot): Held {
+export function heldIn({ config, value, ts, parts, unitsPerToken, lastsMs = Infinity }: RateLimitSnapshot): Held {
   if (config.kind !== "sliding window") return { value, ts };
   const away = parts.flatMap(({ runs }) => runs).filter(({ start }) => start + lastsMs > ts);
   return { value, ts, recent: away.map(({ start, units }) => ({ at: start, count: units / unitsPerToken })) };

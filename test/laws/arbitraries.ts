@@ -200,7 +200,7 @@ function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<Ra
   return fc.oneof({ arbitrary: exact, weight: 3 }, ...others.map((arbitrary) => ({ arbitrary, weight: 1 })));
 }
 
-/** A fixed window whose start is a hash of its name and key. */
+/** A fixed window whose start is a hash of its key. */
 export const phaselessWindow = fixedWindowOf(
   fc.record({ rate: rates, period: periods, capacity: capacities, maxReserved: reserves }),
   fc.constant(undefined),

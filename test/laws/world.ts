@@ -53,6 +53,7 @@ export interface Request {
   readonly count?: number;
   readonly atLeast?: number;
   readonly reserve?: boolean | { within: number };
+  readonly refundable?: boolean;
 }
 type Bucket = Pick<Request, "key" | "config">;
 
@@ -132,7 +133,8 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
     check: (request: Request): Promise<RateLimitStatus> => limits.checkRateLimit(ctx, named(request)),
     get: (bucket: Bucket): Promise<RateLimitSnapshot> => limits.getRateLimit(ctx, named(bucketOf(bucket))),
     reset: (bucket: Bucket): Promise<null> => limits.resetRateLimit(ctx, named(bucketOf(bucket))),
-    adjust: (args: Bucket & { count: number }): Promise<RateLimitStatus> => limits.adjustRateLimit(ctx, named(args)),
+    adjust: (args: Bucket & { count: number; takenAt?: number }): Promise<RateLimitStatus> =>
+      limits.adjustRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
     consumeAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.rateLimitAll(ctx, together(requests)),

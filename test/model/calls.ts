@@ -22,15 +22,23 @@ export interface Request extends Place {
   readonly mode?: "shadow" | undefined;
 }
 export type Call =
-  | ({ readonly act: "take"; readonly throws: boolean } & Request)
+  | ({ readonly act: "take"; readonly throws: boolean; readonly refundable?: boolean | undefined } & Request)
   | ({ readonly act: "check" | "get" } & Request)
   | { readonly act: "all" | "checkAll"; readonly requests: readonly Request[] }
   | ({ readonly act: "adjust"; readonly count: number } & Place)
+  /** Tokens of a take come back, by its date. */
+  | ({ readonly act: "undo" } & Take)
   | ({ readonly act: "schedule"; readonly count: number; readonly spread: number } & Place)
   | { readonly act: "cancel"; readonly job: Job }
   | ({ readonly act: "reset" | "misuse" } & Place)
   | { readonly act: "list"; readonly name: Place["name"]; readonly most: number; readonly onlyLimited: boolean }
   | { readonly act: "sweep" };
+
+/** A take as the caller remembers it. */
+export interface Take extends Place {
+  readonly count: number;
+  readonly takenAt: number;
+}
 
 /** A job as the caller remembers it. */
 export interface Job extends Place {
@@ -45,6 +53,7 @@ export interface Status {
   readonly remaining?: number | undefined;
   readonly resetAt?: number | undefined;
   readonly taken?: number | undefined;
+  readonly takenAt?: number | undefined;
 }
 
 /** What came back from a call; of a get, the snapshot's projection, and what it says of the bucket as stored. */
@@ -82,8 +91,8 @@ export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: nu
 async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
   switch (call.act) {
     case "take": {
-      const { count, atLeast, reserve, mode, throws } = call;
-      const request = { ...placeOf(call), count, atLeast, reserve, mode };
+      const { count, atLeast, reserve, mode, throws, refundable } = call;
+      const request = { ...placeOf(call), count, atLeast, reserve, mode, refundable };
       return statusOf(trueAnswer(await limits.rateLimit(ctx, { ...request, throws }), call));
     }
     case "check": {
@@ -120,6 +129,10 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
     }
     case "adjust":
       return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: call.count }));
+    case "undo": {
+      const { count, takenAt } = call;
+      return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: -count, takenAt }));
+    }
     case "schedule": {
       const { count, spread } = call;
       const result = await limits.scheduleRateLimited(ctx, { ...placeOf(call), count, spread }, jobs.run);

@@ -1,7 +1,7 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
 import { randomFrom } from "../support/random.js";
-import { type Call, type Job, make, type Place, type Reply, type Request, type Status } from "./calls.js";
+import { type Call, type Job, make, type Place, type Reply, type Request, type Status, type Take } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
 import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
 import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
@@ -21,6 +21,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   vi.spyOn(Math, "random").mockImplementation(draws(random));
   const finished = new Set<string>();
   const jobs: Job[] = [];
+  const takes: Take[] = [];
   const isWhole = shards.every((number) => number === undefined || number === 1);
   let states: Exact[] = [UNTOUCHED];
   let now = T0;
@@ -37,7 +38,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     const due = jobs[step.runs];
     if (due && due.handle.runAt <= now && stage.finishJob(due.handle.id)) finished.add(due.handle.id);
     const plan = { limit, other };
-    const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs)).slice(0, 5);
+    const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs, takes)).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
     if (last && !isWhole && last.limit === written && written !== limit)
       await goesOn(stage, last, { limits: limits(0), limit });
@@ -82,6 +83,8 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
       if (reply.is === "scheduled" && call.act === "schedule" && !step.isUndone) {
         jobs.push({ handle: reply.job, name: call.name, key: call.key, count: call.count });
       }
+      const take = step.isUndone ? undefined : takeIn(call, reply);
+      if (take) takes.push(take);
       retryAt = momentIn(reply) ?? retryAt;
     }
     played += calls.length;
@@ -191,7 +194,8 @@ function unbalanced(
       const taken = moves.filter((move) => move < 0).reduce((sum, move) => sum + move, 0);
       const given = moves.filter((move) => move > 0).reduce((sum, move) => sum + move, 0);
       const near = rounding(Math.max(Math.abs(had), Math.abs(has), given - taken));
-      const isExact = given === 0 || (moves.length === 1 && limitOf(place).kind !== "sliding window");
+      const isGift = answered.every(({ call }) => call.act !== "undo" && call.act !== "cancel");
+      const isExact = given === 0 || (isGift && moves.length === 1 && limitOf(place).kind !== "sliding window");
       const most = Math.min(size, had + given) + taken;
       const least = isExact ? most : had + taken;
       if (!(has >= least - near && has <= Math.max(most, had + given + taken) + near && has <= size + near)) {
@@ -216,6 +220,7 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[]
   if (call.act === "reset") return ["reset"];
   if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-(reply.status.taken ?? call.count)] : [];
   if (call.act === "schedule") return reply.is === "scheduled" ? [-call.count] : [];
+  if (call.act === "undo") return [call.count];
   return call.act === "adjust" ? [-call.count] : [];
 }
 
@@ -398,7 +403,15 @@ interface Plan {
   readonly other: ExactLimit;
 }
 
-function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
+/** What may be undone later. */
+function takeIn(call: Call, reply: Reply): Take | undefined {
+  if (call.act !== "take" || reply.is !== "status" || !reply.status.ok) return undefined;
+  const { taken: count = call.count, takenAt } = reply.status;
+  return takenAt === undefined || count === 0 ? undefined : { name: call.name, key: call.key, count, takenAt };
+}
+
+/** Of the takes, each is undone once. */
+function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[], takes: Take[]): Call[] {
   switch (intent.act) {
     case "take":
     case "check":
@@ -407,7 +420,7 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
       const count = countOf(plan[place.name], portion, reserve === true);
       const part = reserve === false && intent.act !== "get" ? partIn(plan[place.name], count, intent.of.part) : {};
       const request = { ...place, count, ...part, reserve, mode };
-      if (intent.act === "take") return [{ act: "take", throws: intent.throws, ...request }];
+      if (intent.act === "take") return [{ act: "take", throws: intent.throws, refundable: intent.refundable, ...request }];
       return [{ act: intent.act, ...request, reserve: intent.act === "get" ? reserve !== false : reserve }];
     }
     case "all":
@@ -435,6 +448,10 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[]): Call[] {
     case "list": {
       const { name, most, onlyLimited } = intent;
       return [{ act: "list", name, most, onlyLimited }];
+    }
+    case "undo": {
+      const [take] = takes.splice(-1 - intent.which, 1);
+      return take ? [{ act: "undo", ...take, count: Math.ceil(take.count * intent.share * 1000) / 1000 }] : [];
     }
     case "cancel": {
       const job = jobs.at(-1 - intent.which);

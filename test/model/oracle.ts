@@ -17,7 +17,6 @@ import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js
 import {
   adjust,
   ask,
-  cancel,
   isFull,
   isJoined,
   leftAt,
@@ -26,6 +25,7 @@ import {
   type State,
   takenBehind,
   textOf,
+  undo,
 } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
@@ -68,6 +68,8 @@ export function after(exact: Exact, call: Call, reply: Reply, setting: Setting):
       return reply.is === "statuses" && afterAll(exact, call.requests, reply.all, setting).length > 0 ? [exact] : [];
     case "adjust":
       return afterAdjust(exact, call, reply, setting);
+    case "undo":
+      return afterRefund(exact, call, reply, setting);
     case "cancel":
       return afterCancel(exact, call.job, reply, setting);
     case "reset":
@@ -174,18 +176,45 @@ function afterGift(exact: Exact, place: Place & { count: number }, after: State,
   return isNothing ? [written, exact] : [written];
 }
 
+function afterRefund(exact: Exact, call: Call & { act: "undo" }, reply: Reply, setting: Setting): Exact[] {
+  if (reply.is !== "status" || !reply.status.ok) return [];
+  const { takenAt } = call;
+  return afterUndo(exact, call, { takenAt, promised: takenAt }, setting).filter((after) => {
+    const state = bucketOf(after, call);
+    return isRightStatus(reply.status, adjust(setting.limitOf(call), state, setting.now, 0).answer, state, setting);
+  });
+}
+
 function afterCancel(exact: Exact, job: Job, reply: Reply, setting: Setting): Exact[] {
-  const { handle, count } = job;
-  const { now, finished } = setting;
+  const { handle } = job;
+  const { finished } = setting;
   const isPending = !finished.has(handle.id) && !exact.canceled.has(handle.id);
   if (reply.is !== "canceled" || reply.canceled !== isPending) return [];
   if (!isPending) return [exact];
-  const state = bucketOf(exact, job);
-  const { dueAt = handle.runAt } = handle;
-  const moment = isExactly(state, setting) ? dueAt : Math.max(dueAt, exact.moved.get(idOf(job)) ?? dueAt);
-  const after = cancel(setting.limitOf(job), state, now, count, moment);
-  const gift = { name: job.name, key: job.key, count: -count };
-  return afterGift({ ...exact, canceled: new Set(exact.canceled).add(handle.id) }, gift, after, setting);
+  const { dueAt = handle.runAt, takenAt = dueAt } = handle;
+  const given = { ...exact, canceled: new Set(exact.canceled).add(handle.id) };
+  return afterUndo(given, job, { takenAt, promised: Math.max(dueAt, takenAt) }, setting);
+}
+
+/** On several rows, and after a clock that stepped back, what comes back is no more than a gift. */
+function afterUndo(
+  exact: Exact,
+  { name, key, count }: Place & { count: number },
+  { takenAt, promised }: { takenAt: number; promised: number },
+  setting: Setting,
+): Exact[] {
+  const { now, limitOf } = setting;
+  const place = { name, key, count: -count };
+  const limit = limitOf(place);
+  const state = bucketOf(exact, place);
+  const moved = exact.moved.get(idOf(place));
+  const isBound = !isExactly(state, setting) && moved !== undefined;
+  if (isBound && limit.kind !== "sliding window") {
+    return afterGift(exact, place, adjust(limit, state, now, -count).after, setting);
+  }
+  const moment = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
+  const states = undo(limit, state, now, count, { takenAt, promised: moment });
+  return states.flatMap((after) => afterGift(exact, place, after, setting));
 }
 
 /** Requests to one bucket add up. */

@@ -334,7 +334,7 @@ function beyondList(exact: Exact, now: number): boolean {
   return limits.some((limit) => typeof limit.period === "string") && (now > T0 || lengthOf(exact.base) > 0);
 }
 
-const RUNS = Math.ceil(Number(process.env["FUZZ_OPERATIONS"] ?? 100_000) / 1000);
+const RUNS = Math.ceil(Number(process.env["FUZZ_OPERATIONS"] ?? 30_000) / 1000);
 const SEED = process.env["FUZZ_SEED"] === undefined ? {} : { seed: Number(process.env["FUZZ_SEED"]) };
 
 describe.each(placeNames)("overrides in the %s", (place) => {

@@ -168,7 +168,10 @@ function callsOn(asked: Asked, weights: Weights) {
   const acts = fc.constantFrom("all" as const, "all" as const, "checkAll" as const);
   return fc.oneof(
     {
-      arbitrary: fc.record({ act: fc.constant("take" as const), throws: fc.boolean(), of: request }),
+      arbitrary: fc.record(
+        { act: fc.constant("take" as const), throws: fc.boolean(), of: request, refundable: fc.boolean() },
+        { requiredKeys: ["act", "throws", "of"] },
+      ),
       weight: weights.take,
     },
     {
@@ -190,6 +193,10 @@ function callsOn(asked: Asked, weights: Weights) {
     {
       arbitrary: fc.record({ act: fc.constant("cancel" as const), which: fc.nat(5), twice: fc.boolean() }),
       weight: weights.cancel,
+    },
+    {
+      arbitrary: fc.record({ act: fc.constant("undo" as const), which: fc.nat(8), share: fc.constantFrom(1, 1, 0.5) }),
+      weight: weights.adjust,
     },
     {
       arbitrary: fc.record({ act: fc.constantFrom("reset" as const, "misuse" as const), place }),

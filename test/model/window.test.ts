@@ -9,6 +9,7 @@ import type { SlidingWindow, TokenBucket } from "./exact/config.js";
 import { T0 } from "./fuzz.js";
 import { useFuzzedClock } from "./operations.js";
 import { jobs, lightStage, type Shards } from "./stage.js";
+import { runs } from "../support/random.js";
 
 useFuzzedClock();
 
@@ -57,7 +58,7 @@ const busyAct = fc.record({
   ahead: fc.constantFrom(0, 0.3, 0.7, 1),
 });
 const worlds = [
-  { of: "any", limits: window, acts: fc.array(act, { minLength: 5, maxLength: 60, size: "max" }), numRuns: 150 },
+  { of: "any", limits: window, acts: fc.array(act, { minLength: 5, maxLength: 60, size: "max" }), numRuns: runs(150) },
   {
     of: "more moments than a row keeps apart",
     limits: busyWindow,
@@ -122,7 +123,7 @@ describe.each(placeNames)("in the %s", (place) => {
       );
       await fc.assert(property, { numRuns });
       // The property is about something.
-      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(20);
+      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(numRuns / 8);
     },
   );
 
@@ -160,6 +161,6 @@ describe.each(placeNames)("in the %s", (place) => {
         expect(await left(to)).toBeLessThanOrEqual(await left(from));
       },
     );
-    await fc.assert(property, { numRuns: 200 });
+    await fc.assert(property, { numRuns: runs(200) });
   });
 });

@@ -2,6 +2,7 @@ import { isRateLimitError, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Backend, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
+import { runs } from "../support/random.js";
 
 const NOW = 1_700_000_000_000;
 
@@ -272,7 +273,7 @@ describe.each(placeNames)("in the %s", (place) => {
             .sort();
         expect(await stored(t)).toEqual(await stored(twin));
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });

@@ -4,7 +4,7 @@
  * reservations and resets of the same limit, runs whose server dies, a deploy that stops them for a minute, clocks that are apart. QUEUE_WORLDS says how many worlds
  * are played (default 16); QUEUE_SEED plays others.
  */
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createRandom, wholeNumber } from "../../bench/simulator/random.js";
 import type { ExactLimit } from "../model/exact/config.js";
 import { play, type Setting, type Told } from "./world.js";
@@ -38,6 +38,7 @@ function settingOf(world: number, seed: string): Setting {
     cancels: among(0.1, 0.3),
     plain: among(0, 0.15),
     settles: among(0, 0.3),
+    damages: among(0, 0.05),
     skewMs: among(0, 0, 40, 400),
     crashes: among(0, 0.2, 0.5),
     ...(spanMs > 60_000 && { pause: { fromMs: 0.32 * spanMs, toMs: 0.32 * spanMs + 60_000 } }),
@@ -74,6 +75,7 @@ function splitSettingOf(world: number, seed: string): Setting {
     cancels: 0.1,
     plain: among(0.75, 0.85),
     settles: 0.3,
+    damages: 0,
     // With windows, one row may be charged by a clock that is behind for what has ended already in another: one exact bucket has one time.
     skewMs: world % 3 === 0 ? among(0, 40) : 0,
     spanMs: 3000,
@@ -81,6 +83,14 @@ function splitSettingOf(world: number, seed: string): Setting {
     pause: undefined,
   };
 }
+
+beforeEach(() => {
+  // A job whose function is gone is an error in the log.
+  const silent = vi.spyOn(console, "error").mockReturnValue();
+  return () => {
+    silent.mockRestore();
+  };
+});
 
 const told: Told[] = [];
 const toldSplit: Told[] = [];
@@ -96,12 +106,25 @@ describe("the queue does what the exact queue does", () => {
   it("and has met all that these worlds are for", () => {
     const total = (what: keyof Told) => told.reduce((sum, one) => sum + one[what], 0);
     expect(told).toHaveLength(WORLDS);
-    expect(total("ran") + total("canceled")).toBe(total("jobs"));
-    for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled"] as const) {
+    expect(total("ran") + total("canceled") + total("dropped")).toBe(total("jobs"));
+    expect(total("dropped")).toBeGreaterThan(0);
+    for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled", "damaged"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);
     }
     expect(total("split")).toBe(0);
   });
+});
+
+describe("law 13, liveness: whatever waits starts, once, after crashes, refunds, pauses, cancelled runs and deleted rows", () => {
+  it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, settingOf(i, `${SEED}/damaged ${i}`)] as const))(
+    "world %i: %j",
+    async (world, setting) => {
+      const damaged = { ...setting, operations: 60, damages: 0.3, crashes: 0.3, settles: 0.3, plain: 0.15 };
+      const { jobs, ran, canceled, dropped, damaged: changes } = await play(damaged, `${SEED}/damaged ${world}`);
+      expect(ran + canceled + dropped).toBe(jobs);
+      expect(changes).toBeGreaterThan(0);
+    },
+  );
 });
 
 describe("on several rows the queue gives nothing that one exact bucket could not give, and no moment that is earlier", () => {

@@ -1,10 +1,9 @@
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import type { EnqueueResult, RateLimitQueuedJob } from "convex-rate-limits/queue";
+import { type EnqueueResult, rateLimitQueue, type RateLimitQueuedJob } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
 import { placeNames } from "../support/places.js";
 import { act, fail, openQueues, pass, run, runUntil } from "../support/queues.js";
-import { rateLimitQueue } from "convex-rate-limits/queue";
 
 useClock();
 

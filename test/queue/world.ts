@@ -6,7 +6,7 @@ import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
-import { adjust, ask, isFull } from "../model/exact/bucket.js";
+import { adjust, ask, isFull, isJoined, undo } from "../model/exact/bucket.js";
 import { type ExactJob, ExactQueue, nsOf, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
@@ -18,6 +18,8 @@ export interface Setting extends Rules {
   /** The shares of the operations that are not jobs. */
   readonly cancels: number;
   readonly plain: number;
+  /** What somebody changes by hand: rows of workers, planned runs, and functions of jobs that are gone. */
+  readonly damages: number;
   /** The share of the jobs that say what they have used. */
   readonly settles: number;
   readonly skewMs: number;
@@ -47,6 +49,8 @@ export interface Told {
   readonly positions: number;
   readonly overtaken: number;
   readonly settled: number;
+  readonly dropped: number;
+  readonly damaged: number;
   /** Runs of the worker that have paid from several rows. */
   readonly split: number;
 }
@@ -77,10 +81,18 @@ class World {
     positions: 0,
     overtaken: 0,
     settled: 0,
+    dropped: 0,
+    damaged: 0,
     split: 0,
   };
   #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
+  /** Starts that another one has followed. */
+  readonly #over = new Set<number>();
+  /** Jobs whose functions are gone. */
+  readonly #broken = new Set<string>();
   #ended = 0;
+  /** Whether somebody has cancelled a planned run. */
+  #isBroken = false;
   #newest = 0n;
   readonly #isWhole: boolean;
 
@@ -115,6 +127,7 @@ class World {
       });
     }
     await this.#backend.agenda.run();
+    await this.#heal();
     demand(this.#ended === operations, "operations are missing", this.#ended);
     demand(this.#exact.waiting.size === 0, "jobs still wait when nothing happens any more", [
       ...this.#exact.waiting.values(),
@@ -123,14 +136,26 @@ class World {
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
   }
 
+  /** Whoever comes a minute later starts a chain of runs that somebody has broken, and then all jobs run. */
+  async #heal(): Promise<void> {
+    if (this.#exact.waiting.size === 0) return;
+    demand(this.#isBroken, "jobs wait, and nobody has broken a chain of runs");
+    this.#ended--;
+    this.#backend.agenda.plan(this.#backend.agenda.nowMs + 61_000, () => {
+      this.#enqueue(this.setting.operations);
+    });
+    await this.#backend.agenda.run();
+  }
+
   told(): Told {
     return { ...this.#counts, ran: this.#runs.size };
   }
 
   #operate(i: number): void {
-    const { cancels, plain } = this.setting;
+    const { cancels, plain, damages } = this.setting;
     const drawn = this.#random();
-    if (drawn < cancels && this.#handles.length > 0) this.#cancel();
+    if (drawn > 1 - damages) this.#damage();
+    else if (drawn < cancels && this.#handles.length > 0) this.#cancel();
     else if (drawn < cancels + plain) this.#plain();
     else this.#enqueue(i);
   }
@@ -181,6 +206,36 @@ class World {
         }
         demand(canceled === this.#exact.cancel(job?.id ?? ""), "a job that waits, and no other, can be cancelled", job);
         this.#counts[canceled ? "canceled" : "tooLate"]++;
+      },
+    );
+  }
+
+  #damage(): void {
+    const job = this.#handles[Math.floor(this.#random() * this.#handles.length)];
+    const drawn = this.#random();
+    this.#call(
+      async (ctx) => {
+        const db = this.app.rowsOf(ctx);
+        if (drawn < 0.4) {
+          for (const { _id } of await db.query("rateLimitWorkers").collect()) await db.delete(_id);
+          return "worker";
+        }
+        if (drawn < 0.6) {
+          const planned = (await db.query("_scheduled_functions").collect()) as unknown as (Job & { _id: string })[];
+          const runs = planned.filter(({ address, state }) => this.#isRun(address) && state.kind === "pending");
+          for (const { _id } of runs) await db.patch(_id, { state: { kind: "canceled" } });
+          return "run";
+        }
+        const waiting = job && (await db.get("rateLimitQueue", job.id));
+        // One that settles is scheduled in its wrapper, which fails then, and keeps its count.
+        if (!waiting || waiting["settles"] !== undefined) return undefined;
+        await db.patch("rateLimitQueue", job.id, { fn: "function://gone" });
+        return "job";
+      },
+      (changed) => {
+        if (changed) this.#counts.damaged++;
+        if (changed === "job" && job) this.#broken.add(job.id);
+        this.#isBroken ||= changed === "run";
       },
     );
   }
@@ -243,7 +298,8 @@ class World {
 
   /** No work starts before an exact bucket could start it; on one row it starts then. */
   #checkMoment(given: number, exact: number, seen: unknown): void {
-    demand(this.#isWhole ? given === exact : given >= exact, "the moment must be the exact bucket's", {
+    const isExact = this.#isWhole && !isJoined(this.#exact.bucket);
+    demand(isExact ? given === exact : given >= exact, "the moment must be the exact bucket's", {
       given,
       exact,
       seen,
@@ -272,7 +328,7 @@ class World {
       if (address.module !== "jobs") this.#settle(args as Settling, clock, writes);
       return;
     }
-    if (address.module !== this.app.worker.module || address.component !== this.app.worker.component) return;
+    if (!this.#isRun(address)) return;
     this.#counts.workerRuns++;
     const exact = this.#exact;
     const gone = [...writes].filter(([, { table, document }]) => table.endsWith("/rateLimitQueue") && !document);
@@ -281,8 +337,9 @@ class World {
       return table.endsWith("/_scheduled_functions") && planned && isJob(planned.address) ? [planned] : [];
     });
     const taken = scheduled.map(({ args }) => this.#ids.get(labelOf(args)) ?? "");
+    const dropped = gone.map(([id]) => id).filter((id) => this.#broken.has(id));
     demand(
-      isDeepStrictEqual([...taken].sort(), gone.map(([id]) => id).sort()),
+      isDeepStrictEqual([...taken, ...dropped].sort(), gone.map(([id]) => id).sort()),
       "what leaves the queue is scheduled, and nothing else",
     );
     // A run of an earlier start does nothing.
@@ -295,13 +352,18 @@ class World {
     if (!plans) return;
     const run = { clock, snapshot, committedAt: nsOf(EPOCH_MS + nowMs) };
     if (this.setting.fair) this.#sortIn(run, writes, taken);
-    for (const [i, id] of taken.entries()) this.#pay(id, scheduled[i], run);
+    for (const [i, id] of taken.entries()) {
+      this.#drop(dropped, run, id);
+      this.#pay(id, scheduled[i], run);
+    }
+    this.#drop(dropped, run);
+    demand(dropped.length === 0, "a job was dropped before its turn", dropped);
     this.#checkChain(args as { generation: number }, scheduledTime, scheduledRuns(writes, this.app));
     const { most = LEAST_JOBS } = args as { most?: number };
     const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
-    if (taken.length >= share || !this.#isWhole) return;
+    if (gone.length >= share || !this.#isWhole || isJoined(exact.bucket)) return;
     // Of jobs that came at once any may be the one that waits.
     const next = exact.first(run);
     const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
@@ -324,16 +386,45 @@ class World {
     this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
   }
 
-  #settle({ count, args }: Settling, clock: number, writes: JobRun["writes"]): void {
+  /** Jobs whose functions are gone leave when their turn comes, and their tokens stay. @param before - a job that was taken. */
+  #drop(dropped: string[], run: RunTime, before?: string): void {
+    for (;;) {
+      const first = this.#exact.first(run);
+      const job = first.find(({ id }) => dropped.includes(id));
+      if (!job || first.some(({ id }) => id === before)) return;
+      demand(!this.#isWhole || this.#exact.canPay(job, run.clock), "a job was dropped before its time", job);
+      dropped.splice(dropped.indexOf(job.id), 1);
+      this.#exact.waiting.delete(job.id);
+      this.#counts.dropped++;
+      if (this.setting.fair) this.#exact.noteTurns(run);
+    }
+  }
+
+  #isRun({ component, module, name }: Job["address"]): boolean {
+    const { worker } = this.app;
+    return component === worker.component && module === worker.module && !isJob({ component, module, name });
+  }
+
+  #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
     this.#counts.settled++;
     const isWritten = [...writes.values()].some(({ table }) => table.endsWith("/rateLimits"));
-    if (args.used !== count) this.#adjustExact(args.used - count, clock, isWritten);
+    if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
+    const { limit } = this.setting;
+    const { bucket } = this.#exact;
+    if (args.used >= count || (!isWritten && isFull(limit, bucket, clock))) return;
+    // On several rows a gift is the most that may come back.
+    if (this.#isWhole) {
+      const dates = { takenAt, promised: Math.max(at, takenAt) };
+      // Of what was taken before a reset nothing comes back.
+      this.#exact.bucket = undo(limit, bucket, clock, count - args.used, dates).at(-1);
+    } else this.#adjustExact(args.used - count, clock, isWritten);
   }
 
   /** Each run that does something was planned by the one before it, or is the first after a new start. */
   #checkChain({ generation }: { generation: number }, scheduledTime: number, next: readonly number[]): void {
-    const isNewStart = generation > this.#chain.generation;
-    demand(isNewStart || generation === this.#chain.generation, "a run of an earlier start went on", generation);
+    const isNewStart = generation !== this.#chain.generation;
+    demand(!this.#over.has(generation), "a run of an earlier start went on", generation);
+    if (isNewStart) this.#over.add(this.#chain.generation);
     demand(isNewStart || this.#chain.nextAt === scheduledTime, "two chains of runs go on side by side", generation);
     demand(next.length <= 1, "a run planned several", next);
     this.#chain = { generation, nextAt: next[0] };
@@ -392,6 +483,8 @@ function isJob({ module, name }: Job["address"]): boolean {
 
 interface Settling {
   readonly count: number;
+  readonly at: number;
+  readonly takenAt: number;
   readonly args: { readonly label: number; readonly used: number };
 }
 

@@ -10,7 +10,7 @@ export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRat
 export const getServerTime: ServerTimeMutation = makeFunctionReference("limits:getServerTime");
 
 export class FakeClient {
-  private readonly results = new Map<string, StoredBucket>();
+  private readonly results = new Map<string, unknown>();
   private readonly queryListeners = new Set<() => void>();
   private readonly connectionListeners = new Set<() => void>();
   private connection: { isWebSocketConnected: boolean; connectionCount: number };
@@ -28,7 +28,12 @@ export class FakeClient {
   /** The query's result, for a key that was requested; to all that read it. */
   show(bucket: StoredBucket | RateLimitSnapshot, key?: string): void {
     const value = "parts" in bucket ? bucket : snapshotBy(bucket);
-    this.results.set(JSON.stringify(key === undefined ? {} : { key }), value);
+    this.answerQuery(key === undefined ? {} : { key }, value);
+  }
+
+  /** The result of any query with these arguments; to all that read it. */
+  answerQuery(args: object, result: unknown): void {
+    this.results.set(JSON.stringify(args), result);
     for (const listener of this.queryListeners) listener();
   }
 
@@ -112,7 +117,7 @@ export class FakeClient {
     return () => this.connectionListeners.delete(listener);
   }
 
-  private result(id: string): StoredBucket | undefined {
+  private result(id: string): unknown {
     if (this.failure) throw this.failure;
     return this.results.get(id);
   }

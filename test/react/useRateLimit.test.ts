@@ -8,6 +8,7 @@ import { createElement } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
+import { runs } from "../support/random.js";
 
 const NOW = 1_800_000_000_000;
 const tenASecond: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
@@ -265,14 +266,11 @@ describe("status", () => {
     expect(client.watchers).toBe(0);
   });
 
-  it("takes up jitter and the server's time when they are added", async () => {
-    vi.spyOn(Math, "random").mockReturnValue(0.5);
+  it("uses the server's time when it is added", async () => {
     const client = new FakeClient();
     client.show(oneADay);
     const hook = render(client, {});
-    hook.rerender({ jitter: 0.5 });
-    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 1.25 * DAY });
-    hook.rerender({ jitter: 0.5, getServerTime });
+    hook.rerender({ getServerTime });
     expect(hook.status).toBeUndefined();
     await say(NOW + DAY, client);
     expect(hook.status).toMatchObject({ ok: true });
@@ -307,11 +305,20 @@ describe("status", () => {
     expect(hook.status).toBeUndefined();
   });
 
-  it("a count that can never be served is an error", () => {
+  it("a count above the capacity is denied for that reason: a prompt that grows too long leaves the page as it is", () => {
+    const client = new FakeClient();
+    client.show({ ...empty, value: 10 });
+    const hook = render(client, { count: 10 });
+    expect(hook.status).toMatchObject({ ok: true });
+    hook.rerender({ count: 11 });
+    expect(hook.status).toMatchObject({ ok: false, reason: "too large", remaining: 10 });
+  });
+
+  it("a count below 0 is an error", () => {
     vi.spyOn(console, "error").mockReturnValue();
     const client = new FakeClient();
     client.show(empty);
-    expect(() => render(client, { count: 11 })).toThrow(/"send": count must be from 0 to 10, got 11/);
+    expect(() => render(client, { count: -1 })).toThrow('"send": count must be from 0 to 10, got -1');
   });
 
   it("leaves nothing behind", () => {
@@ -406,7 +413,7 @@ describe("check", () => {
         }
         hook.unmount();
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { Database } from "../../bench/simulator/database.js";
 import { Store } from "../../bench/simulator/store.js";
 import { Transaction } from "../../bench/simulator/transaction.js";
+import { runs } from "../support/random.js";
 
 const SHARDS = 5;
 
@@ -117,6 +118,6 @@ it("what commits could have run one after another, in the order of the commits, 
         expect(new Map(rows as [number, number][])).toEqual(twin);
       },
     ),
-    { numRuns: 1500 },
+    { numRuns: runs(1500) },
   );
 });

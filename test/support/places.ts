@@ -4,11 +4,15 @@ import {
   defineSchema,
   type DataModelFromSchemaDefinition,
   type FunctionReference,
+  type GenericDatabaseWriter,
+  type GenericDataModel,
+  type GenericDocument,
   type GenericMutationCtx,
   type GenericQueryCtx,
   mutationGeneric,
   queryGeneric,
 } from "convex/server";
+import type { GenericId, Value } from "convex/values";
 import { convexTest } from "convex-test";
 import {
   type RateLimitConfig,
@@ -59,6 +63,22 @@ export interface StoredRow {
   config?: RateLimitConfig;
 }
 
+type QueueTable = "rateLimitQueue" | "rateLimitWorkers";
+
+type Change = { table: QueueTable; fields: Record<string, Value> | null; where: Record<string, Value> };
+
+async function changeAll(db: unknown, { table, fields, where }: Change): Promise<void> {
+  const anyDb = db as GenericDatabaseWriter<GenericDataModel>;
+  const found = (await anyDb.query(table).collect()).filter((document) =>
+    Object.entries(where).every(([name, value]) => document[name] === value),
+  );
+  for (const { _id } of found) {
+    const id = _id as GenericId<QueueTable>;
+    if (fields === null) await anyDb.delete(id);
+    else await anyDb.patch(id, fields);
+  }
+}
+
 /** A module that only tests put into the component: the component itself gives nobody its rows. */
 const rowsModule = {
   list: queryGeneric({
@@ -69,12 +89,22 @@ const rowsModule = {
       await ctx.db.insert("rateLimits", row);
     },
   }),
+  documents: queryGeneric({
+    handler: async (ctx, { table }: { table: string }) => (await ctx.db.query(table).collect()) as GenericDocument[],
+  }),
+  change: mutationGeneric({
+    handler: async (ctx, change: Change): Promise<void> => {
+      await changeAll(ctx.db, change);
+    },
+  }),
 };
 const rowsInComponent = (
   component as unknown as {
     rows: {
       list: FunctionReference<"query", "internal", Record<string, never>, (StoredRow & { _id: string })[]>;
       insert: FunctionReference<"mutation", "internal", { row: StoredRow }, null>;
+      documents: FunctionReference<"query", "internal", { table: string }, GenericDocument[]>;
+      change: FunctionReference<"mutation", "internal", Change, null>;
     };
   }
 ).rows;
@@ -94,6 +124,27 @@ export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow &
   return await t.query(async (ctx) =>
     place === "tables" ? await ctx.db.query("rateLimits").collect() : await ctx.runQuery(rowsInComponent.list, {}),
   );
+}
+
+/** The documents of a table of queues. */
+export async function documentsIn(place: PlaceName, t: Backend, table: QueueTable): Promise<GenericDocument[]> {
+  return await t.query(async (ctx) =>
+    place === "tables" ? await ctx.db.query(table).collect() : await ctx.runQuery(rowsInComponent.documents, { table }),
+  );
+}
+
+/** What somebody does by hand: writes these fields into the documents with such others, or deletes those for null. */
+export async function changeIn(
+  place: PlaceName,
+  t: Backend,
+  table: QueueTable,
+  fields: Change["fields"],
+  where: Change["where"] = {},
+): Promise<void> {
+  await t.mutation(async (ctx) => {
+    if (place === "component") await ctx.runMutation(rowsInComponent.change, { table, fields, where });
+    else await changeAll(ctx.db, { table, fields, where });
+  });
 }
 
 /** Puts in what the package might not have written. */

@@ -4,7 +4,15 @@ import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { vi } from "vitest";
-import { type AnyRateLimits, type Backend, component, openBackend, type PlaceName, withAll } from "./places.js";
+import {
+  type AnyRateLimits,
+  type Backend,
+  component,
+  type MutationCtx,
+  openBackend,
+  type PlaceName,
+  withAll,
+} from "./places.js";
 
 export interface Start {
   label: string;
@@ -46,9 +54,18 @@ export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
   const t = openBackend({
     "./jobs.ts": () => Promise.resolve(jobs),
     ...(place === "tables" && { "./limits.ts": () => Promise.resolve(functions.exposeQueueWorker()) }),
+    "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
   });
   return { t, starts, deploy, ...functions };
 }
+
+/** What continues a sweep in the tables. */
+export const continueSweep = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
+const sweepIn = ({ sweepRateLimits }: AnyRateLimits) =>
+  internalMutationGeneric({
+    args: { cursor: v.optional(v.string()) },
+    handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { cursor, next: continueSweep }),
+  });
 
 /** Moves the clock from one scheduled function to the next, and runs each at its time, up to a moment. */
 export async function runUntil(t: Backend, moment: number): Promise<void> {

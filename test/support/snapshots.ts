@@ -20,6 +20,6 @@ export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
 
 /** The start of the last window that a snapshot lists. */
 export function lastStartIn({ runs }: RateLimitSnapshot): number {
-  const starts = runs.map(({ start, period, count }) => start + period * count);
+  const starts = runs.map(({ start, period, count = Infinity }) => start + period * count);
   return Math.max(...(starts.length > 0 ? starts : [Infinity]));
 }

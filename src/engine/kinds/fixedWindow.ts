@@ -74,15 +74,15 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
       averageMs,
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)
-        : periodic(period, config.start ?? hashedStart(name, undefined, period)),
+        : periodic(period, config.start ?? hashedStart(name, period)),
       levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
     };
   },
-  /** Where the config does not say when windows start, a hash of name and key does. */
+  /** If the config does not say when windows start, a hash of the key does. */
   forKey(limit, key) {
     const { period, start } = limit.config as FixedWindowConfig;
     if (typeof period === "string" || start !== undefined) return limit;
-    return { ...limit, windows: periodic(period, hashedStart(limit.name, key, period)) };
+    return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
   },
   shownConfig({ config, windows }) {
     const start = windows.startOf(0);

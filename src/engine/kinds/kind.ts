@@ -15,12 +15,20 @@ export interface State {
   readonly ts: number;
   /** What was taken and when, oldest first, for a kind that remembers it. */
   readonly recent?: readonly Entry[];
+  /** The least headroom since several times (headroom.ts), for a kind that keeps no log and takes that may be undone. */
+  readonly headroom?: readonly Entry[];
 }
 
 /** Units that were taken at a moment, or are promised for it. */
 export interface Entry {
   readonly at: number;
   readonly units: number;
+}
+
+/** When units were taken that come back, and when their work starts: later, if it was reserved. */
+export interface Taking {
+  readonly takenAt: number;
+  readonly startsAt: number;
 }
 
 /** A parsed config with a name: every field is present, checked, and in units. */
@@ -130,8 +138,11 @@ export interface Kind<L extends Limit = Limit> {
   readonly quota: QuotaTerms<L>;
   /** The units owed after now. */
   owed(advanced: State): number;
-  /** Gives units back, never above capacity; `at` is the moment that they were promised for, if they were. */
-  giveBack(limit: L, advanced: State, units: number, at?: number): State;
+  /**
+   * Gives units back, never above capacity. With `taking`, no more than the bucket would hold if these units had never been taken;
+   * without it they are a gift.
+   */
+  giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
   /** Splits a state that owes nothing between two shares. */
   split(left: L, right: L, advanced: State): readonly [State, State];
   /** The states of several shards, all advanced to the same moment, as one. */

@@ -2,8 +2,9 @@
  * What token buckets and fixed windows have in common: units accrue from the last write on, up to the capacity, and debts are
  * paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
+import { halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import type { Kind, Limit, State } from "./kind.js";
+import type { Entry, Kind, Limit, State } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
@@ -14,6 +15,11 @@ interface Accrual<L> {
   whenAccrued: (limit: L, from: number, units: number) => number;
 }
 
+/** A state of these kinds: a field is absent, not undefined. */
+function stateOf(value: number, ts: number, headroom: readonly Entry[] | undefined): State {
+  return headroom ? { value, ts, headroom } : { value, ts };
+}
+
 type Common =
   "most" | "advance" | "whenHolding" | "take" | "reserve" | "whenReservable" | "owed" | "giveBack" | "split" | "join";
 
@@ -21,16 +27,22 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
   function whenHolding(limit: L, { value, ts }: State, units: number): number {
     return whenAccrued(limit, ts, units - Math.min(limit.capacity, value));
   }
-  function take(_limit: L, { value, ts }: State, units: number): State {
+  function take(_limit: L, { value, ts, headroom }: State, units: number): State {
+    if (value - units >= -MAX_UNITS) {
+      return headroom ? { value: value - units, ts, headroom } : { value: value - units, ts };
+    }
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-    return { value: Math.min(value, Math.max(-MAX_UNITS, value - units)), ts };
+    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom);
   }
   return {
     whenHolding,
     take,
     most: ({ capacity, maxReserved }, reserve) => (reserve ? capacity + maxReserved : capacity),
-    advance(limit, { value, ts }, now) {
-      return { value: Math.min(limit.capacity, value + accrued(limit, ts, now)), ts: Math.max(ts, now) };
+    advance(limit, { value, ts, headroom }, now) {
+      const held = Math.min(limit.capacity, value + accrued(limit, ts, now));
+      const to = Math.max(ts, now);
+      if (!headroom) return { value: held, ts: to };
+      return stateOf(held, to, noted(headroom, to, limit.capacity - held));
     },
     reserve(limit, advanced, units) {
       const state = take(limit, advanced, units);
@@ -39,17 +51,22 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
     },
     whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
     owed: ({ value }) => Math.max(0, -value),
-    giveBack: ({ capacity }, { value, ts }, units) => ({ value: Math.min(capacity, value + units), ts }),
-    split(left, right, { value, ts }) {
-      const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-      return [
-        { value: half, ts },
-        { value: value - half, ts },
-      ];
+    giveBack({ capacity }, state, units, taking) {
+      const { value, ts, headroom } = state;
+      const { takenAt } = taking ?? { takenAt: ts };
+      const back = Math.max(0, Math.min(units, capacity - value, headroomSince(state, takenAt)));
+      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back));
     },
-    join: (_limit, states) => ({
-      value: states.reduce((sum, { value }) => sum + value, 0),
-      ts: Math.max(...states.map(({ ts }) => ts)),
-    }),
+    split(left, right, { value, ts, headroom }) {
+      const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+      const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
+      return [stateOf(half, ts, ofLeft), stateOf(value - half, ts, ofRight)];
+    },
+    join: (_limit, states) =>
+      stateOf(
+        states.reduce((sum, { value }) => sum + value, 0),
+        Math.max(...states.map(({ ts }) => ts)),
+        joined(states.map(({ headroom }) => headroom)),
+      ),
   };
 }

@@ -42,9 +42,17 @@ function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[],
 function take(limit: SlidingWindowLimit, state: State, units: number): State {
   const { ts } = state;
   const entries = entriesOf(limit, state);
-  // A debt beyond what can be counted is cut off there.
-  const room = Math.max(0, limit.capacity + MAX_UNITS - sum(entries));
-  return withEntries(limit, insert(entries, { at: ts, units: Math.min(units, room) }), ts);
+  if (units <= limit.capacity + MAX_UNITS - sum(entries)) {
+    return withEntries(limit, insert(entries, { at: ts, units }), ts);
+  }
+  // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is there.
+  const isCut = entries.some(isUnknown);
+  return withEntries(limit, insert(entries, { at: ts, units: isCut ? 0 : MAX_UNITS }), ts);
+}
+
+/** Whether more may have been taken than an entry says. */
+function isUnknown({ units }: Entry): boolean {
+  return units >= MAX_UNITS;
 }
 
 /** The first ms at which so many of the entries' units have left the window. */
@@ -126,9 +134,12 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     return Math.min(atOnce, moments.find(isWithin) ?? atOnce);
   },
   owed,
-  giveBack(limit, advanced, units, at) {
+  /** From its own entry, and nothing once that has left: then older ones have left, too. */
+  giveBack(limit, advanced, units, taking) {
     const { ts } = advanced;
-    return withEntries(limit, removeBackwards(entriesOf(limit, advanced), units, at ?? ts), ts);
+    const entries = entriesOf(limit, advanced);
+    if (entries.some(isUnknown)) return advanced;
+    return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
   },
   split(left, right, { value, ts, recent = [] }) {
     const whole = left.capacity + right.capacity;

@@ -21,28 +21,45 @@ interface Quantities {
   readonly maxReserved: number | undefined;
 }
 
-/** @throws when the rate cannot be counted beside so large quantities. */
+/** @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token. */
 export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
-  const { rate, stepMs, capacity, maxReserved } = quantities;
-  const isWindow = quantities.per === "window";
-  const per = quantities.per === "window" ? 1 : quantities.per;
-  const exact = Math.max(capacity, maxReserved ?? 0);
+  const { capacity, maxReserved } = quantities;
+  const grain = grainFor(quantities);
+  if (!grain) throw misuseError(name, explainCoarseness(quantities));
+  const { unitsPerToken, refill } = grain;
+  return {
+    unitsPerToken,
+    refill,
+    capacity: floorUnits(capacity, unitsPerToken),
+    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
+  };
+}
+
+/** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
+function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
+  const steps = per === "window" ? 1 : per;
+  const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / per) * (DAY_MS / stepMs);
-  // A window brings whole units: where a day's debt would leave too few of them for a third of a token, less may be owed.
+  const ofADay = (rate / steps) * (DAY_MS / stepMs);
+  // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
   for (const debt of [Math.max(buckets, ofADay), buckets, capacity]) {
-    const { unitsPerToken, refill: given } = chooseGrain(rate, per, { exact, debt: Math.max(1, debt) });
-    const refill = isWindow ? Math.floor(given) : given;
-    if (refill / unitsPerToken < (rate / per) * (1 - RATE_ERROR)) continue;
-    return {
-      unitsPerToken,
-      refill,
-      capacity: floorUnits(capacity, unitsPerToken),
-      maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
-    };
+    const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });
+    const refill = per === "window" ? Math.floor(given) : given;
+    if (refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR)) return { unitsPerToken, refill };
   }
-  throw misuseError(
-    name,
-    `rate ${rate} cannot be counted beside a capacity of ${capacity}: give a whole number, or a smaller capacity.`,
+  return undefined;
+}
+
+/** Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that works. */
+function explainCoarseness(quantities: Quantities): string {
+  const { rate, capacity, maxReserved = 0 } = quantities;
+  const [field, largest] = maxReserved > capacity ? ["maxReserved", maxReserved] : ["capacity", capacity];
+  let most = 10 ** Math.floor(Math.log10(largest));
+  const fits = () =>
+    grainFor({ ...quantities, capacity: Math.min(capacity, most), maxReserved: Math.min(maxReserved, most) });
+  while (most >= 1 && !fits()) most /= 10;
+  return (
+    `rate ${rate} has too many decimals to be counted with ${field} ${largest}: each window would bring too little. ` +
+    `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${most >= 1 ? `, or ${field} of at most ${most}` : ""}.`
   );
 }

@@ -1,12 +1,25 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, outlook } from "../decide.js";
+import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
-import { adjusted, advance, fold, heldBy, heldByAll, offerOf, type Shard, shardAt, shareOf, splitTo } from "./shard.js";
+import {
+  adjusted,
+  advance,
+  type Change,
+  fold,
+  heldBy,
+  heldByAll,
+  offerOf,
+  type Shard,
+  shardAt,
+  shareOf,
+  splitTo,
+} from "./shard.js";
 
 /** The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of the others. */
 interface Outcome {
@@ -19,25 +32,24 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   // What several rows say together is what the whole bucket would say as one row.
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
-  if (taken) return { status, left: leaving(limit, shards, { ...whole, state: taken }, now) };
+  if (taken)
+    return { status: known(status, shards, now), left: leaving(limit, shards, { ...whole, state: taken }, now) };
   if (status.ok || whole === only) return { status, left: shards };
   return { status: { ...status, retryAt: whenServed(limit, shards, now, demand) }, left: shards };
 }
 
-/**
- * The shards when units were charged, whatever is there, or came back, to as few of them as have room.
- * @param units - negative where they come back. @param at - as of `Adjustment`.
- */
-export function adjustOnAll(
-  limit: Limit,
-  shards: readonly Shard[],
-  now: number,
-  units: number,
-  at?: number,
-): readonly Shard[] {
-  if (units <= 0) return distribute(shards, now, units, at);
+/** The shards when units were charged, whatever is there, or came back, to as few of them as have room. */
+export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
+  const { units, isRefundable } = change;
+  if (units <= 0) return distribute(shards, now, change);
   const whole = fold(limit, WHOLE, shards, now);
-  return leaving(limit, shards, { ...whole, state: limit.kind.take(limit, whole.state, units) }, now);
+  const taken = limit.kind.take(limit, whole.state, units);
+  return leaving(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
+}
+
+/** Rows may stand at different times: what was taken from several is dated by the clock, which is not later than any of them. */
+function known(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
+  return status.ok && status.takenAt !== undefined && shards.length > 1 ? { ...status, takenAt: now } : status;
 }
 
 /**
@@ -51,24 +63,25 @@ function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: numbe
   const units = heldByAll(shards, now) - value;
   const level = Math.min(most, levelsFor(value, units));
   const isTooMany = 2 ** level < shards.length && (!isFast(limit, units) || 2 ** most < shards.length);
-  return value < 0 || isTooMany ? splitTo(limit, left, level, now) : distribute(shards, now, units);
+  if (value < 0 || isTooMany) return splitTo(limit, left, level, now);
+  return distribute(shards, now, { units, isRefundable: left.state.headroom !== undefined });
 }
 
 /**
  * Takes units from some shards, or gives them: first where most can be had, as much as goes there. None holds more than its share. What a
  * cancelled job took is looked for at its moment first, and only then before: that may be another job's.
  */
-function distribute(shards: readonly Shard[], now: number, units: number, at?: number): readonly Shard[] {
+function distribute(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   let left = shards;
-  let missing = units;
-  for (const moment of at === undefined ? [undefined] : [at, undefined]) {
+  let missing = change.units;
+  for (const isOwn of change.taking ? [true, false] : [false]) {
     const offers = left.map((stored) => {
       const shard = advance(stored, now);
-      return { stored, shard, most: offerOf(shard, units, moment) };
+      return { stored, shard, most: offerOf(shard, change, isOwn) };
     });
     offers.sort((a, b) => b.most - a.most);
     left = offers.map(({ stored, shard, most }) => {
-      const after = adjusted(shard, Math.max(missing, -most), at);
+      const after = adjusted(shard, { ...change, units: Math.max(missing, -most) });
       const moved = shard.state.value - after.state.value;
       missing -= moved;
       return moved === 0 ? stored : after;

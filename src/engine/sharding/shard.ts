@@ -1,5 +1,6 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
-import { fullState, type Limit, type State } from "../kinds/kind.js";
+import { remembering } from "../headroom.js";
+import { fullState, type Limit, type State, type Taking } from "../kinds/kind.js";
 import { halves, type Interval, WHOLE } from "./interval.js";
 
 export interface Shard {
@@ -7,6 +8,15 @@ export interface Shard {
   /** The interval's share of the limit. */
   readonly limit: Limit;
   readonly state: State;
+}
+
+/** Units that are taken from a bucket, or, negative, come back to it. */
+export interface Change {
+  readonly units: number;
+  /** Of units that are taken: whether they may come back, by the time at which they were taken. */
+  readonly isRefundable?: boolean;
+  /** Of units that come back, when they were taken. */
+  readonly taking?: Taking | undefined;
 }
 
 /** Fewer whole tokens than this are not worth a second row's write. */
@@ -41,24 +51,27 @@ export function heldByAll(shards: readonly Shard[], now: number): number {
   return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
 }
 
-/**
- * An advanced shard from which units are taken, as far as it holds them, or to which they come back, as far as it has room.
- * @param units - negative where they come back. @param at - as of `Adjustment`.
- */
-export function adjusted(shard: Shard, units: number, at?: number): Shard {
+/** An advanced shard from which units are taken, as far as it holds them, or to which they come back, as far as it has room. */
+export function adjusted(shard: Shard, { units, isRefundable, taking }: Change): Shard {
   const { limit, state } = shard;
   const { kind } = limit;
+  if (units <= 0) return { ...shard, state: kind.giveBack(limit, state, -units, taking) };
   // A damaged row may owe: nothing is taken from it.
-  const taken = Math.min(units, Math.max(0, state.value));
-  return { ...shard, state: units > 0 ? kind.take(limit, state, taken) : kind.giveBack(limit, state, -units, at) };
+  const taken = kind.take(limit, state, Math.min(units, Math.max(0, state.value)));
+  return { ...shard, state: isRefundable ? remembering(taken) : taken };
 }
 
-/** The units that an advanced shard has to give, or has room for; at a moment, where it remembers those, what was taken then. */
-export function offerOf({ limit, state }: Shard, units: number, at?: number): number {
+/**
+ * The units that an advanced shard has to give, or that come back to it.
+ * @param isOwn - of a kind that logs what was taken, whether only what was taken at that very time counts.
+ */
+export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== undefined): number {
+  const { limit, state } = shard;
+  const { units, taking } = change;
   if (units > 0) return state.value;
-  const entries = at === undefined ? undefined : limit.kind.entries(limit, state);
-  if (!entries) return limit.capacity - state.value;
-  return entries.reduce((sum, entry) => sum + (entry.at === at ? entry.units : 0), 0);
+  const entries = isOwn ? limit.kind.entries(limit, state) : undefined;
+  if (!entries) return adjusted(shard, change).state.value - state.value;
+  return entries.reduce((sum, entry) => sum + (entry.at === taking?.startsAt ? entry.units : 0), 0);
 }
 
 /**
@@ -72,7 +85,7 @@ export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
   if (tokens < WORTH_MOVING || short.state.ts !== other.state.ts) return undefined;
   const units = tokens * unitsPerToken;
-  return [adjusted(short, -units), adjusted(other, units)];
+  return [adjusted(short, { units: -units }), adjusted(other, { units })];
 }
 
 /** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */

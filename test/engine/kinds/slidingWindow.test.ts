@@ -18,6 +18,8 @@ const config = { kind: "sliding window" as const, rate: 10, period: 1000 };
 const limit = parseLimit("send", config);
 const { kind, unitsPerToken } = limit;
 const tokens = (count: number) => count * unitsPerToken;
+/** Of a reservation: taken at NOW, promised for a time. */
+const taking = (startsAt: number) => ({ takenAt: NOW, startsAt });
 const entries = (...list: [at: number, count: number][]) => list.map(([at, count]) => ({ at, units: tokens(count) }));
 const stateOf = (ts: number, ...list: [at: number, count: number][]): State => {
   const recent = entries(...list);
@@ -61,7 +63,7 @@ describe("a sliding window", () => {
     const second = kind.reserve(limit, first.state, tokens(3));
     expect(second).toMatchObject({ at: NOW + 2000, owed: tokens(11) });
     // When the first is cancelled there is room at its moment, and what is reserved then comes after the second all the same.
-    const cancelled = kind.giveBack(limit, second.state, tokens(8), NOW + 1000);
+    const cancelled = kind.giveBack(limit, second.state, tokens(8), taking(NOW + 1000));
     expect(kind.whenHolding(limit, cancelled, tokens(2))).toBe(NOW + 1000);
     expect(kind.reserve(limit, cancelled, tokens(2)).at).toBe(NOW + 2000);
     const several = stateOf(NOW, [NOW - 10, 1], [NOW, 2], [NOW + 500, 1]);
@@ -97,15 +99,17 @@ describe("a sliding window", () => {
 
   it("takes a cancelled reservation out of its own moment, or out of what is older", () => {
     const state = stateOf(NOW, [NOW - 500, 4], [NOW + 500, 2], [NOW + 900, 5]);
-    expect(kind.giveBack(limit, state, tokens(5), NOW + 900)).toEqual(stateOf(NOW, [NOW - 500, 4], [NOW + 500, 2]));
-    expect(kind.giveBack(limit, state, tokens(2), NOW + 700)).toEqual(stateOf(NOW, [NOW - 500, 4], [NOW + 900, 5]));
-    expect(kind.giveBack(limit, state, tokens(3), NOW + 500)).toEqual(stateOf(NOW, [NOW - 500, 3], [NOW + 900, 5]));
+    expect(kind.giveBack(limit, state, tokens(5), taking(NOW + 900))).toEqual(stateOf(NOW, [NOW - 500, 4], [NOW + 500, 2]));
+    expect(kind.giveBack(limit, state, tokens(2), taking(NOW + 700))).toEqual(stateOf(NOW, [NOW - 500, 4], [NOW + 900, 5]));
+    expect(kind.giveBack(limit, state, tokens(3), taking(NOW + 500))).toEqual(stateOf(NOW, [NOW - 500, 3], [NOW + 900, 5]));
   });
 
   it("owes no more than can be counted", () => {
     const state = kind.take(limit, stateOf(NOW, [NOW - 500, 4]), 2 * MAX_UNITS);
-    expect(state.value).toBe(-MAX_UNITS);
-    expect(kind.take(limit, state, 1).value).toBe(-MAX_UNITS);
+    expect(state.value).toBe(tokens(6) - MAX_UNITS);
+    expect(kind.take(limit, state, MAX_UNITS).value).toBe(tokens(6) - MAX_UNITS);
+    // What was cut off is not known, so a refund of it would make tokens.
+    expect(kind.giveBack(limit, state, 2 * MAX_UNITS)).toEqual(state);
   });
 
   it("counts what another kind says is missing as taken then, and its debt as promised for the windows after", () => {

@@ -82,13 +82,28 @@ describe("the units of a limit", () => {
     expect(MAX_UNITS / third.unitsPerToken).toBeLessThan(DAY / 3);
   });
 
-  it.each<RateLimitConfig>([
-    { kind: "fixed window", rate: 1 / 3, period: 1000, capacity: 1e9 },
-    { kind: "fixed window", rate: 1e-10, period: 1000 },
-    { kind: "sliding window", rate: 1e-10, period: 1000 },
-  ])("are refused where a window's rate would lose more: %j", (config) => {
+  const third = { kind: "fixed window", rate: 1 / 3, period: 1000 } as const;
+  const fine = { kind: "fixed window", rate: 999_999.999, period: 1000 } as const;
+
+  it.each<[config: RateLimitConfig, field: string, most: number | undefined]>([
+    [{ ...third, capacity: 1e6 }, "capacity 1000000", 1e5],
+    [{ ...third, capacity: 1e9 }, "capacity 1000000000", 1e5],
+    [{ ...fine, maxReserved: 1e12 }, "maxReserved 1000000000000", 1e11],
+    [{ kind: "fixed window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
+    [{ kind: "sliding window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
+  ])("are refused where a window's rate would lose more, with what to change: %j", (config, field, most) => {
+    const advice = most === undefined ? "" : `, or ${field.split(" ")[0]} of at most ${most}`;
     expect(() => parseLimit("send", config)).toThrow(
-      `Rate limit "send": rate ${config.rate} cannot be counted beside a capacity of ${config.capacity ?? config.rate}: give a whole number, or a smaller capacity.`,
+      `Rate limit "send": rate ${config.rate} has too many decimals to be counted with ${field}: each window would bring too little. ` +
+        `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${advice}.`,
     );
+  });
+
+  it.each<RateLimitConfig>([
+    { ...third, rate: 0.3333, capacity: 1e6 },
+    { ...third, capacity: 1e5 },
+    { ...fine, maxReserved: 1e11 },
+  ])("are accepted as the advice of that error says: %j", (config) => {
+    expect(parseLimit("send", config).name).toBe("send");
   });
 });

@@ -88,13 +88,13 @@ describe("a bucket of several rows", () => {
 
   it("owes as one row what is charged beyond what all of them hold", () => {
     const { limit, shards } = rowsOf(slow, 20, 4);
-    const left = adjustOnAll(limit, shards, NOW, 30 * limit.unitsPerToken);
+    const left = adjustOnAll(limit, shards, NOW, { units: 30 * limit.unitsPerToken });
     expect([left.map(({ interval }) => interval), tokensIn(left)]).toEqual([[WHOLE], [-10]]);
   });
 
   it("is charged as by a call where its rows hold the charge", () => {
     for (const rows of [rowsOf(slow, 20, 4), rowsOf({ ...slow, capacity: 640 }, 640, 2), rowsOf(fast, 32, 4)]) {
-      const charged = adjustOnAll(rows.limit, rows.shards, NOW, 3 * rows.limit.unitsPerToken);
+      const charged = adjustOnAll(rows.limit, rows.shards, NOW, { units: 3 * rows.limit.unitsPerToken });
       expect(changeTo(rows.shards, charged)).toEqual({ ...ask(rows, { count: 3 }), status: undefined });
     }
   });
@@ -103,7 +103,7 @@ describe("a bucket of several rows", () => {
     const rows = emptied(rowsOf({ ...slow, capacity: 32 }, 28, 2));
     const back = (count: number) => {
       const { shards, limit } = rows;
-      return changeTo(shards, adjustOnAll(limit, shards, NOW, -count * limit.unitsPerToken));
+      return changeTo(shards, adjustOnAll(limit, shards, NOW, { units: -count * limit.unitsPerToken }));
     };
     expect(tokensIn(back(5).after)).toEqual([5]);
     expect(tokensIn(back(9).after)).toEqual([8, 8]);

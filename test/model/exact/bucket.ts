@@ -49,11 +49,21 @@ export function takenBehind(limit: ExactLimit, before: State, after: State, cloc
   return isLess(added, rational(count)) ? after : slidingWindow.takenByClock(limit, after, clock, count);
 }
 
-/** The state after a reservation was given up that had been promised a moment. */
-export function cancel(limit: ExactLimit, state: State, now: number, count: number, promised: number): State {
-  return limit.kind === "sliding window"
-    ? slidingWindow.cancel(limit, logOf(limit, state), now, count, promised)
-    : refilling.adjust(limit, levelOf(state), now, -count).after;
+/**
+ * The states that a take may leave which is undone, and which was promised a moment. Of one that the bucket has forgotten, by a reset in the
+ * same millisecond or by being of another kind meanwhile, some may come back all the same.
+ */
+export function undo(
+  limit: ExactLimit,
+  state: State,
+  now: number,
+  count: number,
+  { takenAt, promised }: { takenAt: number; promised: number },
+): State[] {
+  if (limit.kind === "sliding window") return [slidingWindow.cancel(limit, logOf(limit, state), now, count, promised)];
+  const level = levelOf(state);
+  const undone = refilling.undo(limit, level, now, count, takenAt);
+  return undone ? [undone] : [refilling.adjust(limit, level, now, -count).after, state];
 }
 
 /** What is left at `now`; below 0 while tokens are owed. */
@@ -70,12 +80,12 @@ export function isFull(limit: ExactLimit, state: State, now: number): boolean {
 
 /** Whether a log may have had more moments than it tells apart. */
 export function isJoined(state: State): boolean {
-  return state !== undefined && "entries" in state && state.isJoined;
+  return state !== undefined && ("entries" in state ? state.isJoined : state.isInexact === true);
 }
 
 /** What a state of any kind means to a kind that refills: what it held at its last write. */
 export function levelOf(state: State): refilling.Level {
-  return state && { value: state.value, ts: state.ts };
+  return state && ("entries" in state ? { value: state.value, ts: state.ts } : state);
 }
 
 function logOf(limit: SlidingWindow, state: State): slidingWindow.Log {
@@ -87,7 +97,9 @@ export function textOf(state: State): string {
   if (!state) return "-";
   const fraction = ({ numerator, denominator }: Rational) => `${numerator}/${denominator}`;
   const level = `${state.ts}:${fraction(state.value)}`;
-  return "entries" in state
-    ? `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}`
-    : level;
+  if (!("entries" in state)) {
+    const events = (state.history ?? []).map(({ ts, before, taken }) => `${ts}=${fraction(before)}-${fraction(taken)}`);
+    return `${level}:${events.join()}${state.isInexact ? "~" : ""}`;
+  }
+  return `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}`;
 }

@@ -1,7 +1,7 @@
 /** The judge is judged: the exact buckets against brute force, which knows the laws and none of their code. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ask, cancel, type State } from "./bucket.js";
+import { ask, type State, undo } from "./bucket.js";
 import type { ExactLimit, SlidingWindow } from "./config.js";
 
 const request = fc.record({
@@ -46,7 +46,7 @@ describe("the exact sliding window", () => {
         state = after;
         const waiting = starts.filter(({ at }) => at > now);
         const canceled = cancels === 0 ? waiting[0] : undefined;
-        if (canceled) state = cancel(limit, state, now, canceled.count, canceled.at);
+        if (canceled) [state] = undo(limit, state, now, canceled.count, { takenAt: now, promised: canceled.at });
         starts = starts.filter((start) => start !== canceled);
       }
       expect(most(starts, limit.period)).toBeLessThanOrEqual(limit.rate);

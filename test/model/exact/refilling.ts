@@ -7,10 +7,19 @@
  */
 import { fraction, greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
+import { type History, leftBy, mostPeaks, withEvent, without } from "./history.js";
 import * as fixedWindow from "./fixedWindow.js";
 import * as tokenBucket from "./tokenBucket.js";
 
-export type Level = { readonly value: Rational; readonly ts: number } | undefined;
+export type Level =
+  | {
+      readonly value: Rational;
+      readonly ts: number;
+      readonly history?: History;
+      /** Whether a take was undone that a bucket which remembers little may have undone in part. */
+      readonly isInexact?: boolean;
+    }
+  | undefined;
 
 /** What the bucket holds at `now`. */
 export function levelAt(limit: RefillingLimit, state: Level, now: number): Rational {
@@ -30,7 +39,7 @@ export function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask
     return { answer: { ok: false, retryAt, ...outlook(limit, state, now) }, after: state };
   }
   // Taking nothing is no write.
-  return allowed(limit, count === 0 ? state : written(state, now, left), now);
+  return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
 }
 
 /** When the tokens are there of a call that is made at `now`; undefined when it is denied. Taking nothing owes nothing. */
@@ -39,7 +48,7 @@ function startFor(limit: RefillingLimit, state: Level, now: number, { count, res
   if (!isLess(left, ZERO)) return now;
   const { maxReserved } = limit;
   if (!reserve || (count > 0 && maxReserved !== undefined && isLess(left, rational(-maxReserved)))) return undefined;
-  const at = whenHolding(limit, written(state, now, left), now, ZERO);
+  const at = whenHolding(limit, written(limit, state, now, left), now, ZERO);
   return at - now > longestWait(reserve) ? undefined : at;
 }
 
@@ -75,7 +84,7 @@ const MOST_WINDOWS = 50;
 /** Charged whatever is there, or given back up to the capacity when negative. */
 export function adjust(limit: RefillingLimit, state: Level, now: number, count: number): Outcome<Level> {
   const left = least(rational(limit.capacity), minus(levelAt(limit, state, now), rational(count)));
-  return allowed(limit, count === 0 ? state : written(state, now, left), now);
+  return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
 }
 
 function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {
@@ -83,8 +92,32 @@ function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Leve
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
 }
 
-function written(state: Level, now: number, value: Rational): Level {
-  return { value, ts: Math.max(now, state?.ts ?? now) };
+function written(limit: RefillingLimit, state: Level, now: number, value: Rational): Level {
+  const ts = Math.max(now, state?.ts ?? now);
+  const before = levelAt(limit, state, now);
+  const history = withEvent(state?.history ?? [], { limit, ts, before, taken: minus(before, value) });
+  return { value, ts, history, ...(state?.isInexact && { isInexact: true }) };
+}
+
+/** So many peaks, of those that were not reached again, a bucket remembers exactly; one is what it holds now. */
+const REMEMBERED = 6;
+
+/** The state had tokens not been taken, by replay of what else happened; undefined if it does not know of them. */
+export function undo(
+  limit: RefillingLimit,
+  state: Level,
+  now: number,
+  count: number,
+  takenAt: number,
+): Exclude<Level, undefined> | undefined {
+  const before = written(limit, state, now, levelAt(limit, state, now));
+  const history = without(before?.history ?? [], takenAt, rational(count), (then, value, from, to) =>
+    levelAt(then, { value, ts: from }, to),
+  );
+  const last = history?.at(-1);
+  if (!before || !last) return undefined;
+  const isInexact = before.isInexact === true || mostPeaks(state?.history ?? []) > REMEMBERED;
+  return { value: leftBy(last), ts: before.ts, history, ...(isInexact && { isInexact }) };
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. */

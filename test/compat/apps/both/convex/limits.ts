@@ -12,12 +12,20 @@ const definitions = {
 export const official = new RateLimiter(components.rateLimiter, definitions);
 export const limits = defineRateLimits(definitions, { component: components.rateLimits });
 
-/** What the old limiter has counted against a key is charged here, once: when the key has no row here yet. */
+/** What the old limiter has counted against a key is moved here when the key is asked for: charged here, and reset there. */
 export async function carryOver(ctx: MutationCtx, name: keyof typeof definitions, key: string): Promise<void> {
   const { ts, config } = await limits.getRateLimit(ctx, { name, key });
   if (ts > 0) return;
   const stored = await official.getValue(ctx, name, { key });
   const { value } = calculateRateLimit(stored, stored.config, Date.now());
   const used = (config.capacity ?? config.rate) - value;
-  if (used > 0) await limits.adjustRateLimit(ctx, { name, key, count: used });
+  if (used <= 0) return;
+  await limits.adjustRateLimit(ctx, { name, key, count: used });
+  await official.reset(ctx, name, { key });
+}
+
+/** Until the old limiter is gone: a reset here alone would carry over what was counted before the move. */
+export async function reset(ctx: MutationCtx, name: keyof typeof definitions, key: string): Promise<void> {
+  await official.reset(ctx, name, { key });
+  await limits.resetRateLimit(ctx, { name, key });
 }

@@ -1,0 +1,51 @@
+/** The server's clock in displays that move. */
+import { useConvex } from "convex/react";
+import { getFunctionName } from "convex/server";
+import { useCallback, useSyncExternalStore } from "react";
+import { END_OF_TIME } from "./bucket.js";
+import { type ClockClient, type ServerClock, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
+
+/**
+ * A function that returns the server's time, in milliseconds since the epoch; the same function in every render. It is for displays
+ * that move between two renders of `useRateLimit`, such as a gauge: they decide how often to call it.
+ *
+ * The clock is the one that `useRateLimit` measures with `getServerTime`; until then, and without, it is the browser's.
+ */
+export function useServerNow(): () => number {
+  return clockOf(useConvex()).now;
+}
+
+/**
+ * Whole seconds until a time of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once a second.
+ * Undefined without a time, on the server, and until `getServerTime`, if it is given, has answered.
+ *
+ * Without `getServerTime` the clock is the one that another hook on the page measures, else the browser's.
+ */
+export function useCountdown(time: number | undefined, getServerTime?: ServerTimeMutation): number | undefined {
+  const { now, schedule, isKnown } = clockOf(useConvex());
+  // A reference from `api` is a new object each time; its name is not.
+  const clockName = getServerTime && getFunctionName(getServerTime);
+  const seconds = useCallback(
+    () => (time === undefined || (clockName && !isKnown()) ? undefined : Math.max(0, Math.ceil((time - now()) / 1000))),
+    [now, isKnown, time, clockName],
+  );
+  const subscribe = useCallback(
+    (onChange: () => void) =>
+      schedule(() => {
+        onChange();
+        const rest = seconds();
+        return time && rest ? time - (rest - 1) * 1000 : END_OF_TIME;
+      }, getServerTime),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [schedule, time, seconds, clockName],
+  );
+  return useSyncExternalStore(subscribe, seconds, () => undefined);
+}
+
+/** Without a provider the clock is the browser's. */
+function clockOf(client: ClockClient = NO_CLIENT): ServerClock {
+  return serverClockOf(client);
+}
+
+/** It is never asked. */
+const NO_CLIENT = {} as ClockClient;

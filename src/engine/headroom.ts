@@ -1,0 +1,97 @@
+/**
+ * How much comes back when tokens are returned that were taken at a known time: exactly what the bucket would hold had they never been
+ * taken. A bucket that lets arrivals go by while it is full would else be filled with tokens that it has already let go by.
+ *
+ * Theorem, for any way in which units arrive: a take of `c` units at `t0` that is undone gives back `min(c, R)`, where `R` is the least
+ * headroom (capacity less level) that the bucket had after `t0`, measured before each later take. Proof: the two histories differ by `c` at
+ * first. The difference shrinks only while the history without the take is full, and is then the headroom of the other one.
+ *
+ * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`. It keeps headroom and
+ * not levels, so that a pair stays true when the capacity changes. Without pairs nothing that was taken before the last write comes back:
+ * so the rows of limits whose tokens are never returned stay as they are.
+ */
+import type { Entry, State } from "./kinds/kind.js";
+import { END_OF_TIME } from "./time.js";
+
+/** Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes. */
+const MAX_PAIRS = 8;
+
+/** Of a bucket that owes more than can be counted: what it owes is not known, so nothing comes back until it has been full. */
+export const UNKNOWN: readonly Entry[] = [{ at: END_OF_TIME, units: 0 }];
+
+/** A state whose last take may be undone. A kind that logs its takes needs no pairs. */
+export function remembering(state: State): State {
+  return state.recent || state.headroom ? state : { ...state, headroom: [{ at: state.ts, units: 0 }] };
+}
+
+/** The pairs of a state at `ts`, with its headroom now. A full bucket has forgotten all: nothing that was taken before comes back. */
+export function noted(headroom: readonly Entry[], ts: number, units: number): readonly Entry[] | undefined {
+  if (units === 0) return undefined;
+  const pairs = headroom.filter((pair) => pair.units < units);
+  if ((pairs.at(-1)?.at ?? 0) < ts) pairs.push({ at: ts, units });
+  return compact(pairs);
+}
+
+/** The most units that come back of a take at `takenAt`, whatever its size and the capacity. */
+export function headroomSince({ headroom, ts }: State, takenAt: number): number {
+  if (!headroom) return takenAt < ts ? 0 : Infinity;
+  return Math.min(...headroom.filter(({ at }) => at > takenAt).map(({ units }) => units));
+}
+
+/** The pairs after units of a take have come back: since then the bucket has been as much fuller. */
+export function returned(headroom: readonly Entry[], takenAt: number, back: number): readonly Entry[] {
+  const pairs = headroom.map(({ at, units }) => ({ at, units: at > takenAt ? units - back : units }));
+  return pairs.filter(({ units }, i) => !pairs.slice(i + 1).some((later) => later.units <= units));
+}
+
+/** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */
+export function halved(headroom: readonly Entry[], share: number): readonly [Entry[], Entry[]] {
+  const left = headroom.map(({ at, units }) => ({ at, units: Math.min(units, Math.floor(units * share)) }));
+  return [left, headroom.map(({ at, units }, i) => ({ at, units: units - (left[i]?.units ?? 0) }))];
+}
+
+/**
+ * The pairs of parts as those of one bucket: at each time the sum of what the parts had. A part without pairs adds nothing. Some tokens may
+ * have been taken from one part and come back to another: that is as if they had been moved there before.
+ */
+export function joined(parts: readonly (readonly Entry[] | undefined)[]): readonly Entry[] | undefined {
+  const known = parts.filter((pairs) => pairs !== undefined);
+  if (known.length === 0) return undefined;
+  let units = 0;
+  // What a part had less before a time than after it.
+  const steps: Entry[] = [];
+  for (const pairs of known) {
+    let later: Entry | undefined;
+    for (const pair of [...pairs].reverse()) {
+      if (later) steps.push({ at: pair.at, units: later.units - pair.units });
+      else units += pair.units;
+      later = pair;
+    }
+  }
+  const last = Math.max(...known.map((pairs) => pairs.at(-1)?.at ?? 0));
+  steps.sort((a, b) => b.at - a.at);
+  const sums: Entry[] = [{ at: last, units }];
+  for (const step of steps) {
+    units -= step.units;
+    if (sums[0]?.at === step.at) sums[0] = { at: step.at, units };
+    else sums.unshift({ at: step.at, units });
+  }
+  return compact(sums);
+}
+
+/** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */
+function compact(pairs: readonly Entry[]): readonly Entry[] {
+  if (pairs.length <= MAX_PAIRS) return pairs;
+  const merged = [...pairs];
+  while (merged.length > MAX_PAIRS) {
+    let best = 0;
+    let least = Infinity;
+    for (const [i, { units }] of merged.entries()) {
+      const loss = (merged[i + 1]?.units ?? Infinity) - units;
+      if (loss < least) [least, best] = [loss, i];
+    }
+    const [first, second] = merged.splice(best, 2) as [Entry, Entry];
+    merged.splice(best, 0, { at: second.at, units: first.units });
+  }
+  return merged;
+}

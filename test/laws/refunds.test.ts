@@ -1,0 +1,127 @@
+/** Laws 1 and 12 with refunds by date: whoever chooses when tokens come back gets no more than if they had never been taken. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import { describe, expect, it } from "vitest";
+import { placeNames } from "../support/places.js";
+import { T0 } from "./arbitraries.js";
+import { underFakeClock, type World, worldIn } from "./world.js";
+
+const MINUTE = 60_000;
+const configs: RateLimitConfig[] = [
+  { kind: "token bucket", rate: 5, period: MINUTE },
+  { kind: "fixed window", rate: 5, period: MINUTE, start: T0 },
+  { kind: "fixed window", rate: 5, period: MINUTE, capacity: 15, start: T0 },
+  { kind: "sliding window", rate: 5, period: MINUTE },
+];
+const where = placeNames.flatMap((place) =>
+  [1, 2].flatMap((shards) =>
+    configs.map((config) => ({ place, shards, config, title: `${config.kind} ${JSON.stringify(config)}` })),
+  ),
+);
+
+/** A call whose tokens may come back: when they were taken, or undefined for a denial. */
+async function take(world: World, config: RateLimitConfig): Promise<number | undefined> {
+  const status = await world.consume({ config, refundable: true });
+  return status.ok ? status.takenAt : undefined;
+}
+
+describe("tokens that come back by date", () => {
+  underFakeClock();
+
+  describe.each(where)("$title in the $place on $shards rows", ({ place, shards, config }) => {
+    const capacity = config.capacity ?? config.rate;
+
+    it("of five slow calls a minute for ten minutes, which end in one millisecond, no more than a bucket counts", async () => {
+      const world = worldIn(place, shards);
+      const slow: number[] = [];
+      for (let minute = 0; minute < 10; minute++) {
+        world.setClock(T0 + minute * MINUTE);
+        for (let call = 0; call < 5; call++) slow.push((await take(world, config)) ?? NaN);
+      }
+      expect(slow).not.toContain(NaN);
+      world.setClock(T0 + 10 * MINUTE);
+      let counted = (await take(world, config)) === undefined ? 0 : 1;
+      for (const takenAt of slow) {
+        await world.adjust({ config, count: -1, takenAt });
+        if ((await take(world, config)) !== undefined) counted++;
+      }
+      // What was saved up before the slow calls, which count as never made.
+      expect(counted).toBeLessThanOrEqual(capacity);
+      expect(counted).toBeGreaterThan(1);
+    });
+
+    it("four slow calls that end within their period leave room for five", async () => {
+      const world = worldIn(place, shards);
+      world.setClock(T0);
+      const slow = [];
+      for (let call = 0; call < 4; call++) slow.push(await take(world, config));
+      world.setClock(T0 + 59_500);
+      let counted = 0;
+      for (const takenAt of slow) {
+        while ((await take(world, config)) !== undefined) counted++;
+        await world.adjust({ config, count: -1, takenAt: takenAt ?? NaN });
+      }
+      while ((await take(world, config)) !== undefined) counted++;
+      expect(counted).toBeLessThanOrEqual(capacity);
+      if (shards === 1) expect(counted).toBe(capacity);
+    });
+
+    it("give back all of it at once, and nothing of a call that was not refundable, or was forgotten", async () => {
+      const world = worldIn(place, shards);
+      for (let call = 0; call < capacity; call++) await world.consume({ config, refundable: true });
+      world.setClock(T0 + 1);
+      await world.adjust({ config, count: -2, takenAt: T0 });
+      expect((await world.check({ config, count: 0 })).remaining).toBe(2);
+      await world.reset({ config });
+      for (let call = 0; call < capacity; call++) await world.consume({ config });
+      await world.adjust({ config, count: -2, takenAt: T0 });
+      expect((await world.check({ config, count: 0 })).remaining).toBe(0);
+    });
+
+    it("a charge beyond what can be counted is cut off, so none of it comes back", async () => {
+      const world = worldIn(place, shards);
+      await world.consume({ config, count: capacity });
+      await world.adjust({ config, count: 1e12 });
+      await world.adjust({ config, count: -1e12 });
+      expect((await world.check({ config, count: 0 })).remaining).toBe(0);
+      expect(await world.consume({ config })).toMatchObject({ ok: false });
+    });
+  });
+
+  it.each(placeNames)(
+    "in the %s a bucket that owes a third of a day makes no token of a charge and its refund",
+    async (place) => {
+      const world = worldIn(place, 1);
+      const config: RateLimitConfig = {
+        kind: "fixed window",
+        rate: 1 / 3,
+        period: 86_400_000,
+        capacity: 1e5,
+        start: T0,
+      };
+      await world.consume({ config, count: 1e5 });
+      await world.adjust({ config, count: 3e5 });
+      await world.adjust({ config, count: -3e5 });
+      expect((await world.check({ config, count: 0 })).remaining).toBe(0);
+    },
+  );
+
+  it("a row keeps no dates unless a call was refundable", async () => {
+    for (const { config, shards } of where) {
+      const world = worldIn("tables", shards);
+      await world.consume({ config });
+      await world.adjust({ config, count: 1 });
+      await world.adjust({ config, count: -1 });
+      expect((await world.rows()).some((row) => "headroom" in row)).toBe(false);
+    }
+  });
+
+  it("a date that was lost on the way is refused, as is one that is none", async () => {
+    const world = worldIn("tables", 1);
+    const [config] = configs;
+    if (!config) throw new Error("no config");
+    const adjust = (takenAt: number | undefined) => world.adjust({ config, count: -1, takenAt } as never);
+    await expect(adjust(undefined)).rejects.toThrow("make that call with refundable: true");
+    await expect(adjust(1.5)).rejects.toThrow("takenAt must be a whole number of milliseconds since the epoch");
+    await expect(world.consume({ config, refundable: 1 as never })).rejects.toThrow("refundable must be true or false");
+  });
+});

@@ -1,0 +1,59 @@
+/** What happened to an exact bucket since it was last full, so that a take can be undone by replaying the rest; in fractions. */
+import { isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
+import type { RefillingLimit } from "./config.js";
+
+/** Tokens that were taken, or came back when negative, under the limit that held then. */
+export interface Happened {
+  readonly limit: RefillingLimit;
+  readonly ts: number;
+  /** What the bucket held before. */
+  readonly before: Rational;
+  readonly taken: Rational;
+}
+export type History = readonly Happened[];
+
+/** With one thing more. What a full bucket had before does not matter; what was taken at one time is one. */
+export function withEvent(history: History, event: Happened): History {
+  const kept = isLess(event.before, rational(event.limit.capacity)) ? history : [];
+  const last = kept.at(-1);
+  const isSame = last?.ts === event.ts && last.limit === event.limit;
+  if (!last || !isSame || isLess(last.taken, ZERO) || isLess(event.taken, ZERO)) return [...kept, event];
+  return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken) }];
+}
+
+/**
+ * The history as it would be had `count` tokens not been taken at a time; undefined if it does not know of them.
+ * @param levelAt - what a bucket holds after a time.
+ */
+export function without(
+  history: History,
+  takenAt: number,
+  count: Rational,
+  levelAt: (limit: RefillingLimit, value: Rational, from: number, to: number) => Rational,
+): History | undefined {
+  const at = history.findIndex(({ ts, taken }) => ts === takenAt && !isLess(taken, count));
+  if (at < 0) return undefined;
+  const replayed: Happened[] = [];
+  for (const [i, event] of history.entries()) {
+    const previous = replayed.at(-1);
+    const before = previous ? levelAt(event.limit, leftBy(previous), previous.ts, event.ts) : event.before;
+    replayed.push({ ...event, before, taken: i === at ? minus(event.taken, count) : event.taken });
+  }
+  return replayed;
+}
+
+/** What an event left: a gift to a full bucket is lost. */
+export function leftBy({ limit, before, taken }: Happened): Rational {
+  return least(rational(limit.capacity), minus(before, taken));
+}
+
+/** The most peaks at any time that were not reached again until then. */
+export function mostPeaks(history: History): number {
+  let peaks: Rational[] = [];
+  let most = 0;
+  for (const { before } of history) {
+    peaks = [...peaks.filter((peak) => isLess(before, peak)), before];
+    most = Math.max(most, peaks.length);
+  }
+  return most;
+}

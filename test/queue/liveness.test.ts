@@ -1,0 +1,244 @@
+/** Whatever waits starts: after rows were deleted by hand, sweeps, refunds from elsewhere, functions that are gone. */
+import { describe, expect, it, vi } from "vitest";
+import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import type { EnqueueResult } from "convex-rate-limits/queue";
+import { parseLimit } from "../../src/engine/limit.js";
+import { isFirst } from "../../src/queue/look.js";
+import { parseQueueTerms, queueAt } from "../../src/queue/terms.js";
+import { NOW, useClock } from "../support/jobs.js";
+import { component, changeIn, documentsIn, placeNames } from "../support/places.js";
+import { continueSweep, openQueues, pass, run, runUntil } from "../support/queues.js";
+
+useClock();
+
+const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
+const slow = { ...config, period: MINUTE };
+const SWEPT_AFTER = 20 * MINUTE;
+
+describe.each(placeNames)("in the %s", (place) => {
+  const open = (limits: RateLimitDefinitions = { llm: { ...slow, queue: {} } }) => {
+    const queues = openQueues(place, limits);
+    const { t, starts } = queues;
+    const enqueue = async (label: string, args: object = {}): Promise<EnqueueResult> =>
+      await t.mutation(
+        async (ctx) => await queues.enqueueRateLimited(ctx, { name: "llm", count: 10, ...args }, run, { label }),
+      );
+    return {
+      ...queues,
+      enqueue,
+      sweep: async () => await t.mutation(async (ctx) => await queues.sweepRateLimits(ctx, { next: continueSweep })),
+      workers: () => documentsIn(place, t, "rateLimitWorkers"),
+      deleteWorkers: () => changeIn(place, t, "rateLimitWorkers", null),
+      until: async (ms: number) => {
+        await runUntil(t, NOW + ms);
+      },
+      /** In whole tenths of a second. */
+      startsAt: () => starts.map(({ label, at }) => [label, 100 * Math.floor((at - NOW) / 100)]),
+    };
+  };
+
+  describe("when somebody deletes the worker's row", () => {
+    it("the planned run goes on, and puts it back", async () => {
+      const { enqueue, t, deleteWorkers, workers, until, startsAt } = open();
+      for (const label of ["first", "second", "third"]) await enqueue(label);
+      await pass(t, 1000);
+      await deleteWorkers();
+      await until(10 * MINUTE);
+      expect(startsAt()).toEqual([
+        ["first", 0],
+        ["second", MINUTE],
+        ["third", 2 * MINUTE],
+      ]);
+      expect(await workers()).toHaveLength(1);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    it("a caller who starts another worker ends the first one: the bucket pays each job once, in one chain of runs", async () => {
+      const { enqueue, t, deleteWorkers, until, startsAt } = open();
+      for (const label of ["first", "second"]) await enqueue(label);
+      await pass(t, 1000);
+      await deleteWorkers();
+      await enqueue("third");
+      await pass(t, 1000);
+      // The next run of the old chain, and that of the new one.
+      expect(vi.getTimerCount()).toBe(2);
+      await pass(t, MINUTE - 2000);
+      // The old one has done nothing: the second job has its start time, and one run is planned.
+      expect(vi.getTimerCount()).toBe(2);
+      await until(10 * MINUTE);
+      expect(startsAt()).toEqual([
+        ["first", 0],
+        ["second", MINUTE],
+        ["third", 2 * MINUTE],
+      ]);
+    });
+
+    it("and nothing waits, nothing is put back", async () => {
+      const { enqueue, t, cancelQueued, deleteWorkers, workers, until, startsAt } = open();
+      const job = await enqueue("only");
+      await deleteWorkers();
+      if (job.ok) await t.mutation(async (ctx) => await cancelQueued(ctx, job.job));
+      await until(10 * MINUTE);
+      expect(startsAt()).toEqual([]);
+      expect(await workers()).toEqual([]);
+    });
+
+    it("tokens that come back bring the next job forward within a day", async () => {
+      const { enqueue, t, deleteWorkers, resetRateLimit, until, startsAt } = open({
+        llm: { ...config, period: 30 * 24 * 60 * MINUTE, queue: {} },
+      });
+      for (const label of ["first", "second"]) await enqueue(label);
+      await pass(t, 1000);
+      await deleteWorkers();
+      await t.mutation(async (ctx) => await resetRateLimit(ctx, { name: "llm" }));
+      await until(5 * 24 * 60 * MINUTE);
+      expect(startsAt()).toHaveLength(2);
+      expect(startsAt()[1]?.[1]).toBeLessThan(24 * 60 * MINUTE + 1000);
+    });
+  });
+
+  describe("a sweep", () => {
+    it("deletes the rows of workers that have been idle for a while, and no others", async () => {
+      const { enqueue, t, sweep, workers, until } = open({ llm: { ...config, keyed: true, queue: {} } });
+      for (let i = 0; i < 5; i++) await enqueue("x", { key: `user ${i}` });
+      await until(MINUTE);
+      await sweep();
+      expect(await workers()).toHaveLength(5);
+      await pass(t, 10);
+      vi.setSystemTime(NOW + SWEPT_AFTER);
+      await enqueue("y", { key: "user 3" });
+      expect(await sweep()).toMatchObject({ deleted: 9, isDone: true });
+      expect((await workers()).map(({ key }) => key)).toEqual(["user 3"]);
+      await until(SWEPT_AFTER + MINUTE);
+    });
+
+    it("of more keys than a batch goes on", async () => {
+      const { enqueue, t, workers, sweep } = open({
+        llm: { ...config, keyed: true, queue: {} },
+      });
+      for (let i = 0; i < 300; i++) await enqueue("x", { key: `user ${i}` });
+      // Somebody cancels all runs and deletes all jobs.
+      vi.clearAllTimers();
+      await changeIn(place, t, "rateLimitQueue", null);
+      vi.setSystemTime(NOW + SWEPT_AFTER);
+      expect(await sweep()).toMatchObject({ isDone: false });
+      while (vi.getTimerCount() > 0) {
+        vi.advanceTimersToNextTimer();
+        await t.finishInProgressScheduledFunctions();
+      }
+      expect(await workers()).toEqual([]);
+    });
+
+    it("never takes the row of one that sleeps, was lost, or has jobs; and a job after a sweep runs", async () => {
+      const { enqueue, sweep, workers, until, startsAt } = open({ llm: { ...slow, keyed: true, queue: {} } });
+      await enqueue("done", { key: "idle" });
+      await enqueue("lost", { key: "lost" });
+      for (const label of ["1", "2"]) await enqueue(label, { key: "slow", count: 15 });
+      vi.clearAllTimers();
+      vi.setSystemTime(NOW + SWEPT_AFTER);
+      await sweep();
+      expect(await workers()).toHaveLength(3);
+      for (const key of ["idle", "lost", "slow"]) await enqueue("next", { key });
+      await until(SWEPT_AFTER + 10 * MINUTE);
+      expect(
+        startsAt()
+          .map(([label]) => label)
+          .sort(),
+      ).toEqual(["1", "2", "done", "lost", "next", "next", "next"]);
+      vi.setSystemTime(NOW + 3 * SWEPT_AFTER);
+      await sweep();
+      expect(await workers()).toEqual([]);
+      await enqueue("last", { key: "idle" });
+      await until(4 * SWEPT_AFTER);
+      expect(startsAt().at(-1)).toEqual(["last", 3 * SWEPT_AFTER]);
+    });
+  });
+
+  it("a settlement that gives back wakes the worker that sleeps until the next job can be paid", async () => {
+    const { enqueue, t, rateLimit, until, startsAt, enqueueRateLimited } = open();
+    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 10 }));
+    const settling = { name: "llm", count: 10, settles: "mutation" } as const;
+    await t.mutation(async (ctx) => await enqueueRateLimited(ctx, settling, run, { label: "first", used: 2 }));
+    await enqueue("second");
+    await until(10 * MINUTE);
+    // Eight of the ten come back when the first has run: the second needs two more, which come in 12 s.
+    expect(startsAt()).toEqual([
+      ["first", MINUTE],
+      ["second", MINUTE + 12_000],
+    ]);
+  });
+
+  it("one user cannot cancel another's job, nor ask for its place", async () => {
+    const { enqueue, t, cancelQueued, getQueued, until, startsAt } = open({
+      llm: { ...config, keyed: true, queue: {} },
+      other: { ...config, keyed: true, queue: {} },
+    });
+    const result = await enqueue("mine", { key: "me" });
+    if (!result.ok) throw new Error("There was no room for the job.");
+    for (const job of [
+      { ...result.job, key: "you" },
+      { ...result.job, name: "other" },
+    ]) {
+      expect(await t.mutation(async (ctx) => await cancelQueued(ctx, job))).toEqual({ canceled: false });
+      expect(await t.query(async (ctx) => await getQueued(ctx, job))).toBeNull();
+    }
+    await until(MINUTE);
+    expect(startsAt()).toEqual([["mine", 0]]);
+  });
+
+  it("with turns, a job that has no round yet stands behind those of its class that have", async () => {
+    const { enqueue, t, getQueued } = open({ llm: { ...slow, queue: { fair: true } } });
+    for (const label of ["a1", "a2", "a3"]) await enqueue(label, { fairBy: "a" });
+    await pass(t, 1000);
+    const result = await enqueue("b1", { fairBy: "b" });
+    if (!result.ok) throw new Error("There was no room for the job.");
+    expect(await t.query(async (ctx) => await getQueued(ctx, result.job))).toMatchObject({ ahead: 2, isExact: true });
+  });
+
+  it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {
+    const { enqueue, t, deploy } = open({ llm: { ...slow, queue: {} } });
+    const label = "x".repeat(8000);
+    for (let i = 0; i < 540; i++) await enqueue(label);
+    const { enqueueRateLimited } = deploy({ llm: { ...slow, queue: { maxQueued: 541, exact: true } } });
+    const denied = await t.mutation(async (ctx) => await enqueueRateLimited(ctx, { name: "llm" }, run, { label }));
+    expect(denied).toEqual({ ok: false, retryAt: NOW + 1000 });
+    expect(await documentsIn(place, t, "rateLimitQueue")).toHaveLength(540);
+  });
+});
+
+it("in the component, tokens that come back over HTTP wake the worker", async () => {
+  const queues = openQueues("component", { llm: { ...slow, queue: {} } });
+  const { t, starts } = queues;
+  for (const label of ["first", "second"]) {
+    await t.mutation(async (ctx) => await queues.enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label }));
+  }
+  await pass(t, 5000);
+  await t.mutation(async (ctx) => {
+    await ctx.runMutation(component.public.adjustAll, { adjustments: [{ name: "llm", config: slow, count: -10 }] });
+  });
+  await runUntil(t, NOW + 10 * MINUTE);
+  expect(starts.map(({ label, at }) => [label, at - NOW])).toEqual([
+    ["first", 20],
+    ["second", 5000],
+  ]);
+});
+
+describe("a fair worker rests", () => {
+  const queue = queueAt(parseLimit("llm", slow), undefined, parseQueueTerms("llm", { fair: true }));
+  const job = { name: "llm", priority: 0, fairBy: "a", count: 1, fn: "", args: {} };
+  it.each([
+    ["when the job that it waits for is the first", { round: 1 }, [], true],
+    ["not while an arrival has no round", { round: 1 }, [{}], false],
+    ["not when a job of an earlier round has come", { round: 2 }, [{ round: 1 }], false],
+    ["when others are in later rounds", { round: 1 }, [{ round: 2 }], true],
+  ])("%s", async (_what, awaited, others, rests) => {
+    const { t } = openQueues("tables", { llm: { ...slow, queue: { fair: true } } });
+    // One after another: an arrival is younger than the job that the worker waits for.
+    const insert = (fields: object) =>
+      t.mutation((ctx) => ctx.db.insert("rateLimitQueue", { ...job, ...fields, at: ctx.db.vars.commitTs }));
+    const id = await insert(awaited);
+    for (const other of others) await insert(other);
+    const isResting = await t.mutation((ctx) => isFirst(ctx, queue, id));
+    expect(isResting).toBe(rests);
+  });
+});

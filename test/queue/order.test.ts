@@ -1,0 +1,81 @@
+/** Whose turn it is: within a class, between classes, in rounds, and as far as lists are known. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { merged } from "../../src/queue/look.js";
+import { inOrder, roundAfter } from "../../src/queue/order.js";
+
+const NS = 1_000_000;
+
+interface Job {
+  readonly _id: never;
+  readonly at: bigint;
+  readonly priority: number;
+  readonly count: number;
+}
+
+/** Classes by priority: jobs by the ms at which they came. */
+const jobsAt = (priority: number, ...ms: number[]): Job[] =>
+  ms.map((at) => ({ _id: `${priority}/${at}` as never, at: BigInt(at * NS), priority, count: 1 }));
+
+const labels = (jobs: Iterable<Job>) => Array.from(jobs, ({ _id }) => _id as string);
+
+const classes = fc
+  .array(fc.uniqueArray(fc.nat(50), { maxLength: 8 }), { minLength: 1, maxLength: 3 })
+  .map((lists) => lists.map((ms, priority) => jobsAt(priority, ...[...ms].sort((a, b) => a - b))));
+
+describe("the order between classes", () => {
+  it.each([
+    ["the older goes first", 0, [jobsAt(0, 5), jobsAt(1, 6)], ["0/5", "1/6"]],
+    ["each level counts as the aging", 10, [jobsAt(0, 5), jobsAt(1, 14)], ["1/14", "0/5"]],
+    ["of two that are as old the higher goes first", 10, [jobsAt(0, 5), jobsAt(1, 15)], ["1/15", "0/5"]],
+    ["a job that came later than the aging waits", 10, [jobsAt(0, 5), jobsAt(1, 16)], ["0/5", "1/16"]],
+    ["two levels count twice", 10, [jobsAt(0, 5), [], jobsAt(2, 24)], ["2/24", "0/5"]],
+    ["a class waits for its head", 10, [jobsAt(0, 5, 6), jobsAt(1, 16, 15)], ["0/5", "1/16", "1/15", "0/6"]],
+  ])("%s", (_what, aging, lists, expected) => {
+    const all = labels(inOrder(lists, aging));
+    expect(all.slice(0, 2)).toEqual(expected.slice(0, 2));
+    expect([...all].sort()).toEqual([...expected].sort());
+  });
+
+  it("keeps the order of each class, and lets a job be overtaken only by one that came within the aging", () => {
+    fc.assert(
+      fc.property(classes, fc.nat(30), (lists, aging) => {
+        const order = [...inOrder(lists, aging)];
+        for (const list of lists) expect(order.filter((job) => list.includes(job))).toEqual(list);
+        for (const [i, job] of order.entries()) {
+          for (const overtaken of order.slice(i + 1)) {
+            const later = Number(job.at - overtaken.at) / NS;
+            if (later > 0) expect(later).toBeLessThanOrEqual((job.priority - overtaken.priority) * aging);
+          }
+        }
+        expect(order).toHaveLength(lists.flat().length);
+      }),
+    );
+  });
+
+  it("is known as far as lists were read: a prefix of the whole", () => {
+    fc.assert(
+      fc.property(classes, fc.nat(30), fc.integer({ min: 1, max: 6 }), (lists, aging, share) => {
+        const whole = labels(inOrder(lists, aging));
+        const { first, hasMore } = merged(
+          lists.map((list) => list.slice(0, share)),
+          aging,
+          share,
+        );
+        expect(labels(first)).toEqual(whole.slice(0, first.length));
+        // Without more jobs it is all; with more it has gone through one list that was cut.
+        if (!hasMore) expect(first).toHaveLength(whole.length);
+        else expect(first.length).toBeGreaterThanOrEqual(share);
+      }),
+    );
+  });
+});
+
+it.each([
+  [undefined, undefined, 1],
+  [3, undefined, 4],
+  [3, 3, 4],
+  [3, 7, 8],
+])("the round after %j that is served and the user's own %j is %j", (serving, own, round) => {
+  expect(roundAfter(serving, own)).toBe(round);
+});

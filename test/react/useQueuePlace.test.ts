@@ -1,0 +1,89 @@
+// @vitest-environment jsdom
+/** The place of a queued job, by the server's clock. */
+import { act, cleanup, renderHook } from "@testing-library/react";
+import { MINUTE, SECOND } from "convex-rate-limits";
+import type { RateLimitQueuePosition } from "convex-rate-limits/queue";
+import { type QueuePlaceQuery, useQueuePlace, type UseQueuePlaceOptions } from "convex-rate-limits/react";
+import { makeFunctionReference } from "convex/server";
+import { afterEach, beforeEach, expect, expectTypeOf, it, vi } from "vitest";
+import { FakeClient, getServerTime } from "./fakeClient.js";
+
+const NOW = 1_800_000_000_000;
+const getQueued: QueuePlaceQuery = makeFunctionReference("limits:getQueued");
+const third: RateLimitQueuePosition = { ahead: 2, isExact: true, runAt: NOW + 2500 };
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+});
+
+function render(client: FakeClient, job?: string, options?: () => UseQueuePlaceOptions) {
+  const places: unknown[] = [];
+  const hook = renderHook(
+    (id: string | undefined) => {
+      const place = useQueuePlace(getQueued, id, options?.());
+      places.push(place);
+      return place;
+    },
+    { initialProps: job, wrapper: client.wrapper },
+  );
+  return { ...hook, places };
+}
+
+const pass = async (ms: number) => {
+  await act(async () => await vi.advanceTimersByTimeAsync(ms));
+};
+
+it("is undefined while loading, then the server's answer with the seconds until it starts, and null when it has started", async () => {
+  const client = new FakeClient();
+  const { result, places } = render(client, "a");
+  expect(result.current).toBeUndefined();
+  await act(async () => await Promise.resolve(client.answerQuery({ job: "a" }, third)));
+  expect(result.current).toEqual({ ...third, seconds: 3 });
+  places.length = 0;
+  await pass(500);
+  await pass(1000);
+  await pass(1000);
+  await pass(MINUTE);
+  expect(places).toMatchObject([{ seconds: 2 }, { seconds: 1 }, { seconds: 0 }]);
+  await act(async () => await Promise.resolve(client.answerQuery({ job: "a" }, null)));
+  expect(result.current).toBeNull();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it("is by the server's clock, however wrong the browser's is, and undefined until that is known", async () => {
+  vi.setSystemTime(NOW - 5 * MINUTE);
+  const client = new FakeClient();
+  client.answerQuery({ job: "a" }, third);
+  // As `api` gives references: a new object each time.
+  const { result } = render(client, "a", () => ({
+    getServerTime: makeFunctionReference<"mutation">("limits:getServerTime") as typeof getServerTime,
+  }));
+  expect(result.current).toBeUndefined();
+  for (let sample = 0; sample < 3; sample++) {
+    client.answer(NOW);
+    await pass(0);
+  }
+  expect(result.current).toEqual({ ...third, seconds: 3 });
+  await pass(SECOND);
+  expect(result.current).toEqual({ ...third, seconds: 2 });
+  expect(client.asked).toBe(3);
+});
+
+it("asks nothing without a job, and follows another one", () => {
+  const client = new FakeClient();
+  client.answerQuery({ job: "b" }, { ...third, ahead: 7 });
+  const { result, rerender } = render(client);
+  expect(result.current).toBeUndefined();
+  expect(client.watchers).toBe(0);
+  rerender("b");
+  expect(result.current).toMatchObject({ ahead: 7 });
+});
+
+it("takes what exposeQueue exports", () => {
+  expectTypeOf<NonNullable<QueuePlaceQuery["_returnType"]>>().toEqualTypeOf<RateLimitQueuePosition>();
+  expectTypeOf<QueuePlaceQuery["_args"]>().toEqualTypeOf<{ job: string }>();
+});
