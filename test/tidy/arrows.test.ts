@@ -35,7 +35,7 @@ const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "convex/public.ts", to: "src/engine/limit.ts", reason: "so is the config of a list" },
   { from: "convex/schema.ts", to: "src/storage/tables.ts", reason: "the component's table is the app's table" },
   { from: "convex/schema.ts", to: "src/storage/queueTables.ts", reason: "so are those of queues" },
-  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "its batches take turns with other calls" },
+  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "what makes a bucket, without its config" },
   { from: "src/component/index.ts", to: "src/engine/kinds/fields.ts", reason: "a bad definition fails the deploy" },
   { from: "src/component/index.ts", to: "src/engine/request.ts", reason: "misuse ends before a call" },
   { from: "src/component/index.ts", to: "src/storage/rows.ts", reason: "calls of one mutation take turns" },
