@@ -5,6 +5,7 @@ import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";
 import { parseDemand } from "../src/engine/request.js";
+import { fromStored, toStored } from "../src/engine/units.js";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
 import { markdownTable, percent } from "./report/markdown.js";
 import { createRandom, exponential } from "./simulator/random.js";
@@ -55,7 +56,8 @@ function ourWindow(rate: number): Ask {
   let state = fullState(limit);
   return (now) => {
     const { status, taken } = decide(limit, state, now, demand);
-    state = taken ?? state;
+    // As from call to call: a row holds 64 moments.
+    state = taken ? fromStored(limit, toStored(limit, taken), undefined) : state;
     return status;
   };
 }

@@ -51,16 +51,19 @@ interface Load {
   readonly counts?: typeof ONE | typeof MIXED;
   readonly kind?: Kind;
   readonly bursty?: boolean;
+  /** How many seconds' worth may be saved up; default: two, as in the study. */
+  readonly saved?: number;
 }
 
 /** A steady load. Conflicts come from calls, so with mixed counts the limit grows and the calls per second stay the same. */
 function load(
-  { rate, demand = 1, counts = ONE, kind = "token bucket", bursty = false }: Load,
+  { rate, demand = 1, counts = ONE, kind = "token bucket", bursty = false, saved = 2 }: Load,
   { seconds }: Size,
 ): Case {
   const tokens = (rate * (counts.from + counts.to)) / 2;
   const details = [
     ...(kind === "token bucket" ? [] : [kind]),
+    ...(saved === 2 ? [] : ["capacity = rate"]),
     ...(counts === ONE ? [] : ["count 1 to 10"]),
     ...(bursty ? ["in bursts"] : []),
   ];
@@ -71,8 +74,7 @@ function load(
     title: [`${rate}/s, demand ${demand} × rate`, ...details].join(", "),
     ...(details.length === 0 ? { group } : {}),
     scenario: {
-      // Two seconds' worth may be saved up, as in the study.
-      limit: { kind, rate: tokens, period: SECOND, capacity: 2 * tokens, ...phase(kind) },
+      limit: { kind, rate: tokens, period: SECOND, capacity: saved * tokens, ...phase(kind) },
       callers: { kind: "open", pattern: bursty ? "bursty" : "poisson", demand: tokens * demand, counts },
       seconds: warmUp + seconds,
       measured: { fromMs, toMs: fromMs + seconds * SECOND },
@@ -82,6 +84,12 @@ function load(
     // 16 permits cannot execute more than about 1400 calls a second, whatever limits them; and 16 shards fail long before.
     ...(rate >= 3000 ? { classes: ["S256"] as const, official: [64, "async"] as const } : {}),
   };
+}
+
+/** A window that saves nothing up. The official component has no sliding ones. */
+function tight(of: Load, size: Size): Case {
+  const one = load({ ...of, saved: 1 }, size);
+  return { ...one, classes: ["S256"], official: of.kind === "fixed window" ? one.official : [] };
 }
 
 /** A bucket that is never split, in both libraries; as long as it takes for as many calls as at 100/s. */
@@ -295,6 +303,17 @@ export const CASES = {
   "windows-1000x3": (size) => load({ rate: 1000, demand: 3, kind: "fixed window" }, size),
   "windows-3000x3": (size) => load({ rate: 3000, demand: 3, kind: "fixed window" }, size),
   "mixed-windows-3000x3": (size) => load({ rate: 3000, demand: 3, kind: "fixed window", counts: MIXED }, size),
+  "tight-windows": (size) => tight({ rate: 1000, kind: "fixed window" }, size),
+  "tight-windows-90": (size) => tight({ rate: 1000, demand: 0.9, kind: "fixed window" }, size),
+  "tight-windows-x3": (size) => tight({ rate: 1000, demand: 3, kind: "fixed window" }, size),
+  "mixed-tight-windows": (size) => tight({ rate: 1000, kind: "fixed window", counts: MIXED }, size),
+  "mixed-tight-windows-90": (size) => tight({ rate: 1000, demand: 0.9, kind: "fixed window", counts: MIXED }, size),
+  sliding: (size) => tight({ rate: 300, kind: "sliding window" }, size),
+  "sliding-90": (size) => tight({ rate: 300, demand: 0.9, kind: "sliding window" }, size),
+  "sliding-80": (size) => tight({ rate: 300, demand: 0.8, kind: "sliding window" }, size),
+  "sliding-x3": (size) => tight({ rate: 300, demand: 3, kind: "sliding window" }, size),
+  "mixed-sliding-90": (size) => tight({ rate: 300, demand: 0.9, kind: "sliding window", counts: MIXED }, size),
+  "mixed-sliding-x3": (size) => tight({ rate: 300, demand: 3, kind: "sliding window", counts: MIXED }, size),
   reshard,
 } as const satisfies Record<string, (size: Size) => Case>;
 

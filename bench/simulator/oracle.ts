@@ -3,9 +3,9 @@
  * counted in parts of a token such that one millisecond accrues a whole number of them.
  */
 
-/** A limit as the oracle knows it: numbers with at most three decimals, a whole period. */
+/** A limit as the oracle knows it: numbers with at most three decimals, a whole period. A sliding window's capacity is its rate. */
 export interface BucketConfig {
-  readonly kind: "token bucket" | "fixed window";
+  readonly kind: "token bucket" | "fixed window" | "sliding window";
   readonly rate: number;
   readonly period: number;
   readonly capacity: number;
@@ -25,6 +25,9 @@ export class ExactBucket {
   #ts: bigint | undefined;
   readonly #capacity: bigint;
   readonly #period: bigint;
+  /** What a sliding window has to give back, oldest first, and how many of these have come back. */
+  readonly #taken: { readonly atMs: number; readonly parts: bigint }[] = [];
+  #returned = 0;
 
   constructor(readonly config: BucketConfig) {
     this.#period = BigInt(config.period);
@@ -42,7 +45,7 @@ export class ExactBucket {
     this.#advance(atMs);
     const parts = this.#partsOf(count);
     if (parts > this.#parts) return false;
-    this.#parts -= parts;
+    this.#spend(atMs, parts);
     return true;
   }
 
@@ -52,15 +55,16 @@ export class ExactBucket {
     return this.#partsOf(count) <= this.#parts;
   }
 
-  /** Takes the tokens, there or not, and says how long the bucket then needs until it owes nothing. */
+  /** Takes the tokens, there or not, and says how long the bucket then needs until it owes nothing; a sliding window does not say. */
   charge({ atMs, count }: Grant): number {
     this.#advance(atMs);
-    this.#parts -= this.#partsOf(count);
+    this.#spend(atMs, this.#partsOf(count));
     if (this.#parts >= 0n) return 0;
-    const perStep = milli(this.config.rate) * (this.config.kind === "token bucket" ? 1n : this.#period);
+    const { kind, rate, start = 0, period } = this.config;
+    if (kind === "sliding window") return NaN;
+    const perStep = milli(rate) * (kind === "token bucket" ? 1n : this.#period);
     const steps = Number((-this.#parts + perStep - 1n) / perStep);
-    if (this.config.kind === "token bucket") return steps;
-    const { start = 0, period } = this.config;
+    if (kind === "token bucket") return steps;
     return start + (Math.floor((atMs - start) / period) + steps) * period - atMs;
   }
 
@@ -69,11 +73,25 @@ export class ExactBucket {
     // The first use finds it full, whenever that is.
     const from = this.#ts ?? now;
     if (now >= from) {
-      const accrued = this.#accrued(from, now);
+      const accrued = this.config.kind === "sliding window" ? this.#leaving(atMs) : this.#accrued(from, now);
       const full = this.#parts + accrued > this.#capacity;
       this.#parts = full ? this.#capacity : this.#parts + accrued;
       this.#ts = now;
     }
+  }
+
+  #spend(atMs: number, parts: bigint): void {
+    this.#parts -= parts;
+    this.#taken.push({ atMs, parts });
+  }
+
+  /** What was taken a period ago or earlier, and has not come back. */
+  #leaving(atMs: number): bigint {
+    let parts = 0n;
+    for (; (this.#taken[this.#returned]?.atMs ?? Infinity) <= atMs - this.config.period; this.#returned++) {
+      parts += this.#taken[this.#returned]?.parts ?? 0n;
+    }
+    return parts;
   }
 
   #accrued(from: bigint, to: bigint): bigint {
@@ -119,7 +137,7 @@ export function overGrant(config: BucketConfig, grants: readonly Grant[], spread
 
 /** The most that can accrue in any interval of that length, rounded up to a thousandth. */
 function accruedIn({ kind, rate, period }: BucketConfig, lengthMs: number): number {
-  if (kind === "fixed window") return rate * Math.ceil(lengthMs / period);
+  if (kind !== "token bucket") return rate * Math.ceil(lengthMs / period);
   return Math.ceil((1000 * rate * lengthMs) / period) / 1000;
 }
 

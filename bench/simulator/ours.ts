@@ -30,6 +30,8 @@ export function ours(shards: Shards, place: PlaceName = "tables"): Design {
 }
 
 function configOf({ kind, start, ...config }: BucketConfig, shards: Shards): RateLimitConfig {
+  const { rate, period } = config;
+  if (kind === "sliding window") return { kind, rate, period, shards };
   if (kind === "token bucket") return { kind, ...config, shards };
   return { kind, ...config, shards, ...(start === undefined ? {} : { start }) };
 }

@@ -51,6 +51,7 @@ export function peerAsynchronous(): Design {
 type Mode = { shards: number } | { applyUpdates: "asynchronously" };
 
 function consume({ kind, start, ...config }: BucketConfig, mode: Mode, options: LimitOptions): Consume {
+  if (kind === "sliding window") throw new Error("The official component has no sliding window.");
   const windows = start === undefined ? {} : { start };
   const cold = coldNames(options);
   const limiter = new RateLimiter(component, {

@@ -63,6 +63,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          takenAt?: number;
         },
         | {
             ok: true;
@@ -76,6 +77,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   resetAt?: number;
                   retryAt?: number;
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;
@@ -85,6 +87,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt: number;
                 };
             taken?: number;
+            takenAt?: number;
           }
         | {
             ok: false;
@@ -135,6 +138,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            takenAt?: number;
           }>;
         },
         Array<
@@ -150,6 +154,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     resetAt?: number;
                     retryAt?: number;
                     taken?: number;
+                    takenAt?: number;
                   }
                 | {
                     ok: false;
@@ -159,6 +164,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     retryAt: number;
                   };
               taken?: number;
+              takenAt?: number;
             }
           | {
               ok: false;
@@ -209,6 +215,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          refundable?: boolean;
           reserve?: boolean | { within: number };
         },
         | {
@@ -223,6 +230,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   resetAt?: number;
                   retryAt?: number;
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;
@@ -232,6 +240,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt: number;
                 };
             taken?: number;
+            takenAt?: number;
           }
         | {
             ok: false;
@@ -281,6 +290,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            refundable?: boolean;
             reserve?: boolean | { within: number };
             shadow?: boolean;
           }>;
@@ -301,6 +311,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
+                        takenAt?: number;
                       }
                     | {
                         ok: false;
@@ -310,6 +321,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         retryAt: number;
                       };
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;
@@ -336,6 +348,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
+                        takenAt?: number;
                       }
                     | {
                         ok: false;
@@ -345,6 +358,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         retryAt: number;
                       };
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;
@@ -403,6 +417,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          refundable?: boolean;
           reserve?: boolean | { within: number };
         },
         | {
@@ -417,6 +432,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   resetAt?: number;
                   retryAt?: number;
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;
@@ -426,6 +442,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt: number;
                 };
             taken?: number;
+            takenAt?: number;
           }
         | {
             ok: false;
@@ -475,6 +492,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            refundable?: boolean;
             reserve?: boolean | { within: number };
             shadow?: boolean;
           }>;
@@ -495,6 +513,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
+                        takenAt?: number;
                       }
                     | {
                         ok: false;
@@ -504,6 +523,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         retryAt: number;
                       };
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;
@@ -530,6 +550,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
+                        takenAt?: number;
                       }
                     | {
                         ok: false;
@@ -539,6 +560,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         retryAt: number;
                       };
                   taken?: number;
+                  takenAt?: number;
                 }
               | {
                   ok: false;

@@ -2,7 +2,12 @@
 import { useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
 import { useCallback, useMemo } from "react";
-import { type ProjectedStatus, type ServerTimeMutation, useRateLimit as useStatus, useServerNow } from "../browser/react.js";
+import {
+  type ProjectedStatus,
+  type ServerTimeMutation,
+  useRateLimit as useStatus,
+  useServerNow,
+} from "../browser/react.js";
 import { calculateRateLimit } from "./calculate.js";
 import type { HookArgs, HookValue } from "./hookApi.js";
 

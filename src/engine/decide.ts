@@ -28,6 +28,11 @@ function refundable({ status, taken }: Decision, takenAt: number): Decision {
   return { status: { ...status, takenAt } as RateLimitStatus, taken: taken && remembering(taken) };
 }
 
+/** Whether a demand is served, without saying when it will be. */
+export function isServed(limit: Limit, stored: State, now: number, demand: Demand): boolean {
+  return decideNow(limit, stored, now, demand) !== undefined;
+}
+
 /** The decision; undefined for a denial. */
 function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
   const { units, reserve, withinMs, atLeast } = demand;
@@ -77,8 +82,8 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { at } = startOf(limit, stored, moment, units);
     const next = Math.min(atOnce, Math.max(reservable, at - withinMs));
-    const isServed = (later: number) => decideNow(limit, stored, later, demand) !== undefined;
-    if (isServed(next)) return Math.min(next, firstMoment(moment, isServed));
+    const isServedAt = (later: number) => isServed(limit, stored, later, demand);
+    if (isServedAt(next)) return Math.min(next, firstMoment(moment, isServedAt, next));
     moment = next;
   }
   // Even a full bucket would start it later than `within`.

@@ -6,7 +6,7 @@ import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Entry, Limit, Run } from "./kinds/kind.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
-import { fold, type Shard } from "./sharding/shard.js";
+import { heldByAll, type Shard } from "./sharding/shard.js";
 
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
@@ -23,7 +23,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   return {
     name,
     config,
-    value: fold(limit, WHOLE, shards, ts).state.value / unitsPerToken,
+    value: heldByAll(shards, ts) / unitsPerToken,
     ts,
     // A capacity of less than a unit is none.
     tokens: capacity > 0 ? tokens : 0,

@@ -1,5 +1,6 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
 import type { Entry, Limit, State } from "./kinds/kind.js";
+import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -96,7 +97,8 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
   return {
     value: value / unitsPerToken,
     ts,
-    ...(recent && { recent: inTokens(recent) }),
+    // Several rows that have become one remember more than a row holds.
+    ...(recent && { recent: inTokens(compact(recent, ts)) }),
     ...(headroom && { headroom: inTokens(headroom) }),
   };
 }

@@ -1,13 +1,14 @@
 /**
  * A bucket that may be split: which rows a call reads, until the answer is clear. One random row first, since each row read is one
- * that other calls conflict on; the fuller of two when it is short (the power of two choices, asked lazily); all only then.
+ * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twelve. Then all.
  */
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
-import { mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
-import { advance, even, fold, heldBy, type Shard, splitTo } from "../engine/sharding/shard.js";
+import { areEnough, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
+import { distribute, mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
+import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
@@ -22,6 +23,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const first = await loadAt(ctx, request, random());
   if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
 
+  if (looksFurther(limit, demand)) return await answerLooking(ctx, request, first, call);
   const isLarge = 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
   const near = isLarge ? await loadAll(ctx, request, span) : undefined;
@@ -31,14 +33,45 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
     : await loadAt(ctx, request, random());
   if (heldBy(second, now) >= units) return await answerOn(ctx, request, second, call, near ? undefined : first);
   const seen = near ?? [first, second];
-  // A row that was written this very millisecond, by this transaction or in a burst, says nothing of the others.
-  const isJustWritten = seen.some(({ state }) => state.ts >= now);
-  if (mayDenyOnTwo(limit, demand) && !isJustWritten) {
-    return { status: { ok: false, retryAt: whenAnyServes(limit, seen, now, units) }, untouched: unknown };
-  }
+  if (mayDenyOnTwo(limit, demand) && !areJustWritten(seen, now)) return denialOn(request, seen, now);
   // Where the count takes the whole bucket, that has been read.
   const all = near && span === WHOLE ? near : await loadAll(ctx, request);
   return answerOnAll(request, all, now);
+}
+
+/**
+ * The answer of a window whose first row is short. It reads one row after another, until one holds the count or several do together, or
+ * enough are short. Several at once cost as many attempts: a row that need not have been read is one more to conflict on.
+ */
+async function answerLooking(ctx: Reader, request: Request, first: StoredShard, call: Call): Promise<Answer> {
+  const { limit, demand } = request;
+  const { units, isRefundable } = demand;
+  const { now, random } = call;
+  const seen = [first];
+  for (let draws = 0; draws < MOST_DRAWS && (seen.length < 2 || !areEnough(limit, seen, now, units)); draws++) {
+    const row = await loadAt(ctx, request, random());
+    if (seen.some(({ interval }) => interval === row.interval)) continue;
+    if (heldBy(row, now) >= units) return await answerOn(ctx, request, row, call, first);
+    seen.push(row);
+    if (heldByAll(seen, now) < units) continue;
+    const left = distribute(seen, now, { units, isRefundable });
+    return {
+      status: { ok: true, ...(isRefundable && { takenAt: now }) },
+      untouched: unknown,
+      write: (writer) => save(writer, request, seen, left),
+    };
+  }
+  if (!areJustWritten(seen.slice(0, 2), now)) return denialOn(request, seen, now);
+  return answerOnAll(request, await loadAll(ctx, request), now);
+}
+
+/** Whether rows say nothing of the others: one was written this very millisecond, by this transaction or in a burst. */
+function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
+  return rows.some(({ state }) => state.ts >= now);
+}
+
+function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now: number): Answer {
+  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) }, untouched: unknown };
 }
 
 /**
@@ -60,7 +93,8 @@ async function answerOn(
   const untouched = isWhole ? () => standing(limit, [shard], now) : unknown;
   if (!taken) return { status, untouched };
   const after = { ...shard, state: taken };
-  const evened = short && even(advance(short, now), after);
+  // What moves between rows of a window is a write to one that others have just read.
+  const evened = short && !looksFurther(limit, demand) && even(advance(short, now), after);
   return {
     status: isWhole ? status : partStatus(status, atLeast?.tokens(units)),
     untouched,

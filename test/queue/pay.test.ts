@@ -23,7 +23,7 @@ function bucketOf(
   const limit = parseLimit("llm", config);
   const full = fullShard(limit);
   if (held === undefined) return { limit, shards: [full] };
-  return { limit, shards: adjustOnAll(limit, [full], NOW, limit.capacity - unitsOf(limit, held)) };
+  return { limit, shards: adjustOnAll(limit, [full], NOW, { units: limit.capacity - unitsOf(limit, held) }) };
 }
 
 function paid(config: RateLimitConfig, held: number | undefined, count: number, withinMs = AHEAD) {

@@ -9,6 +9,7 @@
  */
 
 import type * as admin from "../admin.js";
+import type * as administration from "../administration.js";
 import type * as agent from "../agent.js";
 import type * as crons from "../crons.js";
 import type * as feedback from "../feedback.js";
@@ -20,6 +21,7 @@ import type * as logins from "../logins.js";
 import type * as messages from "../messages.js";
 import type * as passwords from "../passwords.js";
 import type * as plans from "../plans.js";
+import type * as queues from "../queues.js";
 import type * as rateLimits from "../rateLimits.js";
 import type * as signUps from "../signUps.js";
 import type * as stage_admin from "../stage/admin.js";
@@ -46,6 +48,7 @@ import type {
 
 declare const fullApi: ApiFromModules<{
   admin: typeof admin;
+  administration: typeof administration;
   agent: typeof agent;
   crons: typeof crons;
   feedback: typeof feedback;
@@ -57,6 +60,7 @@ declare const fullApi: ApiFromModules<{
   messages: typeof messages;
   passwords: typeof passwords;
   plans: typeof plans;
+  queues: typeof queues;
   rateLimits: typeof rateLimits;
   signUps: typeof signUps;
   "stage/admin": typeof stage_admin;

@@ -121,6 +121,8 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     },
     restoredInMs: () => 0,
   },
+  // What is above the refill is saved up.
+  lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
   whenReset: ({ windows }, { ts }, now) => windows.startOf(windows.windowAt(Math.max(ts, now)) + 1),
 };

@@ -118,6 +118,8 @@ export interface Kind<L extends Limit = Limit> {
   entries(limit: L, state: State): readonly Entry[] | undefined;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
+  /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
+  lapses?(limit: L): "together" | "singly" | undefined;
   /** Units that arrive per ms, on average. */
   unitsPerMs(limit: L): number;
   /** The most units that one request can ever get. */
@@ -145,7 +147,7 @@ export interface Kind<L extends Limit = Limit> {
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
   /** Splits a state that owes nothing between two shares. */
   split(left: L, right: L, advanced: State): readonly [State, State];
-  /** The states of several shards, all advanced to the same moment, as one. */
+  /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */
   join(limit: L, advanced: readonly State[]): State;
 }
 

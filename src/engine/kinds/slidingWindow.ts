@@ -7,7 +7,7 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, State } from "./kind.js";
-import { compact, insert, merge, removeBackwards, sum } from "./log.js";
+import { insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -36,7 +36,7 @@ function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent
 const MAX_WINDOWS_OF_DEBT = 31;
 
 function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[], ts: number): State {
-  return { value: capacity - sum(recent), ts, recent: compact(recent, ts) };
+  return { value: capacity - sum(recent), ts, recent };
 }
 
 function take(limit: SlidingWindowLimit, state: State, units: number): State {
@@ -104,6 +104,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
     needsSnapshot: true,
   },
+  lapses: () => "singly",
   unitsPerMs: ({ capacity, period }) => capacity / period,
   most: ({ capacity }) => capacity,
 
@@ -125,13 +126,15 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   },
   whenReservable(limit, state, units) {
     const atOnce = whenHolding(limit, state, units);
-    const entries = entriesOf(limit, state);
-    const isWithin = (moment: number) => {
-      const promised = sum(entries.filter(({ at }) => at > moment));
-      return promised + units <= limit.maxReserved;
-    };
-    const moments = [state.ts, ...entries.map(({ at }) => at)];
-    return Math.min(atOnce, moments.find(isWithin) ?? atOnce);
+    const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
+    let reservable = state.ts;
+    let promised = sum(promises);
+    for (const { at, units: started } of promises) {
+      if (promised + units <= limit.maxReserved) break;
+      promised -= started;
+      reservable = at;
+    }
+    return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
   },
   owed,
   /** From its own entry, and nothing once that has left: then older ones have left, too. */
@@ -166,7 +169,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     const ts = Math.max(...states.map((state) => state.ts));
     // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
     const logs = states.map(({ recent = [], ts: own }) =>
-      recent.map(({ at, units }) => ({ at: at + ts - own, units })),
+      own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
     );
     return withEntries(limit, merge(logs), ts);
   },

@@ -1,6 +1,6 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../wire/answers.js";
-import { decide, outlook } from "../decide.js";
+import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
@@ -35,7 +35,7 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   if (taken)
     return { status: known(status, shards, now), left: leaving(limit, shards, { ...whole, state: taken }, now) };
   if (status.ok || whole === only) return { status, left: shards };
-  return { status: { ...status, retryAt: whenServed(limit, shards, now, demand) }, left: shards };
+  return { status: { ...status, retryAt: whenServed(limit, shards, now, demand, status.retryAt) }, left: shards };
 }
 
 /** The shards when units were charged, whatever is there, or came back, to as few of them as have room. */
@@ -68,10 +68,10 @@ function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: numbe
 }
 
 /**
- * Takes units from some shards, or gives them: first where most can be had, as much as goes there. None holds more than its share. What a
- * cancelled job took is looked for at its moment first, and only then before: that may be another job's.
+ * The shards with units taken from some of them, or given: first where most can be had, as much as goes there. None holds more than its
+ * share. What a cancelled job took is looked for at its time first, and only then before: that may be another job's.
  */
-function distribute(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
+export function distribute(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   let left = shards;
   let missing = change.units;
   for (const isOwn of change.taking ? [true, false] : [false]) {
@@ -100,20 +100,30 @@ export function standing(limit: Limit, shards: readonly Shard[], now: number): S
 /** The first moment from one on at which the same demand succeeds. */
 export function servedFrom(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { status } = decideOnAll(limit, shards, from, demand);
-  return status.ok ? whenServed(limit, shards, from, demand) : status.retryAt;
+  return status.ok ? whenFound(limit, shards, from, demand) : status.retryAt;
 }
 
 /**
- * The first moment from one on at which several shards grant a demand, whichever of them the next call finds: where it may deny on
- * two, each has to hold the demand, or all that it can.
+ * The first time from one on at which several shards grant a demand that they deny then, whichever of them the next call finds.
+ * @param likely - what they say as one.
  */
-function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
-  const readsAll = !mayDenyOnTwo(limit, demand);
-  return firstMoment(from, (moment) => {
-    // As one at that moment: to join them now would move the time of a clock behind.
-    const { state } = fold(limit, WHOLE, shards, moment);
-    return decide(limit, state, moment, demand).status.ok && (readsAll || eachHolds(shards, moment, demand.units));
-  });
+function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand, likely: number): number {
+  const { units, atLeast = { units } } = demand;
+  // As one at that time: to join them now would move the time of a clock behind.
+  const asOne = (at: number) => fold(limit, WHOLE, shards, at).state;
+  const last = Math.max(from, ...shards.map(({ state }) => state.ts));
+  const first = last > from ? decide(limit, asOne(last), last, demand).status : { retryAt: likely };
+  return firstMoment(
+    whenFound(limit, shards, from, demand),
+    // A log of all that they remember is needed for reservations only.
+    (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),
+    first.retryAt ?? last,
+  );
+}
+
+/** The first time from one on at which each shard holds a demand, or all that it can, if the next call may be denied on some of them. */
+function whenFound(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
+  return mayDenyOnTwo(limit, demand) ? whenEachHolds(shards, from, demand.units) : from;
 }
 
 /** Whether a denial may rest on what two of several rows say. */
@@ -129,10 +139,15 @@ export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number,
   let smallest = "0".repeat(limit.levels.most);
   while (smallest !== WHOLE && shareOf(limit, smallest).capacity < 2 * units) smallest = smallest.slice(1);
   const empty = shardAt(limit, smallest, emptyState(shareOf(limit, smallest), now));
-  return firstMoment(now, (moment) => eachHolds([empty, ...seen], moment, units));
+  return whenEachHolds([empty, ...seen], now, units);
 }
 
-/** Whether each of some shards holds units, or all that it can. */
-function eachHolds(shards: readonly Shard[], moment: number, units: number): boolean {
-  return shards.every((shard) => heldBy(shard, moment) >= Math.min(units, shard.limit.capacity));
+/** The first time from one on at which each of some shards holds units, or all that it can. */
+function whenEachHolds(shards: readonly Shard[], from: number, units: number): number {
+  const whenHeld = shards.map((shard) => {
+    const { limit, state } = shard;
+    const most = Math.min(units, limit.capacity);
+    return heldBy(shard, from) >= most ? from : limit.kind.whenHolding(limit, state, most);
+  });
+  return Math.max(...whenHeld);
 }

@@ -99,6 +99,37 @@ describe("a compact log", () => {
   });
 });
 
+describe("the work for the logs of all rows of a bucket", () => {
+  /** Logs in whose times each comparison counts. */
+  const counting = (rows: number) => {
+    const work = { steps: 0 };
+    const time = (at: number) => ({ valueOf: () => (work.steps++, at) }) as unknown as number;
+    const all = Array.from({ length: rows }, (_, row) =>
+      Array.from({ length: MAX_ENTRIES }, (_, i) => ({ at: time(i * rows + row), units: 1 + ((i * row) % 7) })),
+    );
+    return { work, all, count: rows * MAX_ENTRIES };
+  };
+
+  it.each([64, 1024])("on %i rows is that of some sorts, to merge and to compact", (rows) => {
+    const { work, all, count } = counting(rows);
+    const most = count * Math.log2(count);
+    const merged = merge(all);
+    expect(merged).toHaveLength(count);
+    expect(work.steps).toBeLessThanOrEqual(3 * most);
+    work.steps = 0;
+    expect(compact(merged, 0)).toHaveLength(MAX_ENTRIES);
+    expect(work.steps).toBeLessThanOrEqual(most);
+  });
+
+  it("is little for each log of several that are joined to fewer entries in passes, and loses little by it", () => {
+    const spaced = log(...Array.from({ length: 1024 }, (_, i): [number, number] => [10 * i, 9]));
+    const joined = compact(spaced, 1e6);
+    // None waits for more than two of the 64th parts.
+    const waits = spaced.map(({ at }) => (joined.find((entry) => entry.at >= at)?.at ?? Infinity) - at);
+    expect(Math.max(...waits)).toBeLessThanOrEqual((2 * 10_240) / 64);
+  });
+});
+
 describe("removing units backwards", () => {
   const entries = log([1, 4], [3, 2], [7, 8]);
 

@@ -16,7 +16,8 @@ import {
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
 import { fastUnits } from "../../../src/engine/sharding/policy.js";
-import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
+import { fold, fullShard, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
+import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
 const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
@@ -273,6 +274,41 @@ describe("the moment at which any row serves", () => {
     // Rows of 4 tokens hold two counts of 2; those of 8, two of 3; only the whole, one of 64.
     const at = (count: number) => whenAnyServes(limit, [], NOW, count * limit.unitsPerToken);
     expect([2, 3, 16, 64].map(at)).toEqual([NOW + 5, NOW + 4, NOW + 5, NOW + 10]);
+  });
+});
+
+describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows", (rows) => {
+  const limit = parseLimit("send", { kind: "sliding window", rate: 65 * rows, period: 60_000, shards: rows });
+  const work = { steps: 0 };
+  /** A number that counts whenever something is done with it. */
+  const time = (at: number) => ({ valueOf: () => (work.steps++, at) }) as unknown as number;
+  const shards = splitTo(limit, fullShard(limit), Math.log2(rows), NOW).map((shard, row) => {
+    const recent = Array.from({ length: 64 }, (_, i) => {
+      return { at: time(NOW - 50_000 + 700 * i + (row % 700)), units: limit.unitsPerToken };
+    });
+    return { ...shard, state: { value: limit.unitsPerToken, ts: NOW, recent } };
+  });
+  const half = 30 * rows;
+
+  it.each<[string, () => unknown, object, number?]>([
+    ["a call", () => ask({ limit, shards }, { count: rows }).status, { ok: true }],
+    ["a denial of a large count", () => ask({ limit, shards }, { count: half }).status, { ok: false }],
+    ["a reservation", () => ask({ limit, shards }, { count: half, reserve: true }).status, { ok: true }],
+    [
+      "a reservation that would wait too long",
+      () => ask({ limit, shards }, { count: half, reserve: { within: 5 } }).status,
+      { ok: false },
+      5,
+    ],
+    ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
+    ["how it stands", () => standing(limit, shards, NOW), { ok: true }],
+    ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
+  ])("needs the work of a few sorts for %s", (_title, run, expected, sorts = 2) => {
+    work.steps = 0;
+    expect(run()).toMatchObject(expected);
+    const entries = 64 * rows;
+    expect(work.steps).toBeGreaterThan(0);
+    expect(work.steps).toBeLessThanOrEqual(sorts * entries * Math.log2(entries));
   });
 });
 

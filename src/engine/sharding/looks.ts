@@ -1,0 +1,35 @@
+/**
+ * How many rows of a window a call looks at before it is denied. What a window's rows hold is lost unless it is taken in time, so a denial
+ * in vain wastes it. A denial of any other limit may rest on two rows: its tokens are saved for the next call.
+ */
+import type { Limit } from "../kinds/kind.js";
+import type { Demand } from "../request.js";
+import { mayDenyOnTwo } from "./pool.js";
+import { heldByAll, type Shard } from "./shard.js";
+
+/** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are ten or eleven. */
+const TOKENS = 24;
+const LEAST_ROWS = 6;
+const MOST_ROWS = 12;
+/** Where tokens come back one by one, a call stops looking as soon as so many rows like those it saw would not hold its count. */
+const LIKELY_ROWS = 8;
+
+export function looksFurther(limit: Limit, demand: Demand): boolean {
+  return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
+}
+
+/** Whether rows that do not hold a count together are enough for its denial. */
+export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
+  const { kind, unitsPerToken } = limit;
+  // Rows that are short of one token hold nothing: they say little of others. Those that are short of ten may hold nine.
+  const isLikely =
+    kind.lapses?.(limit) === "together" ||
+    units <= unitsPerToken ||
+    heldByAll(rows, now) * LIKELY_ROWS >= units * rows.length;
+  const share = rows.reduce((total, row) => total + row.limit.capacity, 0);
+  const isFull = rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && share >= TOKENS * unitsPerToken);
+  return !isLikely || isFull;
+}
+
+/** A call draws points until it has enough rows; some draws find a row again. */
+export const MOST_DRAWS = 2 * MOST_ROWS;
