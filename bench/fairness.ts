@@ -4,7 +4,7 @@
  * `retryAt`, as the small ones do, or it reserves.
  */
 import { decide } from "../src/engine/decide.js";
-import { parseDemand } from "../src/engine/demand.js";
+import { parseDemand } from "../src/engine/request.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";
 

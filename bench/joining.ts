@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { parseDemand } from "../src/engine/demand.js";
+import { parseDemand } from "../src/engine/request.js";
 import { fromStored, toStored } from "../src/engine/units.js";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
 import { markdownTable, percent } from "./report/markdown.js";

@@ -4,7 +4,7 @@ import type { RateLimitConfig } from "../src/wire/configs.js";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { parseDemand } from "../src/engine/demand.js";
+import { parseDemand } from "../src/engine/request.js";
 import { drawLanes, type Lane } from "./kinds/lanes.js";
 import { isProgram } from "./report/commandLine.js";
 import { createRandom, exponential } from "./simulator/random.js";

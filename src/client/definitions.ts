@@ -7,6 +7,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
+import type { DemandArgs } from "../engine/request.js";
 import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
@@ -168,4 +169,35 @@ function undefinedError(name: string, definitions: Definitions): Error {
     name,
     `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
   );
+}
+
+/** One request of a call: its bucket, and what is asked of it. */
+export interface CalledRequest {
+  readonly bucket: CalledBucket;
+  readonly asked: DemandArgs;
+}
+
+/** A request, and what its call and its definition say of the answer. */
+export interface JudgedRequest extends CalledRequest {
+  readonly throws: ThrowChoice;
+  readonly mode: Mode;
+}
+
+/** What calls say, whatever the types promised. */
+export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
+export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
+
+/** What a call and the definitions say. @throws when the arguments have a field that the call has not, or one whose value is not permitted. */
+export function judge(
+  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
+  call: string,
+  args: AnyArgs,
+  fields: Fields,
+): JudgedRequest {
+  const bucket = findBucket(definitions, call, args, fields);
+  const defined = definitions.get(bucket.name);
+  // What is nearest to the call decides: the call itself, the definition, the options.
+  const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
+  const { count, reserve, atLeast, refundable } = args;
+  return { bucket, asked: { count, reserve, atLeast, refundable }, throws, mode };
 }

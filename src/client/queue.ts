@@ -3,7 +3,7 @@ import { createFunctionHandle, type FunctionReference, type GenericQueryCtx, que
 import { v, type Value } from "convex/values";
 import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { countField } from "../engine/demand.js";
+import { countField } from "../engine/request.js";
 import * as joining from "../queue/enqueue.js";
 import { parseJob } from "../queue/job.js";
 import * as position from "../queue/position.js";

@@ -3,13 +3,13 @@
  * loaded where it runs, in the component.
  */
 export type { RateLimitDefinition, RateLimitDefinitions } from "../client/args.js";
-export type { RateLimitDecision } from "../client/decision.js";
+export type { RateLimitDecision, RateLimitsOptions } from "../client/settings.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "../client/errors.js";
 export type { ExposedRateLimit } from "../client/expose.js";
 export { hashKey } from "../client/hashKey.js";
 export type { InComponent } from "../client/place.js";
-export type { RateLimits, RateLimitsOptions } from "../client/rateLimits.js";
+export type { RateLimits } from "../client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "../client/schedule.js";
 export { projectRateLimit } from "../browser/project.js";
 export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
@@ -19,16 +19,17 @@ export type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { RateLimitDefinitions, ThrowChoice } from "../client/args.js";
-import { type CalledBucket, parseDefinitions } from "../client/definitions.js";
+import { type CalledBucket, type CalledRequest, parseDefinitions } from "../client/definitions.js";
 import { functionsOf } from "../client/functions.js";
 import { COMMON_FIELDS } from "../client/options.js";
-import type { CalledRequest, ComponentCalls, InComponent, Place } from "../client/place.js";
-import type { KnownFields, RateLimits, RateLimitsOptions } from "../client/rateLimits.js";
+import type { ComponentCalls, InComponent, Place } from "../client/place.js";
+import type { KnownFields, RateLimits } from "../client/rateLimits.js";
+import type { RateLimitsOptions } from "../client/settings.js";
 import { checkField, checkFields } from "../engine/fields.js";
-import { adjustedField, type AdjustmentArgs } from "../engine/request.js";
+import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
+import { checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { show } from "../engine/misuse.js";
-import { checkDemand } from "../engine/demand.js";
 import { idOf, inTurn } from "../storage/rows.js";
 
 /**
@@ -90,7 +91,7 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     consumeAll: async (ctx, requests) =>
       await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
-    adjust: async (ctx, bucket, change) => await mutation(ctx)(api.public.adjust, adjustArgs(bucket, change)),
+    adjust: async (ctx, { bucket, ...change }) => await mutation(ctx)(api.public.adjust, adjustArgs(bucket, change)),
     adjustAll: async (ctx, adjustments) =>
       await mutation(ctx)(api.public.adjustAll, {
         adjustments: adjustments.map(({ bucket, renews, ...change }) => ({

@@ -4,7 +4,7 @@
  */
 import type { RateLimitStatus } from "../wire/answers.js";
 import { remembering } from "./headroom.js";
-import type { Demand } from "./demand.js";
+import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME, firstMoment } from "./time.js";
 import { lowered, raised, unitsOf } from "./units.js";

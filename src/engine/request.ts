@@ -1,32 +1,119 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type Demand, type DemandArgs, parseDemand } from "./demand.js";
-import type { Limit, Taking } from "./kinds/kind.js";
-import { parseLimit } from "./limit.js";
 import { booleanField, checkField, type Field } from "./fields.js";
+import type { Limit } from "./kinds/kind.js";
+import { parseChecked, parseLimit } from "./limit.js";
+import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
-import { END_OF_TIME } from "./time.js";
-import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
+import { MAX_TOKENS, unitsOf } from "./units.js";
+
+/** One question to a bucket: may `units` go, if need be from the future? */
+export interface Demand {
+  readonly units: number;
+  readonly reserve: boolean;
+  /** A reservation that would start later than this many ms from now is denied. */
+  readonly withinMs: number;
+  /** Of a demand that fewer units satisfy, too. */
+  readonly atLeast?: LeastDemand;
+  /** Whether the units may come back, by the time at which they were taken. */
+  readonly isRefundable?: boolean;
+}
+
+/** The fewest units that are taken; more come in whole tokens. */
+interface LeastDemand {
+  readonly units: number;
+  /** The tokens that a caller has in so many units. */
+  readonly tokens: (units: number) => number;
+}
+
+/** `true` for any wait, or the longest wait in ms. */
+type Reserve = boolean | { within: number };
+
+export interface DemandArgs {
+  count?: number | undefined;
+  atLeast?: number | undefined;
+  reserve?: Reserve | undefined;
+  refundable?: boolean | undefined;
+  /** Of several requests: whether a denial of this one stops none of the others. */
+  shadow?: boolean | undefined;
+  /** Of several requests: whether the status says when tokens come back, and what overrides the limit. */
+  renews?: boolean | undefined;
+}
+
+export const countField: Field = {
+  permitted: "a finite number of at least 0",
+  holds: (value) => Number.isFinite(value) && (value as number) >= 0,
+};
+export const reserveField: Field = {
+  permitted: "true, false or { within: a number of milliseconds of at least 0 }",
+  holds(value) {
+    if (typeof value !== "object" || value === null) return typeof value === "boolean";
+    const { within } = value as { within?: unknown };
+    return Object.keys(value).length === 1 && typeof within === "number" && within >= 0;
+  },
+};
+
+/**
+ * Checks what can be known without the limit.
+ * @throws when `count` is no finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast` is above
+ * the count or beside a reservation.
+ */
+export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
+  checkField(name, "count", countField, count);
+  if (reserve !== false) checkField(name, "reserve", reserveField, reserve);
+  if (atLeast === undefined) return;
+  if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
+    throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
+  }
+  if (reserve !== false) throw misuseError(name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+}
+
+/**
+ * @throws what `checkDemand` throws, and when the count is so large that no wait would ever be long enough. What an override may serve is
+ * known only when the bucket has been read.
+ */
+export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
+  const { count = 1, reserve = false, atLeast, refundable } = asked;
+  if (asked.count !== undefined || reserve !== false || atLeast !== undefined) checkDemand(limit.name, asked);
+  if (refundable !== undefined) checkField(limit.name, "refundable", booleanField, refundable);
+  const isRefundable = refundable && { isRefundable: true };
+  if (atLeast !== undefined) return { ...parsePart(limit, { count, atLeast }, isOverridable), ...isRefundable };
+  const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
+  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, ...isRefundable };
+  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
+  if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
+  throw neverServedError(limit, asked);
+}
+
+export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = false }: DemandArgs): Error {
+  const bound = reserve ? "with a reservation it can hold" : "it can hold";
+  const most = limit.kind.most(limit, reserve !== false) / limit.unitsPerToken;
+  const asked = atLeast === undefined ? `count ${count}` : `atLeast ${atLeast}`;
+  return misuseError(
+    limit.name,
+    `${asked} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
+  );
+}
+
+/** As much as there is: what suffices must fit into the bucket, what would be best need not. */
+function parsePart(
+  limit: Limit,
+  { count, atLeast }: { count: number; atLeast: number },
+  isOverridable: boolean,
+): Demand {
+  const { unitsPerToken, capacity } = limit;
+  const least = unitsOf(limit, atLeast);
+  if (!(least <= capacity || (isOverridable && atLeast <= MAX_TOKENS))) throw neverServedError(limit, { atLeast });
+  const all = unitsOf(limit, count);
+  const room = Math.max(0, capacity - least);
+  const most = all <= capacity ? all : least + Math.floor(room / unitsPerToken) * unitsPerToken;
+  const tokens = (units: number) => (units === all ? count : units === least ? atLeast : units / unitsPerToken);
+  return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
+}
 
 /** Whether some wait is long enough: of an overridable bucket this is known late. */
 export function isServable({ limit, demand }: Request): boolean {
   return demand.units <= limit.kind.most(limit, demand.reserve);
-}
-
-export const adjustedField: Field = {
-  permitted: "a number from -1e12 to 1e12",
-  holds: (value) => typeof value === "number" && Math.abs(value) <= MAX_TOKENS,
-  isRequired: true,
-};
-
-/**
- * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
- * cut off where no bucket could hold more.
- * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
- */
-export function parseAdjustment(limit: Limit, count: number): number {
-  checkField(limit.name, "count", adjustedField, count);
-  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
 }
 
 /** A limit at a key. */
@@ -46,29 +133,20 @@ export interface Request extends Bucket {
   readonly demand: Demand;
 }
 
-/** What one bucket is charged, in units; negative to give back. */
-export interface Adjustment extends Bucket {
-  /** As the caller said it, in tokens. */
-  readonly count: number;
-  readonly units: number;
-  /** When tokens that come back were taken, if that is known. */
-  readonly taking: Taking | undefined;
-  /** The arguments that say so. */
-  readonly at: number | undefined;
-  readonly takenAt: number | undefined;
-  /** The tokens of a request: the status then says when one is served next. */
-  readonly renews?: number | undefined;
-}
-
+/** Which bucket, from the wire or from a call. */
 interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
   overrides?: boolean | undefined;
+  /** Where a call of the app has the config from: it was checked there, and is parsed once. */
+  definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
 
-export function parseBucket({ name, key, config, overrides }: BucketArgs): Bucket {
-  return bucketAt(parseLimit(name, config), key, overrides);
+export function parseBucket({ name, key, config, overrides, definition }: BucketArgs): Bucket {
+  const limit = definition ? (definition.limit ??= parseChecked(name, definition.config)) : parseLimit(name, config);
+  if (key !== undefined) checkKey(name, key);
+  return { name, limit: limit.kind.forKey(limit, key), key, isOverridable: overrides ?? false };
 }
 
 export function bucketAt(limit: Limit, key: string | undefined, isOverridable = false): Bucket {
@@ -78,36 +156,15 @@ export function bucketAt(limit: Limit, key: string | undefined, isOverridable = 
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
-  const demand = parseDemand(bucket.limit, asked, bucket.isOverridable);
-  if (asked.refundable === undefined) return { ...bucket, asked, demand };
-  checkField(bucket.name, "refundable", booleanField, asked.refundable);
-  return { ...bucket, asked, demand: { ...demand, isRefundable: asked.refundable } };
+  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
+}
+
+/** A request as a call of the app makes it. */
+export function requestOf({ bucket: called, asked }: { bucket: BucketArgs; asked: DemandArgs }): Request {
+  const bucket = parseBucket(called);
+  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
 }
 
 export function parseRequest(args: BucketArgs & DemandArgs): Request {
   return requestTo(parseBucket(args), args);
-}
-
-export interface AdjustmentArgs {
-  count: number;
-  at?: number | undefined;
-  takenAt?: number | undefined;
-  renews?: number | undefined;
-}
-
-const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
-
-/**
- * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all that was charged
- * comes back. With `takenAt` tokens come back that were taken then.
- * @throws when a time is none that a Date can name.
- */
-export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: AdjustmentArgs): Adjustment {
-  const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
-  const taken = takenAt ?? at;
-  const adjustment = { ...bucket, count, units, at, takenAt, renews };
-  if (taken === undefined) return { ...adjustment, taking: undefined };
-  checkField(bucket.name, "at", TIME, at);
-  checkField(bucket.name, "takenAt", TIME, takenAt);
-  return { ...adjustment, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
 }

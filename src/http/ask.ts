@@ -1,8 +1,8 @@
 /** Asks the limits, all in one transaction, wherever they live: the component is called directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
 import { v } from "convex/values";
-import { concludeAll, type JudgedRequest, report } from "../client/decision.js";
-import { findBucket } from "../client/definitions.js";
+import { concludeAll, report } from "../client/decision.js";
+import { findBucket, type JudgedRequest } from "../client/definitions.js";
 import type { Mode } from "../client/args.js";
 import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wake } from "../client/set.js";

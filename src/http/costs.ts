@@ -1,7 +1,7 @@
 /** Costs: how many tokens a request takes. A client may choose, within bounds that are yours. */
 import { checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { countField } from "../engine/demand.js";
+import { countField } from "../engine/request.js";
 import { checkHeaderName } from "./fields.js";
 
 /**

@@ -14,7 +14,7 @@ import {
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { countField } from "../engine/demand.js";
+import { countField } from "../engine/request.js";
 import { headerFields } from "./fields.js";
 import { checkFormats } from "./formats.js";
 import { checkJitter } from "./headers.js";

@@ -1,5 +1,5 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
-import { countField, parseDemand } from "../engine/demand.js";
+import { countField, parseDemand } from "../engine/request.js";
 import { checkField, isPermitted } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";

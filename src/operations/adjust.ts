@@ -1,6 +1,6 @@
 /** Settling after the fact: charging what was really used, giving back what was not. */
 import { outlook, renewsAt } from "../engine/decide.js";
-import { type Adjustment, adjustmentOf } from "../engine/request.js";
+import { type Adjustment, adjustmentOf } from "../engine/adjustment.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";

@@ -72,7 +72,7 @@ export async function answer(ctx: Reader, request: Request, call: Call, known?: 
   const stored = row ? fromStored(limit, row, key) : fullState(limit);
   const { status, taken } = decide(limit, stored, now, demand);
   return {
-    status: renewing(request, status, now, () => taken ?? stored),
+    status: request.asked.renews ? renewing(request, status, now, () => taken ?? stored) : status,
     untouched: () => ({ ok: true, ...outlook(limit, limit.kind.advance(limit, stored, now), now) }),
     write: async (writer) => {
       if (taken) await replaceRows(writer, request, rows, [toStored(limit, taken)]);

@@ -3,8 +3,7 @@
  * holds again, so that `retryAt` is the first moment at which the same call succeeds.
  */
 import type { Override } from "../engine/override.js";
-import { neverServedError } from "../engine/demand.js";
-import { type Bucket, isServable, type Request, requestTo } from "../engine/request.js";
+import { type Bucket, isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
 import { servedFrom, standing } from "../engine/sharding/pool.js";
 import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";

@@ -1,7 +1,7 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import type { Demand } from "../engine/demand.js";
+import type { Demand } from "../engine/request.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../storage/jobs.js";

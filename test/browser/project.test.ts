@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { project } from "../../src/browser/project.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";

@@ -1,7 +1,7 @@
 /** One bucket, one row of the table per question: the state, the moment, the demand, and the whole answer. */
 import { describe, expect, it } from "vitest";
 import { decide, outlook } from "../../src/engine/decide.js";
-import { type DemandArgs, parseDemand } from "../../src/engine/demand.js";
+import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";

@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { fromStored, toStored } from "../../src/engine/units.js";

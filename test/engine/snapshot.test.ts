@@ -4,7 +4,7 @@ import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";

@@ -1,6 +1,6 @@
 /** The engine's decision as a bucket of one row meets it: one state in, at most one state out. */
 import { decide } from "../../src/engine/decide.js";
-import type { Demand } from "../../src/engine/demand.js";
+import type { Demand } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import * as stored from "../../src/engine/units.js";
 

@@ -1,7 +1,7 @@
 /** Waiting until `retryAt` always suffices, one millisecond less never does, and nothing drifts. */
 import { DAY, HOUR, MINUTE, type RateLimitConfig, SECOND, WEEK } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { parseDemand } from "../../src/engine/demand.js";
+import { parseDemand } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { decide } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";

@@ -3,7 +3,7 @@
  * in vain wastes it. A denial of any other limit may rest on two rows: its tokens are saved for the next call.
  */
 import type { Limit } from "../kinds/kind.js";
-import type { Demand } from "../demand.js";
+import type { Demand } from "../request.js";
 import { mayDenyOnTwo } from "./pool.js";
 import { heldByAll, type Shard } from "./shard.js";
 

@@ -3,8 +3,7 @@
  * what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in docs/benchmarks.md.
  */
 import type { Limit } from "../kinds/kind.js";
-import type { Demand } from "../demand.js";
-import type { Bucket } from "../request.js";
+import type { Bucket, Demand } from "../request.js";
 import type { Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 

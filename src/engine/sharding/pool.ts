@@ -3,7 +3,7 @@ import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
-import type { Demand } from "../demand.js";
+import type { Demand } from "../request.js";
 import { firstMoment } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";

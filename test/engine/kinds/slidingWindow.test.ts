@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
-import { parseDemand } from "../../../src/engine/demand.js";
+import { parseDemand } from "../../../src/engine/request.js";
 import { fullState, type State } from "../../../src/engine/kinds/kind.js";
 import { MAX_ENTRIES } from "../../../src/engine/kinds/log.js";
 import { parseLimit } from "../../../src/engine/limit.js";

@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
-import { type DemandArgs, parseDemand } from "../../../src/engine/demand.js";
+import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
