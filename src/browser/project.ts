@@ -57,7 +57,7 @@ export function project(snapshot: RateLimitSnapshot, asked: { now: number } & De
 }
 
 /** A status, when time alone changes it, and the error for a `count` that the bucket can never give. */
-export interface LastingStatus {
+interface LastingStatus {
   status: ProjectedStatus;
   changesAt: number;
   refusal: (() => Error) | undefined;

@@ -10,7 +10,7 @@ import { sweepBatch, sweepTargets } from "../operations/sweep.js";
 import type { QueueWriter } from "../queue/rows.js";
 import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
 import { writeCursor } from "../storage/batches.js";
-import { idOf, inTurn, readingInTurn, takingTurns } from "../storage/rows.js";
+import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { SweepContinuation } from "./args.js";
@@ -60,7 +60,7 @@ async function listRateLimits(set: LimitSet, ctx: Ctx, args: ListArgs<string>): 
   if (!definition) throw misuseError(name, "is not defined, so its keys cannot be listed.");
   const request = parseList(limitOf(name, definition), options, definition.overrides);
   const { component } = set.place;
-  if (!component) return await readingInTurn(list)(ctx, request);
+  if (!component) return await inTurn(ctx, () => list(ctx, request));
   const { from, most, onlyLimited, onlyOverridden, isOverridable } = request;
   const asked = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };
   const { config } = definition;
@@ -73,14 +73,14 @@ async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & 
   const id = idOf(findOverridable(set.definitions, "overrideRateLimit", { name, key }));
   const parsed = parseOverride(name, override);
   const { component } = set.place;
-  if (!component) return await takingTurns(setOverride)(ctx, id, parsed);
+  if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
   return await component.mutation(ctx)(component.api.public.override, { ...id, ...parsed });
 }
 
 async function clearRateLimitOverride(set: LimitSet, ctx: Ctx, args: AnyBucketArgs): Promise<null> {
   const id = idOf(findOverridable(set.definitions, "clearRateLimitOverride", args));
   const { component } = set.place;
-  if (!component) return await takingTurns(clearOverride)(ctx, id);
+  if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
   return await component.mutation(ctx)(component.api.public.clearOverride, id);
 }
 

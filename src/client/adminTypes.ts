@@ -27,7 +27,7 @@ export interface SweepOptions {
 }
 
 /** The names of the limits that are defined with `overrides: true`. */
-export type OverridableIn<Limits> = {
+type OverridableIn<Limits> = {
   [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
     ? true extends Given
       ? Name
@@ -57,10 +57,10 @@ type OverrideWay =
     };
 
 /** The bucket of an override. */
-export type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
+type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
 
 /** What `overrideRateLimit` takes. */
-export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
+type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
   OverrideWay & {
     /** When it ends by itself: a moment to come, in whole milliseconds since the epoch; without it, when it is cleared. */
     until?: number | undefined;

@@ -85,13 +85,13 @@ interface Asked {
   refundable?: boolean | undefined;
 }
 
-export interface ModeArg {
+interface ModeArg {
   /** Whether the limit is enforced in this call; default what its definition says. */
   mode?: Mode | undefined;
 }
 
 /** One bucket, and what is asked of it. */
-export type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked & ModeArg;
+type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked & ModeArg;
 
 /** `Said` is what a call says, so that its answer's type can follow from it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {

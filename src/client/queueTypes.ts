@@ -12,7 +12,7 @@ import type { KeyArg, ReturnedAnswer, ThrowChoice, ThrowChoiceIn, ThrowsArg } fr
 import type { InComponent, InTables } from "./place.js";
 
 /** The names of the limits that are defined with a queue. */
-export type QueueNameIn<Limits> = {
+type QueueNameIn<Limits> = {
   [Name in keyof Limits]: Limits[Name] extends { queue: object } ? Name : string extends keyof Limits ? Name : never;
 }[keyof Limits] &
   string;

@@ -16,7 +16,7 @@ export interface RateLimitDecision {
   status: RateLimitStatus;
   /** Whether the answer holds, or the caller is let through. */
   mode: Mode;
-  /** The config that decided. */
+  /** The config that decided, as the call or the definition gives it. */
   config: RateLimitConfig;
 }
 

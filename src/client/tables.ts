@@ -8,7 +8,7 @@ import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
 import { reset } from "../operations/reset.js";
 import { wake, workIn } from "../queue/wake.js";
-import { inTurn, type Reader, type Writer } from "../storage/rows.js";
+import { inTurn, takingTurns } from "../storage/rows.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
@@ -63,30 +63,18 @@ export function defineRateLimits(
   return functionsOf({ definitions, place: inTables, options });
 }
 
-/** What is asked is parsed before the turn: misuse waits for nobody, and reads nothing. */
-function taking<Asked, Parsed, Result>(
-  parse: (asked: Asked) => Parsed,
-  operation: (ctx: Writer, parsed: Parsed) => Promise<Result>,
-  writes = true,
-): (ctx: Reader | Writer, asked: Asked) => Promise<Result> {
-  return (ctx, asked) => {
-    const parsed = parse(asked);
-    return inTurn(ctx, () => operation(ctx as Writer, parsed), writes);
-  };
-}
-
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
 const adjustmentTo = ({ bucket, ...asked }: CalledAdjustment) => adjustmentOf(parseBucket(bucket), asked);
 
 const inTables: Place<InTables> = {
   check: parseBucket,
-  consume: taking(requestOf, consume),
-  peek: taking(requestOf, check, false),
-  consumeAll: taking(bundleOf, consumeAll),
-  peekAll: taking(bundleOf, checkAll, false),
-  adjust: taking(adjustmentTo, adjust),
-  adjustAll: taking((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
-  get: taking(parseBucket, get, false),
+  consume: takingTurns(requestOf, consume),
+  peek: takingTurns(requestOf, check, false),
+  consumeAll: takingTurns(bundleOf, consumeAll),
+  peekAll: takingTurns(bundleOf, checkAll, false),
+  adjust: takingTurns(adjustmentTo, adjust),
+  adjustAll: takingTurns((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
+  get: takingTurns(parseBucket, get, false),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(ctx as never, bucket, workIn(queueModuleOf(options))), true),
 };

@@ -14,7 +14,7 @@ export const NAMES: ReadonlySet<string | undefined> = new Set([
 const SOURCE = /^(convex-rate-limits($|\/)|\.|\/|~|#|@\/)/;
 
 /** A call that asks a limit: the function's own name, and the call that defines its limits, if that is in this file. */
-export interface LimitingCall {
+interface LimitingCall {
   readonly name: string;
   readonly node: CallExpression;
   readonly definitions: CallExpression | undefined;

@@ -20,7 +20,7 @@ import { answerOnRows } from "./consume.js";
 import { overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
-export interface ListRequest {
+interface ListRequest {
   readonly limit: Limit;
   readonly from: Cursor;
   readonly most: number;

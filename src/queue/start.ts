@@ -27,7 +27,7 @@ export interface WorkArgs extends StoredQueue {
 }
 
 /** A queue as it is stored and sent. A run has it, too, so that it can go on if the worker's row was deleted by hand. */
-export interface StoredQueue {
+interface StoredQueue {
   name: string;
   key?: string;
   config: RateLimitConfig;

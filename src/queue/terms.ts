@@ -6,7 +6,7 @@ import { type Bucket, bucketAt } from "../engine/request.js";
 import { checkQueueConfig } from "./config.js";
 
 /** A parsed queue config. */
-export interface QueueTerms {
+interface QueueTerms {
   readonly maxQueued: number;
   /** Priorities are 0 to one less than this. */
   readonly priorities: number;

@@ -62,18 +62,6 @@ const runs = new WeakMap<object, Run>();
 type Run = { lastTurn?: Promise<unknown>; isMarked?: boolean };
 let latest: Run = {};
 
-function runOf(db: object, runQuery: unknown): Run {
-  const mark = typeof runQuery === "function" ? runQuery : undefined;
-  const isOther = mark !== undefined && latest.isMarked;
-  latest = runs.get(db) ?? (mark && runs.get(mark)) ?? (isOther ? {} : latest);
-  runs.set(db, latest);
-  if (mark) {
-    runs.set(mark, latest);
-    latest.isMarked = true;
-  }
-  return latest;
-}
-
 /**
  * Runs `operation` when those before it in the same run have ended, however they ended.
  * @throws when the ctx has no database: that of an action, say. Or when that of a query is given to what writes.
@@ -91,25 +79,30 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
       "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. A query can ask checkRateLimit.",
     );
   }
-  const run = runOf(db, runQuery);
+  const mark = typeof runQuery === "function" ? runQuery : undefined;
+  const isOther = mark !== undefined && latest.isMarked;
+  const run = runs.get(db) ?? (mark && runs.get(mark)) ?? (isOther ? {} : latest);
+  latest = run;
+  runs.set(db, run);
+  if (mark) {
+    runs.set(mark, run);
+    run.isMarked = true;
+  }
   const turn = run.lastTurn ? run.lastTurn.then(operation) : operation();
   run.lastTurn = turn.catch(ignore);
   return await turn;
 }
 
-/** An operation that takes its turn, and may write. */
-export function takingTurns<Ctx extends Reader, Args extends readonly unknown[], Result>(
-  operation: (ctx: Ctx, ...args: Args) => Promise<Result>,
+/** An operation that takes its turn. What it is asked is parsed before: misuse waits for nobody, and reads nothing. */
+export function takingTurns<Asked, Parsed, Result>(
+  parse: (asked: Asked) => Parsed,
+  operation: (ctx: Writer, parsed: Parsed) => Promise<Result>,
   writes = true,
-): (ctx: Ctx, ...args: Args) => Promise<Result> {
-  return (ctx, ...args) => inTurn(ctx, () => operation(ctx, ...args), writes);
-}
-
-/** The same of one that only reads. */
-export function readingInTurn<Ctx extends Reader, Args extends readonly unknown[], Result>(
-  operation: (ctx: Ctx, ...args: Args) => Promise<Result>,
-): (ctx: Ctx, ...args: Args) => Promise<Result> {
-  return takingTurns(operation, false);
+): (ctx: Reader, asked: Asked) => Promise<Result> {
+  return (ctx, asked) => {
+    const parsed = parse(asked);
+    return inTurn(ctx, () => operation(ctx as Writer, parsed), writes);
+  };
 }
 
 /** The caller of the turn that failed has its error; the next turn does not wait for reasons. */

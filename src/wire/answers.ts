@@ -88,7 +88,6 @@ export const configuredArgs = () => ({
   config: configValidator(),
   overrides: v.optional(v.boolean()),
 });
-export type ConfiguredArgs = ObjectType<ReturnType<typeof configuredArgs>>;
 export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
 const consumedArgs = () => ({
   ...configuredArgs(),
@@ -150,7 +149,6 @@ export const listArgs = () => ({
   onlyLimited: v.optional(v.boolean()),
   onlyOverridden: v.optional(v.boolean()),
 });
-export type ListArgs = ObjectType<ReturnType<typeof listArgs>>;
 
 /** Each target is a limit to sweep: a row goes when it is full under every one of the configs. */
 export const sweepArgs = () => ({

@@ -6,11 +6,11 @@ import type { TypeOf } from "./typeOf.js";
 const common = () => ({
   /** Tokens that arrive per `period`; above 0, at most 1e12. */
   rate: v.number(),
-  /** The most tokens that may be owed to reservations; 0 (none) to 1e12. @default unlimited */
+  /** The most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited. */
   maxReserved: v.optional(v.number()),
   /**
-   * Rows that a hot limit is spread over: a most (1 to 1,024), `"auto"`, or bounds on their number. A bucket begins as one row, splits
-   * where it is hot and merges where it is cold. @default 1
+   * Rows that a hot limit is spread over: a most (1 to 1,024), `"auto"`, or bounds on their number; default 1. A bucket begins as one
+   * row, splits where it is hot and merges where it is cold.
    */
   shards: v.optional(
     v.union(
@@ -22,7 +22,7 @@ const common = () => ({
 });
 const saving = () => ({
   ...common(),
-  /** The most tokens that can be saved up (the burst); 0 to 1e12. With 0 only reservations are served. @default `rate` */
+  /** The most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served. */
   capacity: v.optional(v.number()),
 });
 
@@ -41,10 +41,10 @@ const fixedWindow = () => ({
   period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
   /**
    * If `period` is in ms: any time at which a window starts, in whole milliseconds since the epoch.
-   * @default a hash of the key, so that keys reset at different times
+   * The default is a hash of the key, so keys reset at different times.
    */
   start: v.optional(v.number()),
-  /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count. @default "UTC" */
+  /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */
   timeZone: v.optional(v.string()),
   /**
    * If `period` is a unit of the calendar: the day on which a month begins (1 to 31; in a shorter month its last day), the weekday on
@@ -81,20 +81,20 @@ export const configValidator = () =>
   v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
 
 const queue = () => ({
-  /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000. @default unlimited */
+  /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000, default unlimited. */
   maxQueued: v.optional(v.number()),
-  /** How many priorities there are, 1 to 10. A job's priority is 0 to one less; the higher go first. @default 1 */
+  /** How many priorities there are, 1 to 10, default 1. A job's priority is 0 to one less; the higher go first. */
   priorities: v.optional(v.number()),
   /**
-   * How many milliseconds of waiting count as one level of priority: a whole number from 0 to 365 days. A job is overtaken only by jobs
-   * that came at most this much later for each level that they are above it. @default a minute
+   * How many milliseconds of waiting count as one level of priority: a whole number from 0 to 365 days, default a minute. A job is overtaken
+   * only by jobs that came at most this much later for each level that they are above it.
    */
   aging: v.optional(v.number()),
-  /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). @default false */
+  /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
   fair: v.optional(v.boolean()),
   /**
-   * Requires `maxQueued` and makes it exact, at the price of conflicts. Without it, about one second of extra jobs may be accepted.
-   * @default false
+   * Requires `maxQueued` and makes it exact, at the price of conflicts. Without it, about one second of extra jobs may be accepted. Default
+   * false.
    */
   exact: v.optional(v.boolean()),
 });

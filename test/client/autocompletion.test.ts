@@ -38,7 +38,7 @@ describe("an editor offers", () => {
   });
 
   it("the arguments of a call", () => {
-    expect(offered("args")).toEqual(["atLeast", "config", "count", "key", "mode", "reserve", "throws"]);
+    expect(offered("args")).toEqual(["atLeast", "config", "count", "key", "mode", "refundable", "reserve", "throws"]);
   });
 
   it("the kinds", () => {
@@ -73,7 +73,7 @@ describe("an editor shows what it means, and in which unit:", () => {
     ["slidingPeriod", /[Mm]illiseconds; above 0/],
     ["capacity", /most tokens that can be saved up .*default `rate`/],
     ["keyed", /key/],
-    ["start", /moment at which a window starts, in whole milliseconds since the epoch/],
+    ["start", /time at which a window starts, in whole milliseconds since the epoch/],
     ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
     ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
     ["anchor", /day on which a month begins/],
@@ -86,12 +86,12 @@ describe("an editor shows what it means, and in which unit:", () => {
     ["mode", /enforced in this call; default what its definition says/],
     ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
     ["atLeast", /As much as there is: .*from 0 to `count`/],
-    ["taken", /Of a call with `atLeast`: how many tokens the caller has/],
-    ["shadow", /what it would answer if it were enforced/],
+    ["taken", /For a call with `atLeast`: how many tokens the caller has/],
+    ["shadow", /its answer if it were enforced/],
     ["charge", /Tokens to charge; negative to give back/],
     ["spread", /Milliseconds, up to a day/],
     ["denied", /first millisecond at which the same request succeeds/],
-    ["allowed", /reservation that waits: run the work at this moment/],
+    ["allowed", /reservation that waits: run the work at this time/],
     ["remaining", /Whole tokens left after this decision/],
     ["resetAt", /When the bucket is full again/],
   ])("%s", (mark, text) => {

@@ -479,11 +479,11 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   });
 
   it.each([
-    ["rateLimit", ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"]],
-    ["checkRateLimit", ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"]],
-    ["rateLimitAll", ["name", "key", "config", "count", "reserve", "mode"]],
-    ["checkRateLimitAll", ["name", "key", "config", "count", "reserve", "mode"]],
-    ["adjustRateLimit", ["name", "key", "config", "count"]],
+    ["rateLimit", ["name", "key", "config", "count", "reserve", "mode", "refundable", "atLeast", "throws"]],
+    ["checkRateLimit", ["name", "key", "config", "count", "reserve", "mode", "refundable", "atLeast", "throws"]],
+    ["rateLimitAll", ["name", "key", "config", "count", "reserve", "mode", "refundable"]],
+    ["checkRateLimitAll", ["name", "key", "config", "count", "reserve", "mode", "refundable"]],
+    ["adjustRateLimit", ["name", "key", "config", "count", "takenAt"]],
     ["getRateLimit", ["name", "key", "config"]],
     ["resetRateLimit", ["name", "key", "config"]],
     ["scheduleRateLimited", ["name", "key", "config", "count", "spread", "mode", "throws"]],

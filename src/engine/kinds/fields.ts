@@ -10,7 +10,7 @@ import { MAX_TOKENS } from "../units.js";
 import { isTimeZone } from "./zoneName.js";
 
 /** Milliseconds: 31,000 years. */
-export const MAX_PERIOD_MS = 1e15;
+const MAX_PERIOD_MS = 1e15;
 
 const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
 const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };

@@ -28,7 +28,7 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 };
 
 /** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
-const FIRST_USE = Date.UTC(2026, 0);
+const FIRST_USE = 1_767_225_600_000;
 /** So much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
 
