@@ -12,6 +12,7 @@ import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
+import { modeField, throwsField } from "./options.js";
 
 /** A limit as an app defines it. */
 export interface Definition {
@@ -58,6 +59,7 @@ export function parseDefinitions(
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
     const definition = parseDefinition(name, given[name]);
+    if (!isPlain(definition.config)) check(name, definition);
     remembered.set(name, definition);
     return definition;
   };
@@ -65,12 +67,11 @@ export function parseDefinitions(
   for (const name of names) {
     if (!COMMON_NAME.test(name)) checkName(name);
     const definition: unknown = given[name];
-    if (typeof definition === "object" && definition && isPlain(definition)) continue;
-    check(name, parse(name));
+    if (!(typeof definition === "object" && definition && isPlain(definition))) parse(name);
   }
   return {
     names,
-    get: (name) => remembered.get(name) ?? (Object.hasOwn(given, name) ? parse(name) : undefined),
+    get: (name) => remembered.get(name) ?? (names.includes(name) ? parse(name) : undefined),
   };
 }
 
@@ -92,16 +93,6 @@ function parseDefinition(name: string, given: RateLimitDefinition | undefined): 
   if (queue !== undefined) checkQueueConfig(name, queue);
   return { config, keyed, overrides, throws, mode, queue };
 }
-
-export const modeField: Field = { oneOf: ["enforce", "shadow"] };
-export const throwsField: Field = {
-  permitted: "true, false or { jitter: a number from 0 to 1 }",
-  holds(value) {
-    if (typeof value !== "object" || value === null) return typeof value === "boolean";
-    const { jitter } = value as { jitter?: unknown };
-    return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
-  },
-};
 
 const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
 

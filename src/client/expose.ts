@@ -25,11 +25,7 @@ type Decided<DataModel extends GenericDataModel, Input, Value> = (
  * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request,
  * or check it: the bucket of whatever is returned is shown. Throw to refuse.
  */
-type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided<
-  DataModel,
-  string | undefined,
-  string
->;
+type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided<DataModel, string | undefined, string>;
 
 /** The config, where it is not the defined one: the same for all, or chosen by the server for a key (plans, tiers). */
 type ExposedConfig<DataModel extends GenericDataModel = GenericDataModel> =

@@ -16,10 +16,9 @@ import {
   findBucket,
   judge,
   type JudgedRequest,
-  modeField,
-  throwsField,
 } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
+import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";

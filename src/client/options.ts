@@ -1,7 +1,16 @@
-/** The options of `defineRateLimits`, in either place. */
-import { booleanField, type Fields, isFunction } from "../engine/fields.js";
-import { throwsField } from "./definitions.js";
+/** The options of `defineRateLimits`, in either place, and what definitions and calls may say as well. */
+import { booleanField, type Field, type Fields, isFunction } from "../engine/fields.js";
 import type { RateLimitsOptions } from "./settings.js";
+
+export const modeField: Field = { oneOf: ["enforce", "shadow"] };
+export const throwsField: Field = {
+  permitted: "true, false or { jitter: a number from 0 to 1 }",
+  holds(value) {
+    if (typeof value !== "object" || value === null) return typeof value === "boolean";
+    const { jitter } = value as { jitter?: unknown };
+    return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
+  },
+};
 
 export const COMMON_FIELDS: Fields = {
   errorKeys: booleanField,

@@ -19,9 +19,9 @@ import {
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
 import { errorOf } from "./decision.js";
-import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, throwsField } from "./definitions.js";
+import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
-import { queueModuleOf } from "./options.js";
+import { queueModuleOf, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 import { checkFunction } from "./schedule.js";

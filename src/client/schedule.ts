@@ -15,8 +15,9 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
 import { conclude, orGiveBack, report } from "./decision.js";
-import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, modeField, throwsField } from "./definitions.js";
+import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
+import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import { wake } from "./set.js";
 

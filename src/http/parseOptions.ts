@@ -1,5 +1,5 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
-import { modeField } from "../client/definitions.js";
+import { modeField } from "../client/options.js";
 import { limitOf } from "../client/limitOf.js";
 import type { LimitSet } from "../client/place.js";
 import {

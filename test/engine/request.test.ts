@@ -2,7 +2,6 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
-import { adjustmentOf } from "../../src/engine/adjustment.js";
 import { bucketAt, parseBucket, parseRequest, requestTo } from "../../src/engine/request.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
@@ -37,24 +36,5 @@ describe("a request", () => {
     expect(() => parseRequest({ ...good, count: -1 })).toThrow("count must be");
     expect(() => bucketAt(limit, "k".repeat(257))).toThrow("key must be at most 256");
     expect(() => requestTo(bucketAt(limit, "alice"), { count: 11 })).toThrow("can never be served");
-  });
-});
-
-describe("an adjustment", () => {
-  const bucket = bucketAt(limit, "alice");
-  const unit = 1 / limit.unitsPerToken;
-
-  it("charges at least what it says, and gives back at most that", () => {
-    expect(adjustmentOf(bucket, { count: 1.5 * unit })).toMatchObject({ count: 1.5 * unit, units: 2, at: undefined });
-    expect(adjustmentOf(bucket, { count: -1.5 * unit }).units).toBe(-1);
-  });
-
-  it("of a cancelled reservation gives back all that was charged for it", () => {
-    expect(requestTo(bucket, { count: 1.5 * unit }).demand.units).toBe(2);
-    expect(adjustmentOf(bucket, { count: -1.5 * unit, at: 7 })).toMatchObject({ units: -2, at: 7 });
-  });
-
-  it("is refused for a bad count", () => {
-    expect(() => adjustmentOf(bucket, { count: NaN })).toThrow("count must be a number from -1e12 to 1e12, got NaN");
   });
 });

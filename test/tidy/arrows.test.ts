@@ -31,6 +31,7 @@ const EXCEPTIONS: readonly (Import & { reason: string })[] = [
     to: "src/engine/request.ts",
     reason: "the wire's arguments are parsed where they arrive",
   },
+  { from: "convex/public.ts", to: "src/engine/adjustment.ts", reason: "so are charges and refunds" },
   { from: "convex/public.ts", to: "src/engine/bundle.ts", reason: "so are those of several requests" },
   { from: "convex/public.ts", to: "src/engine/limit.ts", reason: "so is the config of a list" },
   { from: "convex/schema.ts", to: "src/storage/tables.ts", reason: "the component's table is the app's table" },
