@@ -5,7 +5,8 @@
 import { v } from "convex/values";
 import { bundle } from "../src/engine/bundle.js";
 import { parseLimit } from "../src/engine/limit.js";
-import { adjustmentOf, parseBucket, parseRequest } from "../src/engine/request.js";
+import { adjustmentOf } from "../src/engine/adjustment.js";
+import { parseBucket, parseRequest } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";

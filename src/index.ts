@@ -1,12 +1,12 @@
 /** convex-rate-limits: rate limiting for Convex, with limits in the app's own tables. */
 export type { RateLimitDefinition, RateLimitDefinitions } from "./client/args.js";
-export type { RateLimitDecision } from "./client/decision.js";
+export type { RateLimitDecision, RateLimitsOptions } from "./client/settings.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";
 export type { ExposedRateLimit } from "./client/expose.js";
 export { hashKey } from "./client/hashKey.js";
 export type { InTables, MutationCtxWithRateLimitTables, QueryCtxWithRateLimitTables } from "./client/place.js";
-export type { RateLimits, RateLimitsOptions } from "./client/rateLimits.js";
+export type { RateLimits } from "./client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "./client/schedule.js";
 export { defineRateLimits } from "./client/tables.js";
 export { projectRateLimit } from "./browser/project.js";

@@ -1,15 +1,6 @@
 /** The rules of a small public API, as data: what each limit counts by, what it allows, and what a request costs. */
-import { HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits";
-import {
-  byAddress,
-  byApiKey,
-  firstOf,
-  fromQuery,
-  type HttpLimit,
-  inComponent,
-  type LimitHttpOptions,
-  sharedBucket,
-} from "convex-rate-limits/http";
+import { defineRateLimits, HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
+import { address, apiKey, fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { components } from "./_generated/api.js";
 
 type Plan = "anonymous" | "free" | "pro";
@@ -33,29 +24,32 @@ const issuedKeys: Readonly<Record<string, Plan>> = {
   de4562274bd40421c1e8c1a589f4ec9f96c4c6e529fa843be4ef0d99d9256b7e: "pro",
 };
 
-/** One proxy, the platform's own, tells us who called it. Without a proxy, as on a laptop, all callers share a bucket. */
-const address = byAddress({ trustedProxies: 1 });
-const noAddress = sharedBucket("no address");
+/** One proxy tells us who called it. Without a proxy, as on a laptop, all callers share a bucket. */
+const byAddress = { by: address({ trustedProxies: 1 }), without: "share" } as const;
 
 /** Keys that were issued count for themselves. Invented ones, and none, count by address: guessing is not free. */
-const caller = firstOf(byApiKey({ known: (_ctx, hash) => Object.hasOwn(issuedKeys, hash) }), address, noAddress);
+const byCaller = {
+  by: [apiKey({ known: (_ctx, hash) => Object.hasOwn(issuedKeys, hash) }), byAddress.by],
+  without: "share",
+} as const;
 
 function planOf(key: string | undefined): Plan {
   return issuedKeys[key?.replace("apikey:", "") ?? ""] ?? "anonymous";
 }
 
-/** However many keys a machine has, it is one machine. */
-const perAddress: HttpLimit = {
-  name: "address",
-  key: firstOf(address, noAddress),
-  config: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 40 },
-};
+export const limits = defineRateLimits(
+  {
+    /** However many keys a machine has, it is one machine. */
+    address: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 40 },
+  },
+  { component: components.rateLimits },
+);
 
-const perCaller: HttpLimit = { name: "requests", key: caller, config: ({ key }) => requests[planOf(key)] };
-
+const perAddress: HttpLimit = { limit: "address", ...byAddress };
+const perCaller: HttpLimit = { limit: "requests", ...byCaller, config: ({ key }) => requests[planOf(key)] };
 const perReport: HttpLimit = {
-  name: "report-days",
-  key: caller,
+  limit: "report-days",
+  ...byCaller,
   config: ({ key }) => reportDays[planOf(key)],
   cost: fromQuery("days", { default: 7, max: 366 }),
 };
@@ -65,15 +59,10 @@ export const cors = {
   "Access-Control-Allow-Headers": "X-Api-Key",
 };
 
-const common = {
-  consume: inComponent(components.rateLimits),
-  cors,
-  jitter: 0.5,
-  formats: ["draft-11", "x"],
-} satisfies Partial<LimitHttpOptions>;
+const common = { cors, jitter: 0.5, formats: ["draft-11", "x"] } as const;
 
 /** Each route, and the limits that its requests are held to. */
 export const rules = {
   hello: { ...common, limits: [perAddress, perCaller] },
   reports: { ...common, limits: [perAddress, perCaller, perReport] },
-} satisfies Record<string, LimitHttpOptions>;
+};

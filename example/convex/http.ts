@@ -2,7 +2,7 @@
 import { httpRouter } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
 import { httpAction } from "./_generated/server.js";
-import { cors, rules } from "./gateway.js";
+import { cors, limits, rules } from "./gateway.js";
 import { hello } from "./stage/gate.js";
 
 const http = httpRouter();
@@ -11,7 +11,7 @@ http.route({
   path: "/api/hello",
   method: "GET",
   handler: httpAction(
-    limitHttp(rules.hello, () => Promise.resolve(Response.json({ hello: "world" }, { headers: cors }))),
+    limitHttp(limits, rules.hello, () => Promise.resolve(Response.json({ hello: "world" }, { headers: cors }))),
   ),
 });
 
@@ -19,7 +19,7 @@ http.route({
   path: "/api/reports",
   method: "GET",
   handler: httpAction(
-    limitHttp(rules.reports, (_ctx, request) => {
+    limitHttp(limits, rules.reports, (_ctx, request) => {
       const days = new URL(request.url).searchParams.get("days") ?? "7";
       return Promise.resolve(Response.json({ report: `the last ${days} days` }, { headers: cors }));
     }),

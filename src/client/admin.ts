@@ -12,8 +12,9 @@ import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import { idOf, inTurn, readingInTurn, takingTurns } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
-import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
-import type { KeyArg, SweepContinuation } from "./args.js";
+import type { RateLimitOverride } from "../wire/configs.js";
+import type { SweepContinuation } from "./args.js";
+import type { ListArgs, RateLimitAdmin, SweepOptions } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
@@ -22,106 +23,7 @@ import { checkScheduler, isReference } from "./schedule.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
 export type { RateLimitOverride } from "../wire/configs.js";
-
-/** What `listRateLimits` takes. */
-export type ListArgs<Name> = {
-  name: Name;
-  /** Where the page before ended; absent for the first. */
-  cursor?: string | undefined;
-  /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
-  limit?: number | undefined;
-  /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
-  onlyLimited?: boolean | undefined;
-  /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
-  onlyOverridden?: boolean | undefined;
-};
-
-export interface SweepOptions {
-  /**
-   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A bucket is swept
-   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
-   */
-  configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
-}
-
-/** The names of the limits that are defined with `overrides: true`. */
-export type OverridableIn<Limits> = {
-  [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
-    ? true extends Given
-      ? Name
-      : never
-    : never;
-}[keyof Limits & string];
-
-/** What holds in place of the limit's config: exactly one of these. */
-type OverrideWay =
-  | {
-      /** Another config; the rows of a bucket stay what the limit's own `shards` says. */
-      config: RateLimitConfig;
-      block?: undefined;
-      unlimited?: undefined;
-    }
-  | {
-      /** Nothing is let through: denials say `reason: "blocked"`, and as `retryAt` when calls succeed once `until` is over. */
-      block: true;
-      config?: undefined;
-      unlimited?: undefined;
-    }
-  | {
-      /** Everything is let through, and counted still: more than there is becomes a debt. */
-      unlimited: true;
-      config?: undefined;
-      block?: undefined;
-    };
-
-/** The bucket of an override. */
-export type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
-
-/** What `overrideRateLimit` takes. */
-export type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
-  OverrideWay & {
-    /** When it ends by itself: a moment to come, in whole milliseconds since the epoch; without it, when it is cleared. */
-    until?: number | undefined;
-    /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
-    note?: string | undefined;
-  };
-
-/** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */
-export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent> {
-  /**
-   * Changes a limit at run time for one key (or for the bucket without one): another config, blocked, or unlimited; until a time, or
-   * until it is cleared. Takes the place of an override that is there. What was taken stays taken. Only for a limit that is defined
-   * with `overrides: true`.
-   */
-  overrideRateLimit: <Name extends OverridableIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: OverrideArgs<Limits, Name>,
-  ) => Promise<null>;
-
-  /** The limit's own config holds again. Nothing happens where there is no override. */
-  clearRateLimitOverride: <Name extends OverridableIn<Limits>>(
-    ctx: Contexts["mutation"],
-    args: OverriddenArgs<Limits, Name>,
-  ) => Promise<null>;
-
-  /**
-   * A page of a limit's keys with what they hold, for admin pages. Only for a defined limit, by its own config. It reads the
-   * clock, so a live query that returns it shows the time at which it last ran.
-   */
-  listRateLimits: <Name extends keyof Limits & string>(
-    ctx: Contexts["query"],
-    args: ListArgs<Name>,
-  ) => Promise<RateLimitPage>;
-
-  /**
-   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended: a batch of about
-   * 512 rows now, and the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
-   */
-  sweepRateLimits: (
-    ctx: Contexts["mutation"] & { scheduler: Scheduler },
-    args: SweepOptions & Contexts["sweep"],
-  ) => Promise<SweepResult>;
-}
+export type { RateLimitAdmin } from "./adminTypes.js";
 
 /**
  * The functions that administer a set of limits, in either place.

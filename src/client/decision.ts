@@ -1,53 +1,12 @@
 /** What becomes of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
-import type { Fields } from "../engine/fields.js";
-import type { DemandArgs } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
-import type { RateLimitConfig } from "../wire/configs.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import type { Mode, ThrowChoice } from "./args.js";
-import { type AnyBucketArgs, findBucket } from "./definitions.js";
+import type { ThrowChoice } from "./args.js";
+import type { CalledRequest, JudgedRequest } from "./definitions.js";
 import { denialError } from "./errors.js";
-import type { CalledRequest, InComponent, InTables, LimitSet } from "./place.js";
-import type { RateLimitsOptions } from "./rateLimits.js";
+import type { InComponent, InTables, LimitSet } from "./place.js";
 import { wake } from "./set.js";
-
-/** A decision, as `onDecision` gets it. Changing it changes nothing. */
-export interface RateLimitDecision {
-  name: string;
-  key?: string | undefined;
-  /** The tokens that were asked for. */
-  count: number;
-  /** For a call that takes as much as there is: what would suffice. */
-  atLeast?: number | undefined;
-  reserve: boolean | { within: number };
-  /** The true answer, in shadow too. */
-  status: RateLimitStatus;
-  /** Whether the answer holds, or the caller is let through. */
-  mode: Mode;
-  /** The config that decided. */
-  config: RateLimitConfig;
-}
-
-/** A request, and what its call and its definition say of the answer. */
-export interface JudgedRequest extends CalledRequest {
-  readonly throws: ThrowChoice;
-  readonly mode: Mode;
-}
-
-/** What calls say, whatever the types promised. */
-export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
-export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
-
-/** What a call and the definitions say. @throws when the arguments have a field that the call has not, or one whose value is not permitted. */
-export function judge(set: LimitSet, call: string, args: AnyArgs, fields: Fields): JudgedRequest {
-  const { definitions, options } = set;
-  const bucket = findBucket(definitions, call, args, fields);
-  const defined = definitions.get(bucket.name);
-  // What is nearest to the call decides: the call itself, the definition, the options.
-  const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
-  const { count, reserve, atLeast, refundable } = args;
-  return { bucket, asked: { count, reserve, atLeast, refundable }, throws, mode };
-}
+import type { RateLimitDecision, RateLimitsOptions } from "./settings.js";
 
 /** The decision about one request, as its caller gets it. @throws a denial, if the call or the definitions say so. */
 export function conclude(
@@ -149,7 +108,7 @@ export async function orGiveBack<Contexts extends InTables | InComponent, Result
       taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt });
     }
     for (const { bucket, count, at } of taken.values()) {
-      await set.place.adjust(ctx, bucket, { count: -Math.min(count, MAX_TOKENS), at });
+      await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at });
       await wake(set, ctx, bucket.name, bucket.key);
     }
     throw error;

@@ -7,6 +7,8 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
+import type { DemandArgs } from "../engine/request.js";
+import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
@@ -26,8 +28,6 @@ export interface Definition {
 /** The limits of an app, by name. */
 export interface Definitions {
   readonly names: readonly string[];
-  /** Those of limits that are defined with a queue. */
-  readonly queues: readonly string[];
   /** undefined if no limit has the name. */
   readonly get: (name: string) => Definition | undefined;
 }
@@ -62,18 +62,14 @@ export function parseDefinitions(
     return definition;
   };
   const names = Object.keys(limits);
-  const queues: string[] = [];
   for (const name of names) {
     if (!COMMON_NAME.test(name)) checkName(name);
     const definition: unknown = given[name];
     if (typeof definition === "object" && definition && isPlain(definition)) continue;
-    const parsed = parse(name);
-    if (parsed.queue !== undefined) queues.push(name);
-    check(name, parsed);
+    check(name, parse(name));
   }
   return {
     names,
-    queues,
     get: (name) => remembered.get(name) ?? (Object.hasOwn(given, name) ? parse(name) : undefined),
   };
 }
@@ -88,11 +84,12 @@ function parseDefinition(name: string, given: RateLimitDefinition | undefined): 
   const { keyed, overrides, throws, mode, queue, ...config } = object as RateLimitDefinition;
   for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
   if (overrides && queue) {
-    throw misuseError(name, "overrides and queue cannot be combined: a queue would not ask for them.");
+    throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
   }
   if (mode === "shadow" && queue) {
-    throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would wait all the same.');
+    throw misuseError(name, 'mode: "shadow" and queue cannot be had together: its jobs would wait all the same.');
   }
+  if (queue !== undefined) checkQueueConfig(name, queue);
   return { config, keyed, overrides, throws, mode, queue };
 }
 
@@ -172,4 +169,35 @@ function undefinedError(name: string, definitions: Definitions): Error {
     name,
     `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
   );
+}
+
+/** One request of a call: its bucket, and what is asked of it. */
+export interface CalledRequest {
+  readonly bucket: CalledBucket;
+  readonly asked: DemandArgs;
+}
+
+/** A request, and what its call and its definition say of the answer. */
+export interface JudgedRequest extends CalledRequest {
+  readonly throws: ThrowChoice;
+  readonly mode: Mode;
+}
+
+/** What calls say, whatever the types promised. */
+export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
+export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
+
+/** What a call and the definitions say. @throws when the arguments have a field that the call has not, or one whose value is not permitted. */
+export function judge(
+  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
+  call: string,
+  args: AnyArgs,
+  fields: Fields,
+): JudgedRequest {
+  const bucket = findBucket(definitions, call, args, fields);
+  const defined = definitions.get(bucket.name);
+  // What is nearest to the call decides: the call itself, the definition, the options.
+  const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
+  const { count, reserve, atLeast, refundable } = args;
+  return { bucket, asked: { count, reserve, atLeast, refundable }, throws, mode };
 }

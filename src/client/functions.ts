@@ -1,21 +1,24 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { adjustedField, countField, reserveField } from "../engine/request.js";
+import { adjustedField } from "../engine/adjustment.js";
+import { countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
+import { conclude, concludeAll, orGiveBack, report } from "./decision.js";
 import {
   type AnyArgs,
+  type AnyBucketArgs,
   type AnyDemandArgs,
-  conclude,
-  concludeAll,
+  anything,
+  BUCKET_FIELDS,
+  findBucket,
   judge,
   type JudgedRequest,
-  orGiveBack,
-  report,
-} from "./decision.js";
-import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
+  modeField,
+  throwsField,
+} from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
@@ -131,7 +134,7 @@ async function adjustRateLimit<Contexts extends InTables | InComponent>(
       "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
     );
   }
-  const status = await set.place.adjust(ctx, bucket, { count, takenAt });
+  const status = await set.place.adjust(ctx, { bucket, count, takenAt });
   if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
   return status;
 }
@@ -163,7 +166,9 @@ function exposeRateLimit<Contexts extends InTables | InComponent>(
   args: AnyExposeArgs,
 ) {
   return expose(name, args, {
-    check: (bucket) => findBucket(set.definitions, "exposeRateLimit", bucket),
+    check: (bucket) => {
+      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket));
+    },
     get: (ctx, bucket) => getRateLimit(set, ctx as never, bucket, "exposeRateLimit"),
   });
 }

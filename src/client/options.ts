@@ -1,7 +1,7 @@
 /** The options of `defineRateLimits`, in either place. */
 import { booleanField, type Fields, isFunction } from "../engine/fields.js";
 import { throwsField } from "./definitions.js";
-import type { RateLimitsOptions } from "./rateLimits.js";
+import type { RateLimitsOptions } from "./settings.js";
 
 export const COMMON_FIELDS: Fields = {
   errorKeys: booleanField,

@@ -4,14 +4,14 @@
  */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type { DemandArgs } from "../engine/request.js";
+import type { AdjustmentArgs } from "../engine/adjustment.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { SweepContinuation } from "./args.js";
-import type { CalledBucket, Definitions } from "./definitions.js";
-import type { RateLimitsOptions } from "./rateLimits.js";
+import type { CalledBucket, CalledRequest, Definitions } from "./definitions.js";
+import type { RateLimitsOptions } from "./settings.js";
 
 /** Put `...rateLimitTables` into the schema: its queries and mutations have such a ctx. */
 export interface QueryCtxWithRateLimitTables extends Reader {}
@@ -46,10 +46,9 @@ export interface InComponent {
   queueMutation: Pick<Caller, "runMutation">;
 }
 
-/** One request of a call: its bucket, and what is asked of it. */
-export interface CalledRequest {
+/** Tokens that a call charges or gives back, and the bucket. */
+export interface CalledAdjustment extends AdjustmentArgs {
   readonly bucket: CalledBucket;
-  readonly asked: DemandArgs;
 }
 
 export interface Place<Contexts extends InTables | InComponent> {
@@ -59,11 +58,9 @@ export interface Place<Contexts extends InTables | InComponent> {
   peek(ctx: Contexts["query"], request: CalledRequest): Promise<RateLimitStatus>;
   consumeAll(ctx: Contexts["mutation"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
   peekAll(ctx: Contexts["query"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  adjust(
-    ctx: Contexts["mutation"],
-    bucket: CalledBucket,
-    adjustment: { count: number; at?: number | undefined; takenAt?: number | undefined },
-  ): Promise<RateLimitStatus>;
+  adjust(ctx: Contexts["mutation"], adjustment: CalledAdjustment): Promise<RateLimitStatus>;
+  /** Several adjustments in their order, in one transaction. */
+  adjustAll(ctx: Contexts["mutation"], adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
   get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */

@@ -36,7 +36,6 @@ export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "
  * The functions of the queues of a set of limits, in either place: those of its limits that are defined with `queue`.
  *
  * @param limits - what `defineRateLimits` returned.
- * @throws at module load, so that a deploy fails, when a `queue` is invalid; the error names the limit and the field.
  * @example
  * ```ts
  * import { defineRateLimits, MINUTE } from "convex-rate-limits";
@@ -54,7 +53,6 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   limits: Set,
 ): RateLimitQueues<TypesOf<Set>["limits"], TypesOf<Set>["contexts"], TypesOf<Set>["throws"]> {
   const set = setOf(limits, "rateLimitQueue");
-  for (const name of set.definitions.queues) parseQueueTerms(name, set.definitions.get(name)?.queue ?? {});
   return {
     enqueueRateLimited: (ctx, args, fn, ...[fnArgs = {}]) =>
       enqueue(set, ctx as Ctx, args as unknown as AnyEnqueueArgs, { fn, args: fnArgs }) as never,

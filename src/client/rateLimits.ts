@@ -18,7 +18,6 @@ import type {
   ThrowsArg,
   ThrowChoiceIn,
 } from "./args.js";
-import type { RateLimitDecision } from "./decision.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
@@ -146,28 +145,3 @@ type FieldOf<Definition> =
   | (Definition extends { kind: infer Kind }
       ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
       : never);
-
-/** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide then have to be given it. */
-export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
-  /**
-   * Whether denials are thrown, default false. With `true` nobody can forget to look at an answer, whose type is then only
-   * `ok: true`. A definition, and a call, may say otherwise.
-   */
-  throws?: Default | undefined;
-  /**
-   * Called after each decision of `rateLimit`, `rateLimitAll` and `scheduleRateLimited`, in the caller's transaction and with its
-   * `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision. If it throws, the call throws. For
-   * `rateLimitAll` it is called once for each limit that denied.
-   */
-  onDecision?: ((ctx: Ctx, decision: RateLimitDecision) => void | Promise<void>) | undefined;
-  /**
-   * Whether the error of a denial carries the key, default false. The error reaches the client: set it only where clients may
-   * know the keys that the server chooses.
-   */
-  errorKeys?: boolean | undefined;
-  /**
-   * In your tables, for limits with a `queue`: the path of the module of yours (`"limits"`, `"model/limits"`) that exports the functions
-   * of `exposeQueueWorker`. In the component the worker is the component's own.
-   */
-  queueModule?: string | undefined;
-}

@@ -6,15 +6,16 @@ import {
   type Scheduler,
 } from "convex/server";
 import { convexToJson, type Value } from "convex/values";
-import type { Fields } from "../engine/fields.js";
-import { fieldError, misuseError, show } from "../engine/misuse.js";
+import { checkField, type Fields } from "../engine/fields.js";
+import { adjustedField } from "../engine/adjustment.js";
 import { countField } from "../engine/request.js";
+import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkJobReader, FURTHEST_MS, type JobReader, readJobState } from "../storage/jobs.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
-import { conclude, judge, orGiveBack, report } from "./decision.js";
-import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, modeField, throwsField } from "./definitions.js";
+import { conclude, orGiveBack, report } from "./decision.js";
+import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, modeField, throwsField } from "./definitions.js";
 import { DAY } from "./durations.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import { wake } from "./set.js";
@@ -93,9 +94,10 @@ export async function cancelScheduled<Contexts extends InTables | InComponent>(
   const { config, dueAt = job.runAt, takenAt } = job;
   const bucket = findBucket(set.definitions, "cancelRateLimited", { ...idOf(job), ...(config && { config }) });
   set.place.check(bucket);
+  checkField(bucket.name, "count", adjustedField, -job.count);
   const result = await inTurn(ctx, () => cancelPending(ctx, job));
   if (result.canceled) {
-    await set.place.adjust(ctx, bucket, { count: -job.count, at: dueAt, takenAt });
+    await set.place.adjust(ctx, { bucket, count: -job.count, at: dueAt, takenAt });
     await wake(set, ctx, bucket.name, bucket.key);
   }
   return result;

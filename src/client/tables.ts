@@ -1,21 +1,23 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
 import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
-import { parseLimit } from "../engine/limit.js";
-import { adjustmentOf, type Bucket, bucketAt, type Request, requestTo } from "../engine/request.js";
-import { adjust } from "../operations/adjust.js";
+import { adjustmentOf } from "../engine/adjustment.js";
+import { parseBucket, requestOf } from "../engine/request.js";
+import { adjust, adjustAll } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
 import { reset } from "../operations/reset.js";
 import { wake, workIn } from "../queue/wake.js";
-import { inTurn } from "../storage/rows.js";
+import { inTurn, type Reader, type Writer } from "../storage/rows.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { type CalledBucket, parseDefinitions } from "./definitions.js";
+import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
-import { limitOf, parseNow } from "./limitOf.js";
+import { parseNow } from "./limitOf.js";
 import { OPTION_FIELDS, queueModuleOf } from "./options.js";
-import type { CalledRequest, InTables, Place } from "./place.js";
-import type { KnownFields, RateLimits, RateLimitsOptions } from "./rateLimits.js";
+import type { CalledRequest } from "./definitions.js";
+import type { CalledAdjustment, InTables, Place } from "./place.js";
+import type { KnownFields, RateLimits } from "./rateLimits.js";
+import type { RateLimitsOptions } from "./settings.js";
 
 /**
  * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
@@ -61,40 +63,30 @@ export function defineRateLimits(
   return functionsOf({ definitions, place: inTables, options });
 }
 
+/** What is asked is parsed before the turn: misuse waits for nobody, and reads nothing. */
+function taking<Asked, Parsed, Result>(
+  parse: (asked: Asked) => Parsed,
+  operation: (ctx: Writer, parsed: Parsed) => Promise<Result>,
+  writes = true,
+): (ctx: Reader | Writer, asked: Asked) => Promise<Result> {
+  return (ctx, asked) => {
+    const parsed = parse(asked);
+    return inTurn(ctx, () => operation(ctx as Writer, parsed), writes);
+  };
+}
+
+const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
+const adjustmentTo = ({ bucket, ...asked }: CalledAdjustment) => adjustmentOf(parseBucket(bucket), asked);
+
 const inTables: Place<InTables> = {
   check: parseBucket,
-  consume(ctx, request) {
-    const parsed = parseRequest(request);
-    return inTurn(ctx, () => consume(ctx, parsed), true);
-  },
-  peek(ctx, request) {
-    const parsed = parseRequest(request);
-    return inTurn(ctx, () => check(ctx, parsed));
-  },
-  consumeAll(ctx, requests) {
-    const bundled = bundle(requests.map(parseRequest));
-    return inTurn(ctx, () => consumeAll(ctx, bundled), true);
-  },
-  peekAll(ctx, requests) {
-    const bundled = bundle(requests.map(parseRequest));
-    return inTurn(ctx, () => checkAll(ctx, bundled));
-  },
-  adjust(ctx, bucket, asked) {
-    const adjustment = adjustmentOf(parseBucket(bucket), asked);
-    return inTurn(ctx, () => adjust(ctx, adjustment), true);
-  },
-  get(ctx, bucket) {
-    const parsed = parseBucket(bucket);
-    return inTurn(ctx, () => get(ctx, parsed));
-  },
+  consume: taking(requestOf, consume),
+  peek: taking(requestOf, check, false),
+  consumeAll: taking(bundleOf, consumeAll),
+  peekAll: taking(bundleOf, checkAll, false),
+  adjust: taking(adjustmentTo, adjust),
+  adjustAll: taking((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
+  get: taking(parseBucket, get, false),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(ctx as never, bucket, workIn(queueModuleOf(options))), true),
 };
-
-function parseBucket({ name, key, config, definition, overrides }: CalledBucket): Bucket {
-  return bucketAt(definition ? limitOf(name, definition) : parseLimit(name, config), key, overrides);
-}
-
-function parseRequest({ bucket, asked }: CalledRequest): Request {
-  return requestTo(parseBucket(bucket), asked);
-}

@@ -3,13 +3,13 @@
  * loaded where it runs, in the component.
  */
 export type { RateLimitDefinition, RateLimitDefinitions } from "../client/args.js";
-export type { RateLimitDecision } from "../client/decision.js";
+export type { RateLimitDecision, RateLimitsOptions } from "../client/settings.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "../client/errors.js";
 export type { ExposedRateLimit } from "../client/expose.js";
 export { hashKey } from "../client/hashKey.js";
 export type { InComponent } from "../client/place.js";
-export type { RateLimits, RateLimitsOptions } from "../client/rateLimits.js";
+export type { RateLimits } from "../client/rateLimits.js";
 export type { CancelResult, ScheduleResult } from "../client/schedule.js";
 export { projectRateLimit } from "../browser/project.js";
 export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
@@ -19,15 +19,17 @@ export type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { RateLimitDefinitions, ThrowChoice } from "../client/args.js";
-import { type CalledBucket, parseDefinitions } from "../client/definitions.js";
+import { type CalledBucket, type CalledRequest, parseDefinitions } from "../client/definitions.js";
 import { functionsOf } from "../client/functions.js";
 import { COMMON_FIELDS } from "../client/options.js";
-import type { CalledRequest, ComponentCalls, InComponent, Place } from "../client/place.js";
-import type { KnownFields, RateLimits, RateLimitsOptions } from "../client/rateLimits.js";
-import { checkFields } from "../engine/fields.js";
-import { checkConfig } from "../engine/kinds/fields.js";
-import { fieldError, show } from "../engine/misuse.js";
+import type { ComponentCalls, InComponent, Place } from "../client/place.js";
+import type { KnownFields, RateLimits } from "../client/rateLimits.js";
+import type { RateLimitsOptions } from "../client/settings.js";
+import { checkField, checkFields } from "../engine/fields.js";
+import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
 import { checkDemand } from "../engine/request.js";
+import { checkConfig } from "../engine/kinds/fields.js";
+import { show } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
 
 /**
@@ -89,12 +91,13 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     consumeAll: async (ctx, requests) =>
       await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
-    adjust: async (ctx, bucket, { count, at, takenAt }) =>
-      await mutation(ctx)(api.public.adjust, {
-        ...bucketArgs(bucket),
-        count,
-        ...(at !== undefined && { at }),
-        ...(takenAt !== undefined && { takenAt }),
+    adjust: async (ctx, { bucket, ...change }) => await mutation(ctx)(api.public.adjust, adjustArgs(bucket, change)),
+    adjustAll: async (ctx, adjustments) =>
+      await mutation(ctx)(api.public.adjustAll, {
+        adjustments: adjustments.map(({ bucket, renews, ...change }) => ({
+          ...adjustArgs(bucket, change),
+          ...(renews !== undefined && { renews }),
+        })),
       }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
@@ -102,16 +105,25 @@ function inComponent(api: ComponentApi): Place<InComponent> {
   };
 }
 
-function bucketArgs({ name, key, config, overrides }: CalledBucket) {
-  // The component's validators speak of types; this speaks of the limit.
-  const given: unknown = config;
-  if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", given);
+function bucketArgs({ name, key, config, definition, overrides }: CalledBucket) {
+  // The component's validators speak of types; this speaks of the limit. What is defined has been checked.
+  if (!definition) checkConfig(name, config);
   return { ...idOf({ name, key }), config, ...(overrides && { overrides }) };
+}
+
+function adjustArgs(bucket: CalledBucket, { count, at, takenAt }: AdjustmentArgs) {
+  checkField(bucket.name, "count", adjustedField, count);
+  return {
+    ...bucketArgs(bucket),
+    count,
+    ...(at !== undefined && { at }),
+    ...(takenAt !== undefined && { takenAt }),
+  };
 }
 
 function demandArgs({ bucket, asked }: CalledRequest) {
   checkDemand(bucket.name, asked);
-  const { count, reserve, atLeast, shadow, refundable } = asked;
+  const { count, reserve, atLeast, shadow, refundable, renews } = asked;
   return {
     ...bucketArgs(bucket),
     ...(count !== undefined && { count }),
@@ -119,6 +131,7 @@ function demandArgs({ bucket, asked }: CalledRequest) {
     ...(atLeast !== undefined && { atLeast }),
     ...(shadow && { shadow }),
     ...(refundable && { refundable }),
+    ...(renews && { renews }),
   };
 }
 

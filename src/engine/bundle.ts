@@ -1,8 +1,7 @@
 /** Several requests in one call: those to the same bucket add up to one request to it, so that their order cannot matter. */
-import type { DemandArgs } from "./request.js";
+import { type Bucket, type DemandArgs, type Request, requestTo } from "./request.js";
 import { misuseError } from "./misuse.js";
 import type { Limit } from "./kinds/kind.js";
-import { type Bucket, type Request, requestTo } from "./request.js";
 
 /** The requests of a call. */
 export interface Bundle {

@@ -7,6 +7,7 @@ import { remembering } from "./headroom.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME, firstMoment } from "./time.js";
+import { lowered, raised, unitsOf } from "./units.js";
 
 /** The answer, and the state that makes it true; undefined when nothing changes. */
 interface Decision {
@@ -97,4 +98,17 @@ const MOST_TRIES = 400;
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {
   const remaining = Math.max(0, Math.floor(state.value / limit.unitsPerToken));
   return { remaining, resetAt: limit.kind.whenReset(limit, state, now) };
+}
+
+/**
+ * The first time at which another request of `count` tokens is served if all that remains is spent now on such requests; undefined where
+ * that is more than a full bucket.
+ */
+export function renewsAt(limit: Limit, state: State, count: number, now: number): number | undefined {
+  const { kind, capacity, config } = limit;
+  const { remaining } = outlook(limit, kind.advance(limit, state, now), now);
+  const each = count > 0 ? count : 1;
+  const tokens = Math.floor(raised(remaining / each)) * each + each;
+  if (lowered(tokens) > (config.capacity ?? config.rate)) return undefined;
+  return Math.max(now, kind.whenHolding(limit, state, Math.min(capacity, unitsOf(limit, tokens))));
 }

@@ -1,12 +1,11 @@
-/** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is. */
+/** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { Limit, Taking } from "./kinds/kind.js";
-import { parseLimit } from "./limit.js";
 import { booleanField, checkField, type Field } from "./fields.js";
+import type { Limit } from "./kinds/kind.js";
+import { parseChecked, parseLimit } from "./limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
-import { END_OF_TIME } from "./time.js";
-import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
+import { MAX_TOKENS, unitsOf } from "./units.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
 export interface Demand {
@@ -37,6 +36,8 @@ export interface DemandArgs {
   refundable?: boolean | undefined;
   /** Of several requests: whether a denial of this one stops none of the others. */
   shadow?: boolean | undefined;
+  /** Of several requests: whether the status says when tokens come back, and what overrides the limit. */
+  renews?: boolean | undefined;
 }
 
 export const countField: Field = {
@@ -72,19 +73,16 @@ export function checkDemand(name: string, { count = 1, reserve = false, atLeast 
  * known only when the bucket has been read.
  */
 export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
-  const { count = 1, reserve = false, atLeast } = asked;
+  const { count = 1, reserve = false, atLeast, refundable } = asked;
   if (asked.count !== undefined || reserve !== false || atLeast !== undefined) checkDemand(limit.name, asked);
-  if (atLeast !== undefined) return parsePart(limit, { count, atLeast }, isOverridable);
+  if (refundable !== undefined) checkField(limit.name, "refundable", booleanField, refundable);
+  const isRefundable = refundable && { isRefundable: true };
+  if (atLeast !== undefined) return { ...parsePart(limit, { count, atLeast }, isOverridable), ...isRefundable };
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
-  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs };
+  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, ...isRefundable };
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
   if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
   throw neverServedError(limit, asked);
-}
-
-/** Whether some wait is long enough: of an overridable bucket this is known late. */
-export function isServable({ limit, demand }: Request): boolean {
-  return demand.units <= limit.kind.most(limit, demand.reserve);
 }
 
 export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = false }: DemandArgs): Error {
@@ -113,19 +111,9 @@ function parsePart(
   return { units: most, reserve: false, withinMs: Infinity, atLeast: { units: least, tokens } };
 }
 
-export const adjustedField: Field = {
-  permitted: "a number from -1e12 to 1e12",
-  holds: (value) => typeof value === "number" && Math.abs(value) <= MAX_TOKENS,
-};
-
-/**
- * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
- * cut off where no bucket could hold more.
- * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
- */
-export function parseAdjustment(limit: Limit, count: number): number {
-  checkField(limit.name, "count", adjustedField, count);
-  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
+/** Whether some wait is long enough: of an overridable bucket this is known late. */
+export function isServable({ limit, demand }: Request): boolean {
+  return demand.units <= limit.kind.most(limit, demand.reserve);
 }
 
 /** A limit at a key. */
@@ -145,27 +133,20 @@ export interface Request extends Bucket {
   readonly demand: Demand;
 }
 
-/** What one bucket is charged, in units; negative to give back. */
-export interface Adjustment extends Bucket {
-  /** As the caller said it, in tokens. */
-  readonly count: number;
-  readonly units: number;
-  /** When tokens that come back were taken, if that is known. */
-  readonly taking: Taking | undefined;
-  /** The arguments that say so. */
-  readonly at: number | undefined;
-  readonly takenAt: number | undefined;
-}
-
+/** Which bucket, from the wire or from a call. */
 interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
   overrides?: boolean | undefined;
+  /** Where a call of the app has the config from: it was checked there, and is parsed once. */
+  definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
 
-export function parseBucket({ name, key, config, overrides }: BucketArgs): Bucket {
-  return bucketAt(parseLimit(name, config), key, overrides);
+export function parseBucket({ name, key, config, overrides, definition }: BucketArgs): Bucket {
+  const limit = definition ? (definition.limit ??= parseChecked(name, definition.config)) : parseLimit(name, config);
+  if (key !== undefined) checkKey(name, key);
+  return { name, limit: limit.kind.forKey(limit, key), key, isOverridable: overrides ?? false };
 }
 
 export function bucketAt(limit: Limit, key: string | undefined, isOverridable = false): Bucket {
@@ -175,34 +156,15 @@ export function bucketAt(limit: Limit, key: string | undefined, isOverridable = 
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
-  const demand = parseDemand(bucket.limit, asked, bucket.isOverridable);
-  if (asked.refundable === undefined) return { ...bucket, asked, demand };
-  checkField(bucket.name, "refundable", booleanField, asked.refundable);
-  return { ...bucket, asked, demand: { ...demand, isRefundable: asked.refundable } };
+  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
+}
+
+/** A request as a call of the app makes it. */
+export function requestOf({ bucket: called, asked }: { bucket: BucketArgs; asked: DemandArgs }): Request {
+  const bucket = parseBucket(called);
+  return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
 }
 
 export function parseRequest(args: BucketArgs & DemandArgs): Request {
   return requestTo(parseBucket(args), args);
-}
-
-interface AdjustmentArgs {
-  count: number;
-  at?: number | undefined;
-  takenAt?: number | undefined;
-}
-
-const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
-
-/**
- * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all that was charged
- * comes back. With `takenAt` tokens come back that were taken then.
- * @throws when a time is none that a Date can name.
- */
-export function adjustmentOf(bucket: Bucket, { count, at, takenAt }: AdjustmentArgs): Adjustment {
-  const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
-  const taken = takenAt ?? at;
-  if (taken === undefined) return { ...bucket, count, units, at, takenAt, taking: undefined };
-  checkField(bucket.name, "at", TIME, at);
-  checkField(bucket.name, "takenAt", TIME, takenAt);
-  return { ...bucket, count, units, at, takenAt, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
 }

@@ -33,8 +33,9 @@ export function isAllOf(capacity: number, count: number): boolean {
 export function unitsOf(limit: Limit, count: number): number {
   const { capacity, unitsPerToken, config } = limit;
   const { capacity: most = config.rate } = config;
-  // A capacity of less than a unit is none.
-  return isAllOf(most, Math.abs(count)) && capacity > 0 ? Math.sign(count) * capacity : ceilUnits(count, unitsPerToken);
+  // Most counts are far from it. A capacity of less than a unit is none.
+  if (2 * Math.abs(count) > most && isAllOf(most, Math.abs(count)) && capacity > 0) return Math.sign(count) * capacity;
+  return -floorUnits(-count, unitsPerToken);
 }
 
 /** What was taken and when, as a row or a snapshot holds it: `count` tokens at `at`, in ms since the epoch. */

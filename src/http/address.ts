@@ -1,4 +1,4 @@
-/** The text of an IP address → the part of it that stands for one caller. Anything doubtful is no address. */
+/** The text of an IP address → the part of it that stands for one caller. Doubtful text is no address. */
 import { checkField, type Field } from "../engine/fields.js";
 
 /** The longest text that is read: a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port. */
@@ -22,9 +22,9 @@ export const ipv6PrefixField: Field = {
 const SIX_TO_FOUR_PREFIX = 48;
 
 /**
- * An IPv4 address as it is; an IPv6 address as the network that contains it. An IPv4 address that is mapped into IPv6, written as
+ * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address that is mapped into IPv6, written as
  * IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are dropped. Undefined for
- * anything else. `byAddress` counts by it; it is for mutations, too.
+ * anything else. `address` counts by it; it is for mutations, too.
  *
  * @param prefix - how many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them.
  * @throws when the prefix is out of range.
@@ -32,7 +32,7 @@ const SIX_TO_FOUR_PREFIX = 48;
  * ```ts
  * import { callerAddress } from "convex-rate-limits/http";
  *
- * export const caller = callerAddress("2001:db8:1:2::3"); // "2001:db8:1:0::/56"
+ * export const caller = callerAddress("2001:db8:1:2::3"); // "2001:db8:1::/56"
  * ```
  */
 export function callerAddress(
@@ -56,9 +56,20 @@ function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
   if (!groups) return undefined;
   const embedded = embeddedIpv4(groups);
   if (embedded) return embedded.join(".");
-  if (prefix === false) return groups.map(hex).join(":");
+  if (prefix === false) return canonical(groups);
   const bits = groups[0] === 0x2002 ? Math.min(prefix, SIX_TO_FOUR_PREFIX) : prefix;
-  return `${networkOf(groups, bits).map(hex).join(":")}::/${bits}`;
+  return `${canonical([...networkOf(groups, bits), 0, 0, 0, 0])}/${bits}`;
+}
+
+/** As RFC 5952 writes it: the first of the longest runs of two or more zero groups is "::". */
+function canonical(groups: readonly number[]): string {
+  const text = groups.map(hex).join(":");
+  const runs = text.match(/(?<![0-9a-f])0(?::0(?![0-9a-f]))+/g) ?? [];
+  const longest = runs.reduce((most, run) => (run.length > most.length ? run : most), "");
+  if (!longest) return text;
+  const start = text.search(new RegExp(`(?<![0-9a-f])${longest}(?![0-9a-f])`));
+  const [before, after] = [text.slice(0, start), text.slice(start + longest.length)];
+  return `${before.replace(/:$/, "")}::${after.replace(/^:/, "")}`;
 }
 
 /** The IPv4 address that the last 32 bits are, where the first 96 say so. */

@@ -1,15 +1,15 @@
-/** The answers that are not the handler's: problem details (RFC 9457), readable across origins. */
+/** The answers that are not the handler's: problem details (RFC 9457), or a denial in the app's own words. */
 import type { Fields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
-import { isForGood, type LimitedBy } from "./quota.js";
-import { toAscii } from "./structuredFields.js";
+import type { HttpCtx } from "./keys.js";
+import { isForGood, type LimitedBy, toAscii } from "./quota.js";
 
 /** The problem type that the RateLimit draft registers. */
 const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
 /**
  * 429: the limits that denied, as problem details, with the header fields of `rateLimitHeaders`. For handlers that ask the
- * limits themselves; `limitHttp` answers with it. 403 where no wait helps: an override blocks the caller, without an end.
+ * limits themselves; `limitHttp` answers with it. 403 if no wait helps: an override blocks the caller, without an end.
  */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
@@ -23,12 +23,7 @@ export function tooManyRequests(
 }
 
 /** The problem that the denials among the limits are. */
-export function quotaExceeded(
-  status: number,
-  headers: Fields,
-  limits: readonly LimitedBy[],
-  retryAfter: number,
-): Response {
+function quotaExceeded(status: number, headers: Fields, limits: readonly LimitedBy[], retryAfter: number): Response {
   return problem(status, headers, {
     type: QUOTA_EXCEEDED,
     title: "Too many requests",
@@ -38,7 +33,7 @@ export function quotaExceeded(
 }
 
 /** 403: a limit is closed to the caller until the app opens it again. */
-export function deniedForGood(headers: Fields, limits: readonly LimitedBy[]): Response {
+function deniedForGood(headers: Fields, limits: readonly LimitedBy[]): Response {
   return problem(403, headers, {
     type: QUOTA_EXCEEDED,
     title: "Not permitted",
@@ -102,51 +97,60 @@ function problem(status: number, headers: Fields, details: Readonly<Record<strin
   });
 }
 
+/** What a denied request is told, as the app sees it. */
+export interface HttpDenial {
+  readonly ctx: HttpCtx;
+  readonly request: Request;
+  /** The limits that denied. */
+  readonly limits: readonly LimitedBy[];
+  /** The first time at which the request succeeds if no other comes between, in ms since the epoch; absent if no wait helps. */
+  readonly retryAt?: number;
+  /** Whole seconds: what `Retry-After` says; absent if no wait helps. */
+  readonly retryAfter?: number;
+}
+
 /**
- * The response with more header fields. Those that it has already stay. Lists that say how an answer may be used are completed:
- * `Vary`, and `Access-Control-Expose-Headers`, so that scripts of other origins can read the limits.
+ * The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has.
+ *
+ * - `body`: text, or an object, which is sent as JSON; or a function of the denial that returns either.
+ * - `status`: default 429. It is always 403 if no wait helps.
+ * - `headers`: further header fields.
  */
-export function withFields(response: Response, fields: Fields): Response {
-  const { status, statusText, body } = response;
-  // Response.error() and the like: no such response can be made, or needs to be.
-  if (status < 200) return response;
-  // A response with a body is used once, so it can be changed; a copy of it would lose its Content-Length on Convex.
-  if (body !== null && isChangeable(response.headers)) {
-    add(response.headers, fields);
-    return response;
+export interface DenialAnswer {
+  body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>);
+  status?: number;
+  headers?: Readonly<Record<string, string>>;
+}
+
+type DenialBody = string | Readonly<Record<string, unknown>>;
+
+/** @param retryAfter - what the header says, if it says anything. */
+export function denialOf(
+  ctx: HttpCtx,
+  request: Request,
+  limits: readonly LimitedBy[],
+  retryAfter: string | undefined,
+): HttpDenial {
+  const denied = limits.filter(({ status }) => !status.ok);
+  if (retryAfter === undefined) return { ctx, request, limits: denied };
+  const retryAt = Math.max(...denied.map(({ status }) => status.retryAt ?? 0));
+  return { ctx, request, limits: denied, retryAt, retryAfter: Number(retryAfter) };
+}
+
+export async function answerDenial(answer: DenialAnswer = {}, denial: HttpDenial): Promise<Response> {
+  const { body, headers = {} } = answer;
+  const forGood = denial.limits.some(isForGood);
+  const status = forGood ? 403 : (answer.status ?? 429);
+  if (body === undefined) {
+    return forGood
+      ? deniedForGood(headers, denial.limits)
+      : quotaExceeded(status, headers, denial.limits, denial.retryAfter ?? 1);
   }
-  const headers = new Headers(response.headers);
-  add(headers, fields);
-  return new Response(body, { status, statusText, headers });
+  const said = typeof body === "function" ? await body(denial) : body;
+  return typeof said === "string" ? new Response(said, { status, headers }) : Response.json(said, { status, headers });
 }
 
-/** The headers of a response that was fetched cannot be changed. */
-function isChangeable(headers: Headers): boolean {
-  try {
-    headers.delete("RateLimit-Probe");
-    return true;
-  } catch {
-    return false;
-  }
+/** Not instanceof, since a test or a polyfill may have a class of its own. */
+export function isResponse(given: unknown): given is Response {
+  return typeof given === "object" && given !== null && "headers" in given && "status" in given;
 }
-
-function add(headers: Headers, fields: Fields): void {
-  for (const [name, value] of Object.entries(fields)) {
-    if (LISTS.includes(name.toLowerCase())) complete(headers, name, value.split(/[\s,]+/));
-    else if (!headers.has(name)) headers.set(name, value);
-  }
-  const ofLimits = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
-  complete(headers, EXPOSE, ofLimits);
-}
-
-/** A header that is a list, with what it lacks of these items. */
-function complete(headers: Headers, name: string, items: readonly string[]): void {
-  const listed = headers.get(name) ?? "";
-  const known = listed.toLowerCase().split(/[\s,]+/);
-  const missing = items.filter((item) => !known.includes(item.toLowerCase()));
-  if (missing.length > 0) headers.set(name, [...(listed ? [listed] : []), ...missing].join(", "));
-}
-
-const EXPOSE = "access-control-expose-headers";
-const LISTS: readonly string[] = [EXPOSE, "vary"];
-const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;

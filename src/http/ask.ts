@@ -1,48 +1,62 @@
-/** Asks the limits, in one call, and says what is left, and until when, even where their answer does not. */
-import { projectRateLimit } from "../browser/project.js";
+/** Asks the limits, all in one transaction, wherever they live: the component is called directly, your tables through a mutation of yours. */
+import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
+import { v } from "convex/values";
+import { concludeAll, report } from "../client/decision.js";
+import { findBucket, type JudgedRequest } from "../client/definitions.js";
+import type { Mode } from "../client/args.js";
+import type { LimitSet } from "../client/place.js";
+import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
 import { show } from "../engine/misuse.js";
-import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { LimitRequest } from "./consume.js";
-import type { HttpCtx } from "./ctx.js";
-import { isOfCaller } from "./keyChoice.js";
-import type { LimitHttpOptions } from "./options.js";
-import type { Plan } from "./plan.js";
-import { type LimitedBy, needsSnapshot, overrideIn } from "./quota.js";
-import { tell } from "./report.js";
+import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
+import { configValidator, type RateLimitConfig } from "../wire/configs.js";
+import type { HttpCtx } from "./keys.js";
 
-/** A limit that was asked, and what it answered. */
-type Asked = LimitedBy & Pick<LimitRequest, "overrides"> & { readonly count: number };
-
-/** The requests to the limits, and what these answered. */
-export interface LimitedRequests {
-  readonly limited: readonly Asked[];
-  readonly requests: LimitRequest[];
+/** What is asked of one limit. */
+export interface LimitRequest {
+  name: string;
+  key?: string;
+  count: number;
+  /** In place of the definition's. */
+  config?: RateLimitConfig;
+  mode?: Mode;
+  /** Whether the tokens may come back: the status then says when they were taken. */
+  refundable?: boolean;
 }
 
-/** @throws what `consume` throws, and when its answer is none. */
-export async function askLimits(
-  options: LimitHttpOptions,
-  plans: readonly Plan[],
-  ctx: HttpCtx,
-  request: Request,
-): Promise<LimitedRequests> {
-  const asking = plans.flatMap((plan) => (plan.kind === "ask" ? [plan] : []));
-  const refundable = options.refund !== undefined;
-  const requests = asking.map((plan) => ({ ...plan.request, ...(refundable && { refundable }) }));
-  const answer = await options.consume(ctx, requests);
-  checkAnswer(answer, requests.length);
-  const limited = asking.flatMap((plan, i) => {
-    const status = answer.statuses[i];
-    return status ? [{ ...plan.request, ...plan.shown, status }] : [];
-  });
-  return { limited: await withSnapshots(options, { limited, requests }, ctx, request), requests };
+/** Tokens that come back to one limit; negative ones are charged. */
+export interface LimitRefund extends Omit<LimitRequest, "mode" | "refundable"> {
+  /** The tokens of a request: the status then says when one is served next. */
+  renews: number;
+  /** When tokens that come back were taken. */
+  takenAt?: number;
 }
 
-/** A `consume` of the app's own may answer anything. What is no answer must not let a request pass. */
-function checkAnswer(answer: unknown, count: number): void {
-  const { statuses } = { ...(answer as { statuses?: unknown } | undefined) };
-  if (Array.isArray(statuses) && statuses.length === count && statuses.every(isStatus)) return;
-  throw new Error(`consume must give { statuses }, one for each of ${count} requests, got ${show(answer)}.`);
+type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[] };
+/** A reference to the function that `httpMutation` made. */
+export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
+
+/** Asks a set of limits from an HTTP action. */
+export interface Asking {
+  readonly take: (ctx: HttpCtx, requests: LimitRequest[]) => Promise<readonly RateLimitStatus[]>;
+  readonly giveBack: (ctx: HttpCtx, refunds: LimitRefund[]) => Promise<readonly RateLimitStatus[]>;
+}
+
+export function askingOf(set: LimitSet, via: HttpMutation | undefined): Asking {
+  const run = (ctx: HttpCtx, args: HttpMutationArgs) =>
+    via ? ctx.runMutation(via, args) : transact(set, ctx as never, args);
+  return {
+    take: async (ctx, take) => checked(await run(ctx, { take }), take.length),
+    giveBack: (ctx, giveBack) => run(ctx, { giveBack }),
+  };
+}
+
+/** `via` may lead to any function. What is no answer must not let a request pass. */
+function checked(statuses: readonly RateLimitStatus[], count: number): readonly RateLimitStatus[] {
+  const given: unknown = statuses;
+  if (Array.isArray(given) && given.length === count && given.every(isStatus)) return statuses;
+  throw new Error(
+    `The limits must answer with a list of ${count} statuses, got ${show(given)}: does via name what httpMutation made?`,
+  );
 }
 
 function isStatus(status: unknown): boolean {
@@ -50,72 +64,79 @@ function isStatus(status: unknown): boolean {
   return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
 }
 
-/**
- * A limit on several rows answers without `remaining`, a sliding window without when tokens come back, and one that is overridden
- * without the config that holds. A query of its own reads them: it takes part in no transaction, so it conflicts with nothing.
- */
-export async function withSnapshots(
-  { consume, remaining = "read", report }: LimitHttpOptions,
-  { limited, requests }: LimitedRequests,
-  ctx: HttpCtx,
-  request: Request,
-): Promise<readonly Asked[]> {
-  if (remaining === "omit" || !consume.snapshots) return limited;
-  // A denial says itself when the same call succeeds.
-  const isServed = limited.every(({ status }) => status.ok);
-  const areUnknown = limited.map((limit) => {
-    // Of a limit in shadow nothing is told.
-    if (limit.status.shadow) return false;
-    return limit.status.remaining === undefined || limit.overrides === true || (isServed && needsSnapshot(limit));
+async function transact(
+  set: LimitSet,
+  ctx: never,
+  { take = [], giveBack = [] }: HttpMutationArgs,
+): Promise<RateLimitStatus[]> {
+  if (take.length > 0) return await takeAll(set, ctx, take);
+  const adjustments = giveBack.map(({ count, renews, takenAt, ...bucket }) => ({
+    bucket: findBucket(set.definitions, "limitHttp", bucket),
+    count: -count,
+    renews,
+    takenAt,
+  }));
+  const statuses = await set.place.adjustAll(ctx, adjustments);
+  for (const { bucket, count } of adjustments) if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
+  return statuses;
+}
+
+async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[]): Promise<RateLimitStatus[]> {
+  const requests = take.map(({ count, mode, refundable, ...bucket }): JudgedRequest => {
+    const found = findBucket(set.definitions, "limitHttp", bucket);
+    const judged = mode ?? set.definitions.get(found.name)?.mode ?? "enforce";
+    // Denials are answered, whatever the definitions throw.
+    const asked = { count, refundable, shadow: judged === "shadow", renews: true };
+    return { bucket: found, asked, mode: judged, throws: false };
   });
-  const unknown = requests.filter((_, i) => areUnknown[i]);
-  if (unknown.length === 0) return limited;
-  try {
-    const snapshots = [...(await consume.snapshots(ctx, unknown))];
-    const now = Date.now();
-    return limited.map((limit, i) => {
-      const snapshot = areUnknown[i] ? snapshots.shift() : undefined;
-      return snapshot ? completed(limit, snapshot, now) : limit;
-    });
-  } catch (error) {
-    // The decision is made; a header field is not worth an outage.
-    await tell(report, error, request);
-    return limited;
-  }
-}
-
-/** The limit with its snapshot and what is left, under the config that holds. */
-function completed(limit: Asked, snapshot: RateLimitSnapshot, now: number): Asked {
-  const { status } = limit;
-  const { remaining, resetAt } =
-    status.remaining === undefined ? projectRateLimit(snapshot, { now, count: 0 }) : status;
-  const { config, unlimited } = overrideIn(snapshot, now);
-  return {
-    ...limit,
-    snapshot,
-    ...(config && { config }),
-    ...(unlimited && { unlimited }),
-    status: { ...status, ...(remaining !== undefined && { remaining }), ...(resetAt !== undefined && { resetAt }) },
-  };
+  const all = await set.place.consumeAll(ctx, requests);
+  await report(ctx, requests, all, set.options);
+  return concludeAll(requests, all, set.options).statuses;
 }
 
 /**
- * Tells one caller from another: the keys that are not everybody's, since one of a tenant has many callers; else the address as the
- * proxies tell it, else a random number.
+ * For limits in your tables, where an HTTP action has no database: the mutation through which `limitHttp` asks them. Export it from a module
+ * of yours, and name it as `via`.
+ *
+ * @example
+ * ```ts
+ * import { defineRateLimits, MINUTE } from "convex-rate-limits";
+ * import { httpMutation } from "convex-rate-limits/http";
+ *
+ * export const limits = defineRateLimits({ hello: { kind: "token bucket", rate: 60, period: MINUTE } });
+ * export const askLimits = httpMutation(limits); // via: internal.limits.askLimits
+ * ```
  */
-export async function callerOf(
-  requests: LimitedRequests["requests"],
-  { meta }: HttpCtx,
-  request: Request,
-): Promise<string> {
-  const keys = requests.map((each) => each.key).filter(isOfCaller);
-  if (keys.length > 0) return keys.join();
-  const address = request.headers.get("X-Forwarded-For");
-  if (address !== null) return address;
-  try {
-    return (await meta.getRequestMetadata()).ip ?? String(Math.random());
-  } catch {
-    // An older backend, or none: the wait is spread all the same.
-    return String(Math.random());
-  }
+export function httpMutation(
+  limits: DefinedRateLimits,
+): RegisteredMutation<"internal", HttpMutationArgs, Promise<RateLimitStatus[]>> {
+  const set = setOf(limits, "httpMutation");
+  if (set.place.component)
+    throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
+  const request = () => ({
+    name: v.string(),
+    key: v.optional(v.string()),
+    count: v.number(),
+    config: v.optional(configValidator()),
+  });
+  return internalMutationGeneric({
+    get args() {
+      return {
+        take: v.optional(
+          v.array(
+            v.object({
+              ...request(),
+              mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
+              refundable: v.optional(v.boolean()),
+            }),
+          ),
+        ),
+        giveBack: v.optional(v.array(v.object({ ...request(), renews: v.number(), takenAt: v.optional(v.number()) }))),
+      };
+    },
+    get returns() {
+      return v.array(statusValidator());
+    },
+    handler: (ctx, args: HttpMutationArgs) => transact(set, ctx as never, args),
+  });
 }

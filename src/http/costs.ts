@@ -1,6 +1,7 @@
-/** Costs: how many tokens a request takes. A client may have a say, within bounds that are yours. */
+/** Costs: how many tokens a request takes. A client may choose, within bounds that are yours. */
 import { checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
+import { countField } from "../engine/request.js";
 import { checkHeaderName } from "./fields.js";
 
 /**
@@ -10,21 +11,13 @@ import { checkHeaderName } from "./fields.js";
 export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
 /**
- * `default` is for requests that name no cost, or something that is no number; every cost is held to `min` (default 1, or less
- * where `default` is less) and `max` (default: the limit's capacity).
+ * `default` is for requests that name no cost, or one that is no number. Every cost is held to `min` (default 1, or `default` if that is
+ * less) and `max` (default: the limit's capacity).
  */
 export interface CostBounds {
   default: number;
   min?: number;
   max?: number;
-}
-
-/** Every request takes as much. */
-export function fixed(count: number): HttpCost {
-  if (!(Number.isFinite(count) && count >= 0)) {
-    throw misuseError("cost", `must be a finite number of at least 0, got ${count}.`);
-  }
-  return () => count;
 }
 
 /** The cost that a header names. */
@@ -40,7 +33,7 @@ export function fromQuery(name: string, bounds: CostBounds): HttpCost {
   return (request, capacity) => cost(new URL(request.url).searchParams.getAll(name), capacity);
 }
 
-/** When a value is sent more than once the largest counts: the handler may go by any of them. */
+/** If a value is sent more than once, the largest counts: the handler may use any of them. */
 function within(bounds: CostBounds): (values: readonly string[], capacity: number) => number {
   checkFields("cost", "the bounds", bounds, BOUNDS);
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
@@ -55,7 +48,7 @@ function within(bounds: CostBounds): (values: readonly string[], capacity: numbe
   };
 }
 
-const aNumber = { permitted: "a finite number of at least 0", holds: (value: unknown) => typeof value === "number" };
+const aNumber = { ...countField, holds: (value: unknown) => typeof value === "number" } as typeof countField;
 const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };
 
 /** A plain decimal, with no sign and no exponent. */

@@ -1,10 +1,10 @@
-/** Header fields that the app names: checked when the module is loaded, since `Headers` refuses them only when they are used. */
-import { fieldError } from "../engine/misuse.js";
+/** Header fields: their names, and how fields are added to a response that has some already. */
 import type { Field } from "../engine/fields.js";
+import { fieldError } from "../engine/misuse.js";
 
 export type Fields = Readonly<Record<string, string>>;
 
-/** @throws when no header can have such a name. */
+/** @throws when no header can have such a name; `Headers` itself would refuse it only at the first request. */
 export function checkHeaderName(source: string, name: string): void {
   if (!areFields({ [name]: "" })) throw fieldError(source, "header", "the name of a header field", name);
 }
@@ -22,4 +22,102 @@ function areFields(fields: object): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * The response with more header fields. It keeps its own, except that lists get longer (`Vary`, `Access-Control-Expose-Headers`, and the
+ * RateLimit fields: an inner limiter or an upstream may have set them), and that the later `Retry-After` is sent.
+ */
+export function withFields(response: Response, fields: Fields): Response {
+  const { status, statusText, body } = response;
+  // Response.error() and the like: no such response can be made, or needs to be.
+  if (status < 200) return response;
+  // A response with a body is used once, so it can be changed; a copy of it would lose its Content-Length on Convex.
+  if (body !== null && isChangeable(response.headers)) {
+    add(response.headers, fields);
+    return response;
+  }
+  const headers = new Headers(response.headers);
+  add(headers, fields);
+  return new Response(body, { status, statusText, headers });
+}
+
+/** The headers of a response that was fetched cannot be changed. */
+function isChangeable(headers: Headers): boolean {
+  try {
+    headers.delete("RateLimit-Probe");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function add(headers: Headers, fields: Fields): void {
+  const isTighter = remainingIn(new Headers(fields)) < remainingIn(headers);
+  for (const [name, value] of Object.entries(fields)) {
+    const known = headers.get(name);
+    const merge = known === null ? undefined : MERGES[name.toLowerCase()];
+    if (known === null) headers.set(name, value);
+    else if (merge) headers.set(name, merge(known, value));
+    else if (OF_ONE_STATE.test(name) && isTighter) headers.set(name, value);
+  }
+  const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
+  if (exposed.length > 0) headers.set(EXPOSE, withItems(headers.get(EXPOSE) ?? "", exposed.join(", ")));
+}
+
+const EXPOSE = "access-control-expose-headers";
+const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
+/** The fields that describe one limit only: those of the tightest limit are sent. */
+const OF_ONE_STATE = /^x-ratelimit-|^ratelimit-(?!policy)/i;
+
+/** By the name of a field that both sides have, what is sent. */
+const MERGES: Readonly<Record<string, (known: string, added: string) => string>> = {
+  [EXPOSE]: withItems,
+  vary: withItems,
+  "ratelimit-policy": withPolicies,
+  ratelimit: (known, added) => {
+    const areLists = [known, added].every((field) => field.startsWith('"'));
+    if (areLists) return withPolicies(known, added);
+    return remainingOf(added) < remainingOf(known) ? added : known;
+  },
+  "retry-after": (known, added) => (waitOf(known) < waitOf(added) ? added : known),
+};
+
+/** A list with the items that it lacks. */
+function withItems(known: string, added: string): string {
+  const items = known.toLowerCase().split(/[\s,]+/);
+  const missing = added.split(/[\s,]+/).filter((item) => !items.includes(item.toLowerCase()));
+  return [...(known ? [known] : []), ...missing].join(", ");
+}
+
+/** A list of policies, or of their states, with those of other names: one that is there already was charged later. */
+function withPolicies(known: string, added: string): string {
+  const names = new Set(itemsOf(known).map(nameOf));
+  const missing = itemsOf(added).filter((item) => !names.has(nameOf(item)));
+  return [known, ...missing].join(", ");
+}
+
+/** The items of a list: a comma within a string separates nothing. */
+function itemsOf(list: string): string[] {
+  return list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((item) => item.trim()) ?? [];
+}
+
+/** The name of a policy; drafts before 8 had none, so that each of their items is another policy. */
+function nameOf(item: string): string {
+  return /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item;
+}
+
+function waitOf(retryAfter: string): number {
+  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
+  return Number.isNaN(seconds) ? -Infinity : seconds;
+}
+
+/** What is left by the fields that describe one limit; Infinity if they do not say. */
+function remainingIn(headers: Headers): number {
+  const known = headers.get("X-RateLimit-Remaining") ?? headers.get("RateLimit-Remaining");
+  return known === null ? Infinity : Number(known);
+}
+
+function remainingOf(field: string): number {
+  return Number(/remaining=(\d+)/.exec(field)?.[1] ?? Infinity);
 }

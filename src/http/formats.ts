@@ -1,7 +1,7 @@
-/** The header fields, one function a format. The draft still moves: what it changes is changed here. */
+/** The header fields, one function for each format. When the draft changes, only this file does. */
 import { fieldError, show } from "../engine/misuse.js";
+import type { Fields } from "./fields.js";
 import { byTightness, type Quota, secondsUntil } from "./quota.js";
-import { writeList } from "./structuredFields.js";
 
 /**
  * - `"draft-11"`: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, structured fields.
@@ -9,11 +9,9 @@ import { writeList } from "./structuredFields.js";
  * - `"draft-6"`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
  * - `"x"`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since the epoch), as GitHub sends them.
  *
- * The latter three know one state only; they tell of the tightest limit. The drafts share field names: choose one of them.
+ * The latter three know one state only; they describe the tightest limit. The drafts share field names: choose one of them.
  */
 export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
-
-type Fields = Readonly<Record<string, string>>;
 
 export const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => Fields>> = {
   "draft-11": draft11,
@@ -25,18 +23,18 @@ export const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[]
 /** A limit that is sent without its state sends the policy alone. */
 function draft11(quotas: readonly Quota[], now: number): Fields {
   const denied = quotas.filter((quota) => quota.denied);
-  // After a denial only what denied it counts: Retry-After may not name a moment before the end of a listed window.
-  const telling = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
-  const states = telling.flatMap(({ name, left, partitionKey }) =>
+  // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.
+  const listed = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
+  const states = listed.flatMap(({ name, left, partitionKey }) =>
     left
       ? [{ value: name, parameters: { r: left.paced, t: secondsUntil(left.until, now), pk: bytes(partitionKey) } }]
       : [],
   );
   return {
     "RateLimit-Policy": writeList(
-      quotas.map(({ name, quota, unit, windowSeconds, partitionKey }) => ({
+      quotas.map(({ name, quota, windowSeconds, partitionKey }) => ({
         value: name,
-        parameters: { q: quota, qu: unit, w: windowSeconds, pk: bytes(partitionKey) },
+        parameters: { q: quota, w: windowSeconds, pk: bytes(partitionKey) },
       })),
     ),
     ...(states.length > 0 && { RateLimit: writeList(states) }),
@@ -94,7 +92,7 @@ const DRAFTS: readonly RateLimitFormat[] = ["draft-11", "draft-7", "draft-6"];
 
 /** @throws when a format is unknown, or two of them would overwrite each other's fields. */
 export function checkFormats(name: string, formats: readonly RateLimitFormat[]): void {
-  // The types forbid anything else, JavaScript does not.
+  // JavaScript may pass anything.
   const given: unknown = formats;
   const known = Object.keys(FORMATS).map(show).join(", ");
   if (!Array.isArray(given) || !given.every((format) => Object.hasOwn(FORMATS, String(format)))) {
@@ -102,4 +100,32 @@ export function checkFormats(name: string, formats: readonly RateLimitFormat[]):
   }
   const drafts = DRAFTS.filter((draft) => formats.includes(draft));
   if (drafts.length > 1) throw fieldError(name, "formats", "a list with one draft: they write the same fields", drafts);
+}
+
+/** Structured fields (RFC 9651): only the part that the RateLimit fields use. Tests parse it with a library. */
+/** A whole number, a printable ASCII string, or bytes. */
+type BareItem = number | string | Uint8Array;
+
+/** A string item with its parameters, in order; an undefined parameter is left out. */
+interface Item {
+  readonly value: string;
+  readonly parameters: Readonly<Record<string, BareItem | undefined>>;
+}
+
+function writeList(items: readonly Item[]): string {
+  return items.map(writeItem).join(", ");
+}
+
+function writeItem({ value, parameters }: Item): string {
+  const written = Object.entries(parameters).flatMap(([name, parameter]) =>
+    parameter === undefined ? [] : [`;${name}=${writeBareItem(parameter)}`],
+  );
+  return writeBareItem(value) + written.join("");
+}
+
+function writeBareItem(item: BareItem): string {
+  if (typeof item === "number") return String(item);
+  if (typeof item === "string") return `"${item.replace(/["\\]/g, "\\$&")}"`;
+  // Not spread: a long partition key would be too many arguments.
+  return `:${btoa(Array.from(item, (byte) => String.fromCharCode(byte)).join(""))}:`;
 }

@@ -1,16 +1,14 @@
 /** Statuses → response header fields. */
+import { fieldError } from "../engine/misuse.js";
 import { checkFormats, FORMATS, type RateLimitFormat } from "./formats.js";
 import { isForGood, type LimitedBy, quotaOf } from "./quota.js";
-import { checkJitter, retryAfterSeconds } from "./retryAfter.js";
 
 export interface RateLimitHeadersOptions {
   /** Which header fields to write, default `["draft-11"]`; with none of them a denial still has its `Retry-After`. */
   formats?: readonly RateLimitFormat[];
-  /** By what fraction of the wait `Retry-After` may be later than the truth: 0 (default) to 1; 0.5 is a good choice. */
+  /** By what fraction of the wait `Retry-After` may be later than the truth, at random: 0 (default) to 1; 0.5 is a good choice. */
   jitter?: number;
-  /** Who asks, so that `jitter` tells each caller the same wait every time; default a random number. It is not sent. */
-  caller?: string;
-  /** The moment of the answer, in ms since the epoch; default `Date.now()`. Read it after the limits have answered. */
+  /** The time of the answer, in ms since the epoch; default `Date.now()`. Read it after the limits have answered. */
   now?: number;
 }
 
@@ -21,7 +19,7 @@ export interface RateLimitHeadersOptions {
  * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
  * - r: the tokens that are left; t: after a denial the time until `retryAt`, else the time that r has to last.
  *
- * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. Where no wait
+ * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. If no wait
  * helps, there is no `Retry-After`. Names are sent as they are if they are printable ASCII; other characters, and %, are
  * percent-encoded.
  *
@@ -41,9 +39,9 @@ export interface RateLimitHeadersOptions {
  */
 export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
-  { formats = ["draft-11"], jitter = 0, caller, now = Date.now() }: RateLimitHeadersOptions = {},
+  { formats = ["draft-11"], jitter = 0, now = Date.now() }: RateLimitHeadersOptions = {},
 ): Record<string, string> {
-  const enforced = asList(limits).filter(({ status, unlimited }) => !status.shadow && !unlimited);
+  const enforced = asList(limits).filter(({ status }) => !status.shadow && !status.override?.unlimited);
   const quotas = enforced.map((limit) => quotaOf(limit, now));
   const [first] = quotas;
   if (!first) return {};
@@ -51,11 +49,26 @@ export function rateLimitHeaders(
   checkFormats(first.name, formats);
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
-  const waits = quotas.flatMap(({ name, retryAt }) => (retryAt === undefined ? [] : [{ name, until: retryAt }]));
+  const waits = quotas.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt - now]));
   if (waits.length > 0 && !enforced.some(isForGood)) {
-    fields["Retry-After"] = String(retryAfterSeconds(waits, now, jitter, caller ?? String(Math.random())));
+    fields["Retry-After"] = String(retryAfterSeconds(Math.max(...waits), jitter));
   }
   return fields;
+}
+
+/**
+ * Whole seconds, at least 1: the wait, lengthened at random by up to the fraction `jitter` of itself. So callers who were denied together
+ * return one after another, workers that share a key as well. A fraction of a second becomes a whole one with that probability: of many
+ * callers with 1 s to wait and a jitter of 0.5, a quarter is told 2 s.
+ */
+export function retryAfterSeconds(waitMs: number, jitter: number): number {
+  const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();
+  return Math.floor(Math.max(1, Math.ceil(waitMs / 1000)) + extraSeconds + Math.random() * (jitter > 0 ? 1 : 0));
+}
+
+/** @throws when the fraction is not between 0 and 1. */
+export function checkJitter(name: string, jitter: number): void {
+  if (!(jitter >= 0 && jitter <= 1)) throw fieldError(name, "jitter", "a number from 0 to 1", jitter);
 }
 
 export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly T[] {

@@ -2,17 +2,20 @@
  * Key sources: who is calling? Each source's keys begin with a prefix of its own, so that no header can name a bucket of another
  * source, and are at most 64 printable characters after it, whatever was sent.
  */
-import { checkFields, type Fields } from "../engine/fields.js";
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
 import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
-import { BadRequestError } from "./badRequest.js";
-import type { HttpCtx } from "./ctx.js";
 import { checkHeaderName } from "./fields.js";
 
-/** Reads a caller's key from a request; undefined when it is not there, is empty, or is not what it should be. */
+/** What an HTTP action's ctx offers whatever the app's data model is. */
+export type HttpCtx = Omit<GenericActionCtx<GenericDataModel>, "vectorSearch">;
+
+/** Finds a caller's key in a request. */
 export interface KeySource {
-  readonly read: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
+  /** The bucket's key; undefined if the request has none, an empty one, or not what it should be. */
+  readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
 }
 
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
@@ -23,37 +26,37 @@ export interface SecretOptions {
 /** Longer values are hashed. A digest with its mark is longer than this, so no value can pass for another's digest. */
 const MAX_VALUE = 64;
 
-/**
- * A source of your own: a session id, a route, a tenant.
- *
- * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
- * @param read - gives the value; undefined, null or "" when there is none.
- */
-export function byValue(prefix: string, read: ReadValue): KeySource {
-  if (!/^[\w-]{1,64}$/.test(prefix)) {
-    throw misuseError(prefix, "a key's prefix must be made of 1 to 64 letters, digits, - and _.");
-  }
-  // The types forbid anything else, JavaScript does not.
-  const given: unknown = read;
-  if (typeof given !== "function") throw fieldError(prefix, "read", "a function of ctx and request", given);
-  return source(`own.${prefix}`, read);
-}
-
 type Value = string | null | undefined;
 type ReadValue = (ctx: HttpCtx, request: Request) => Value | Promise<Value>;
 
 /**
- * The value of a header. Only for headers that your own gateway sets and strips from what clients send: a client that can
- * choose the value can choose its bucket.
+ * A source of your own: a session id, a route, a tenant, a header that your gateway sets. A client that can choose the value can choose its
+ * bucket.
+ *
+ * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
+ * @param read - gives the value; undefined, null or "" when there is none.
  */
-export function byHeader(name: string): KeySource {
-  checkHeaderName("byHeader", name);
-  return source(`header.${name.toLowerCase()}`, (_ctx, request) => request.headers.get(name));
+export function custom(prefix: string, read: ReadValue): KeySource {
+  // JavaScript may pass anything.
+  const given: unknown = read;
+  if (typeof given !== "function") throw fieldError(prefix, "read", "a function of ctx and request", given);
+  return source(customPrefix(prefix), read);
 }
 
-/** The token of `Authorization: Bearer …`, as its SHA-256. See `byApiKey` for `known`. */
-export function byBearer(options: SecretOptions = {}): KeySource {
-  checkFields("byBearer", "byBearer", options, SECRET_FIELDS);
+/** Their keys have prefixes of their own. */
+const OWN_SOURCES: readonly string[] = ["apiKey", "bearer", "identity", "address"];
+
+export function customPrefix(prefix: string): string {
+  if (/^[\w-]{1,64}$/.test(prefix) && !OWN_SOURCES.includes(prefix)) return `own.${prefix}`;
+  throw misuseError(
+    prefix,
+    `a key's prefix must be made of 1 to 64 letters, digits, - and _, and none of ${OWN_SOURCES.join(", ")}.`,
+  );
+}
+
+/** The token of `Authorization: Bearer …`, as its SHA-256. See `apiKey` for `known`. */
+export function bearer(options: SecretOptions = {}): KeySource {
+  checkFields("bearer", "bearer", options, SECRET_FIELDS);
   return secret("bearer", options, (request) => {
     const authorization = request.headers.get("Authorization") ?? "";
     return /^Bearer +([\w.~+/-]+=*)$/i.exec(authorization.trim())?.[1];
@@ -66,20 +69,18 @@ export function byBearer(options: SecretOptions = {}): KeySource {
  * Without `known` every invented key is a new, full bucket. Either say which keys were issued, or let a second limit by address
  * hold back those who invent them.
  */
-export function byApiKey(options: SecretOptions & { header?: string } = {}): KeySource {
-  checkFields("byApiKey", "byApiKey", options, { header: text, ...SECRET_FIELDS });
+export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
+  checkFields("apiKey", "apiKey", options, { header: text, ...SECRET_FIELDS });
   const { header = "X-Api-Key" } = options;
-  checkHeaderName("byApiKey", header);
+  checkHeaderName("apiKey", header);
   return secret("apikey", options, (request) => request.headers.get(header) ?? undefined);
 }
 
-/** A slip in `known` would take every invented key for an issued one. */
-const SECRET_FIELDS: Fields = {
-  known: { permitted: "a function of ctx and hash", holds: (value) => typeof value === "function" },
-};
+/** A misspelt `known` would take every invented key for an issued one. */
+const SECRET_FIELDS: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
 const text = { permitted: "a string", holds: (value: unknown) => typeof value === "string" };
 
-/** Where `byAddress` reads the address, and how much of an IPv6 address counts. */
+/** Where `address` reads the address, and how much of an IPv6 address counts. */
 export type AddressOptions = (
   { trustedProxies: number | "platform"; header?: undefined } | { header: string; trustedProxies?: undefined }
 ) & {
@@ -90,21 +91,26 @@ export type AddressOptions = (
 /**
  * The caller's address; an IPv6 address counts as the network that contains it.
  *
- * @param options.trustedProxies - how many proxies of your own stand before the deployment, at least 1. Each appends the
- *   address it was called from to `X-Forwarded-For`, so the caller is that many places from the right; what stands further
- *   left was written by the caller and is not read. `"platform"` takes the address that Convex reports
- *   (`ctx.meta.getRequestMetadata()`), which is only as good as the proxies before it.
+ * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1. Each appends the address it was called
+ *   from to `X-Forwarded-For`, so the caller is that many places from the right; the caller wrote what stands further left, and it is
+ *   not read. `"platform"` takes the address that Convex reports (`ctx.meta.getRequestMetadata()`): the first entry.
  * @param options.header - instead: a header that your own proxy sets to the address, such as `cf-connecting-ip`, and removes
  *   from what clients send.
  * @throws when an option is out of range.
  */
-export function byAddress(options: AddressOptions): KeySource {
-  checkFields("address", "byAddress", options, ADDRESS_FIELDS);
+export function address(options: AddressOptions): KeySource {
+  checkFields("address", "address", options, ADDRESS_FIELDS);
   const { trustedProxies, header, ipv6Prefix } = options;
   if (header !== undefined) {
     // The types forbid both, JavaScript does not.
     const other: unknown = trustedProxies;
     if (other !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
+    if (header.toLowerCase() === "forwarded") {
+      throw misuseError(
+        "address",
+        "cannot read Forwarded (RFC 7239): let the proxy send X-Forwarded-For, or the address alone.",
+      );
+    }
     checkHeaderName("address", header);
     return source("address", (_ctx, request) => callerAddress(request.headers.get(header), ipv6Prefix));
   }
@@ -116,9 +122,14 @@ export function byAddress(options: AddressOptions): KeySource {
   if (given === undefined) {
     throw fieldError("address", "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, given);
   }
-  return source("address", (_ctx, request) => {
-    const hops = (request.headers.get("X-Forwarded-For") ?? "").split(",");
-    return callerAddress(hops.at(-trustedProxies), ipv6Prefix);
+  let isWarned = false;
+  return source("address", (_ctx, { headers }) => {
+    const hops = headers.get("X-Forwarded-For");
+    if (hops === null && headers.has("Forwarded") && !isWarned) {
+      isWarned = true;
+      console.warn("address reads X-Forwarded-For; a request has only Forwarded, which is not read.");
+    }
+    return callerAddress((hops ?? "").split(",").at(-trustedProxies), ipv6Prefix);
   });
 }
 
@@ -132,7 +143,7 @@ const ADDRESS_FIELDS = {
 } satisfies Fields;
 
 /** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. */
-export function byIdentity(): KeySource {
+export function identity(): KeySource {
   return source("identity", async ({ auth }) => {
     try {
       return (await auth.getUserIdentity())?.tokenIdentifier;
@@ -145,7 +156,7 @@ export function byIdentity(): KeySource {
 
 function secret(prefix: string, { known }: SecretOptions, read: (request: Request) => string | undefined): KeySource {
   return {
-    read: async (ctx, request) => {
+    keyOf: async (ctx, request) => {
       const value = read(request);
       if (value === undefined || value === "") return undefined;
       const hash = await hashed(value);
@@ -157,7 +168,7 @@ function secret(prefix: string, { known }: SecretOptions, read: (request: Reques
 /** `prefix` contains no colon, so the first colon ends it. */
 function source(prefix: string, read: ReadValue): KeySource {
   return {
-    read: async (ctx, request) => {
+    keyOf: async (ctx, request) => {
       const value = (await read(ctx, request)) ?? "";
       // The types forbid anything else, JavaScript does not: `[object Object]` would be one bucket for all.
       const given: unknown = value;
@@ -167,13 +178,18 @@ function source(prefix: string, read: ReadValue): KeySource {
   };
 }
 
-/** The value, or its hash where it is long or not plain. @throws BadRequestError when it is not well-formed. */
+/** The value, or its hash if it is long or not plain. @throws BadRequestError when it is not well-formed. */
 export async function boundedKey(value: string): Promise<string> {
   return value.length <= MAX_VALUE && /^[\x20-\x7e]*$/.test(value) ? value : `#${await hashed(value)}`;
 }
 
 /** hashKey refuses what is not well-formed; that came with the request. */
-async function hashed(value: string): Promise<string> {
+export async function hashed(value: string): Promise<string> {
   if (/\p{Surrogate}/u.test(value)) throw new BadRequestError("The caller's key is not well-formed text.");
   return await hashKey(value);
+}
+
+/** What a request carries and no limit can count: the client's fault, answered with 400 and not reported. */
+export class BadRequestError extends Error {
+  override readonly name = "BadRequestError";
 }

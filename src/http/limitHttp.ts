@@ -1,34 +1,33 @@
 /** The wrapper: who is it, what does it cost, may it pass; and on every answer what is left. */
-import { fieldError } from "../engine/misuse.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
+import { fieldError, show } from "../engine/misuse.js";
 import {
+  answerDenial,
   badRequest,
-  deniedForGood,
+  denialOf,
   internalError,
+  isResponse,
   neverServed,
   notIdentified,
   unavailable,
-  withFields,
 } from "./answers.js";
-import { askLimits, type LimitedRequests, callerOf } from "./ask.js";
-import { BadRequestError } from "./badRequest.js";
-import { checkResponse } from "./checkResponse.js";
-import type { HttpCtx } from "./ctx.js";
-import { answerDenial, denialOf } from "./denial.js";
-import type { Fields } from "./fields.js";
-import { asList, rateLimitHeaders } from "./headers.js";
-import { checkOptions, type LimitHttpOptions } from "./options.js";
-import { type Plan, planAll } from "./plan.js";
-import { isForGood, type LimitedBy } from "./quota.js";
-import { refundAfter } from "./refund.js";
-import { tell } from "./report.js";
-import { retryAfterSeconds } from "./retryAfter.js";
+import { askingOf } from "./ask.js";
+import { type Fields, withFields } from "./fields.js";
+import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
+import { BadRequestError, type HttpCtx } from "./keys.js";
+import type { LimitHttpOptions } from "./options.js";
+import { parseOptions } from "./parseOptions.js";
+import { type AskPlan, type Plan, planAll } from "./plan.js";
+import type { LimitedBy } from "./quota.js";
+import { type AskedLimit, refund } from "./refund.js";
+import { corsFields, report, reportTwice, type Visit, type Wrapper } from "./visit.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
 
 /** The verdict: the request may pass, having taken what `asked` says, or here is the answer. */
 type Decision =
-  | { readonly kind: "pass"; readonly asked: LimitedRequests | undefined }
+  | { readonly kind: "pass"; readonly asked: readonly AskedLimit[] }
   | { readonly kind: "answer"; readonly response: Response; readonly fields: Fields };
 
 /**
@@ -36,113 +35,151 @@ type Decision =
  * answered with 429, problem details and `Retry-After`. Tokens that were taken stay taken if the handler throws, unless `refund`
  * says otherwise.
  *
- * @param handler - is also given the limits that the request was held to, each with the tokens that it took and its status;
- *   none where the request was skipped, or served because the limits could not be asked.
+ * @param limits - what `defineRateLimits` returned.
+ * @param handler - also gets the limits that the request was held to, each with the tokens that it took and its status;
+ *   none if the request was skipped, or served because the limits could not be asked.
  * @throws at module load, so that a deploy fails, when an option or a limit is invalid.
  * @example
  * ```ts
  * import { httpActionGeneric } from "convex/server"; // in an app: httpAction from "./_generated/server"
- * import { MINUTE } from "convex-rate-limits";
- * import { byAddress, type Consume, firstOf, limitHttp, sharedBucket } from "convex-rate-limits/http";
+ * import type { ComponentApi } from "convex-rate-limits/_generated/component";
+ * import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
+ * import { address, limitHttp } from "convex-rate-limits/http";
  *
- * declare const consume: Consume; // inComponent(components.rateLimits)
+ * declare const components: { rateLimits: ComponentApi }; // in an app: from "./_generated/api"
+ * const limits = defineRateLimits(
+ *   { hello: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10 } },
+ *   { component: components.rateLimits },
+ * );
  *
  * export const hello = httpActionGeneric(
- *   limitHttp(
- *     {
- *       limits: {
- *         name: "hello",
- *         key: firstOf(byAddress({ trustedProxies: 1 }), sharedBucket("no address")),
- *         config: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10 },
- *       },
- *       consume,
- *     },
- *     () => Promise.resolve(new Response("Hello")),
+ *   limitHttp(limits, { limit: "hello", by: address({ trustedProxies: 1 }), without: "share" }, () =>
+ *     Promise.resolve(new Response("Hello")),
  *   ),
  * );
  * ```
  */
-export function limitHttp<Ctx extends HttpCtx>(
-  options: LimitHttpOptions,
+export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
+  limits: Set,
+  options: LimitHttpOptions<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]>,
   handler: (ctx: Ctx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>,
 ): (ctx: Ctx, request: Request) => Promise<Response> {
-  checkOptions(options);
-  // The types forbid anything else, JavaScript does not.
+  const set = setOf(limits, "limitHttp");
+  const rules = parseOptions(set, options);
+  // JavaScript may pass anything.
   const given: unknown = handler;
   if (typeof given !== "function") throw fieldError("limitHttp", "the handler", "a function", given);
-  const limits = asList(options.limits);
-  const { jitter = 0, formats, onError, cors = {} } = options;
-
+  const wrapper: Wrapper = {
+    options: options,
+    rules,
+    asking: askingOf(set, options.via),
+    reportedTwice: new Set(),
+  };
   return async (ctx, request) => {
-    const decision = await decide(ctx, request);
+    const visit: Visit = { ...wrapper, ctx, request };
+    const decision = await decide(visit);
     if (decision.kind === "answer") {
-      const corsFields = typeof cors === "function" ? cors(request) : cors;
-      return withFields(withFields(decision.response, decision.fields), corsFields);
+      return withFields(withFields(decision.response, decision.fields), await corsFields(visit));
     }
     const { asked } = decision;
-    if (!asked) return await handler(ctx, request, []);
-    const { response, limited } = await refundAfter(options, asked, ctx, request, async () =>
-      checkResponse(await handler(ctx, request, asked.limited), "handler"),
-    );
-    // The clock is read again: what is told is true when the answer is sent, however long the handler took.
-    return withFields(response, rateLimitHeaders(limited, formats && { formats }));
+    const listed = asked.map((one) => one.limited);
+    const handle = async () => {
+      const response = await handler(ctx, request, listed);
+      // JavaScript may pass anything.
+      if (isResponse(response)) return response;
+      throw new TypeError(`The handler of limitHttp must return a Response, got ${show(response)}.`);
+    };
+    return asked.length === 0 ? await handler(ctx, request, []) : await serve(visit, asked, handle);
   };
+}
 
-  async function decide(ctx: Ctx, request: Request): Promise<Decision> {
-    let plans: Plan[];
-    try {
-      if (await isSkipped(options, ctx, request)) return { kind: "pass", asked: undefined };
-      plans = await planAll(limits, ctx, request);
-    } catch (error) {
-      // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
-      if (error instanceof BadRequestError) return answered(badRequest(error.message));
-      await tell(options.report, error, request);
-      return answered(internalError());
-    }
-    const [first] = plans;
-    switch (first?.kind) {
-      case undefined:
-        return { kind: "pass", asked: undefined };
-      case "refuse":
-        return answered(notIdentified(first.end.status, first.end.headers));
-      case "never":
-        return answered(neverServed(first.name, first.count, first.capacity));
-      case "ask":
-    }
-    let asked: LimitedRequests;
-    try {
-      asked = await askLimits(options, plans, ctx, request);
-    } catch (error) {
-      await tell(options.report, error, request);
-      if (onError === "open") return { kind: "pass", asked: undefined };
-      // Who asks may be why the limits cannot be asked, so the spread is drawn.
-      const wait = { name: "outage", until: OUTAGE_MS };
-      return answered(unavailable(retryAfterSeconds([wait], 0, jitter, String(Math.random()))));
-    }
-    return asked.limited.every(({ status }) => status.ok) ? { kind: "pass", asked } : await deny(asked, ctx, request);
+/** The handler's response, after the refunds. @throws what the handler throws. */
+async function serve(visit: Visit, asked: readonly AskedLimit[], handle: () => Promise<Response>): Promise<Response> {
+  let response: Response | undefined;
+  try {
+    response = await handle();
+  } finally {
+    asked = await settled(visit, asked, response);
   }
+  const { formats } = visit.options;
+  const limited = asked.map((one) => one.limited);
+  // The clock is read again: the fields are true when the answer is sent, however long the handler took.
+  return withFields(response, rateLimitHeaders(limited, formats && { formats }));
+}
 
-  async function deny({ limited, requests }: LimitedRequests, ctx: Ctx, request: Request): Promise<Decision> {
-    const caller = await callerOf(requests, ctx, request);
-    const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter, caller });
-    const denial = denialOf(request, limited, Number(fields["Retry-After"] ?? Infinity));
-    try {
-      await options.onDenied?.(denial, ctx);
-    } catch (error) {
-      await tell(options.report, error, request);
-    }
-    const response = limited.some(isForGood)
-      ? deniedForGood({}, limited)
-      : await answerDenial(options.denial, denial, ctx);
-    return { kind: "answer", response, fields };
+/** The limits after the refunds. */
+async function settled(
+  visit: Visit,
+  asked: readonly AskedLimit[],
+  response: Response | undefined,
+): Promise<readonly AskedLimit[]> {
+  try {
+    const limits = await refund(visit.asking, asked, { ...visit, response });
+    return asked.map((one, i) => ({ ...one, limited: limits[i] ?? one.limited }));
+  } catch (error) {
+    // The request has been served, and counts: that is not the client's business.
+    await report(visit, error);
+    return asked;
   }
+}
+
+async function decide(visit: Visit): Promise<Decision> {
+  const { options, rules, asking, ctx, request } = visit;
+  const { jitter = 0, onError, skip } = options;
+  let plans: Plan[];
+  try {
+    if (request.method === "OPTIONS" || (await skip?.(request, ctx))) return { kind: "pass", asked: [] };
+    plans = await planAll(rules, ctx, request, (error) => report(visit, error));
+  } catch (error) {
+    // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
+    if (error instanceof BadRequestError) return answered(badRequest(error.message));
+    await report(visit, error);
+    return answered(internalError());
+  }
+  const [first] = plans;
+  if (!first) return { kind: "pass", asked: [] };
+  if (first.kind === "refuse") {
+    const { status, headers = {} } = typeof first.without === "object" ? first.without : { status: 403 };
+    return answered(notIdentified(status, headers));
+  }
+  if (first.kind === "never") return answered(neverServed(first.name, first.count, first.capacity));
+  const asks = plans as AskPlan[];
+  let asked: AskedLimit[];
+  try {
+    const statuses = await asking.take(
+      ctx,
+      asks.map((plan) => plan.request),
+    );
+    asked = asks.flatMap((plan, i) => {
+      const status = statuses[i];
+      const config = status?.override?.config;
+      return status ? [{ plan, limited: { ...plan.shown, ...(config && { config }), status } }] : [];
+    });
+  } catch (error) {
+    await report(visit, error);
+    if (onError === "open" || asks.every(({ rule }) => rule.isShadow)) return { kind: "pass", asked: [] };
+    return answered(unavailable(retryAfterSeconds(OUTAGE_MS, jitter)));
+  }
+  if (!asked.every(({ limited }) => limited.status.ok)) return await deny(visit, asked);
+  await reportTwice(visit, asks);
+  return { kind: "pass", asked };
+}
+
+async function deny(visit: Visit, asked: readonly AskedLimit[]): Promise<Decision> {
+  const { options, ctx, request } = visit;
+  const { jitter = 0, formats } = options;
+  const limited = asked.map((one) => one.limited);
+  const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter });
+  const denial = denialOf(ctx, request, limited, fields["Retry-After"]);
+  try {
+    const own = await options.onDenied?.(denial);
+    if (isResponse(own)) return { kind: "answer", response: own, fields };
+  } catch (error) {
+    await report(visit, error);
+  }
+  return { kind: "answer", response: await answerDenial(options.denial, denial), fields };
 }
 
 function answered(response: Response): Decision {
   return { kind: "answer", response, fields: {} };
-}
-
-async function isSkipped({ skip = ["OPTIONS"] }: LimitHttpOptions, ctx: HttpCtx, request: Request): Promise<boolean> {
-  if (typeof skip !== "function") return skip.includes(request.method);
-  return request.method === "OPTIONS" || (await skip(request, ctx));
 }

@@ -1,154 +1,132 @@
-/** The wrapper's options, and their check when the module is loaded: what cannot work fails the deploy, not each request. */
-import { checkFields, describePermitted, type Field, isPermitted, required } from "../engine/fields.js";
-import { parseLimit } from "../engine/limit.js";
-import { fieldError, misuseError, show } from "../engine/misuse.js";
-import type { Consume } from "./consume.js";
-import type { HttpCtx } from "./ctx.js";
-import type { DenialAnswer, HttpDenial } from "./denial.js";
-import { headerFields } from "./fields.js";
-import { checkFormats, type RateLimitFormat } from "./formats.js";
-import { asList } from "./headers.js";
-import type { HttpLimit } from "./httpLimit.js";
-import { configIn, QUOTA_UNITS } from "./quota.js";
-import type { Report } from "./report.js";
-import { checkJitter } from "./retryAfter.js";
+/** The wrapper's options. */
+import type { Mode } from "../client/args.js";
+import type { InComponent, InTables } from "../client/place.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import type { DenialAnswer, HttpDenial } from "./answers.js";
+import type { HttpMutation } from "./ask.js";
+import type { HttpCost } from "./costs.js";
+import type { RateLimitFormat } from "./formats.js";
+import type { HttpCtx, KeySource } from "./keys.js";
+import type { LimitedBy } from "./quota.js";
 
-/** Whether a request should not have counted; `response` is undefined when the handler threw. */
-type RefundRule = (response: Response | undefined, request: Request) => boolean | Promise<boolean>;
+/** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
+interface Call {
+  ctx: HttpCtx;
+  request: Request;
+  key: string | undefined;
+}
 
-export type LimitHttpOptions = {
-  /** One limit, or several that are asked together: all of them let the request pass, or none is charged. */
-  limits: HttpLimit | readonly HttpLimit[];
-  /** Takes the tokens: `inComponent(components.rateLimits)`, `inTables({ take: … })`, or a function of your own. */
-  consume: Consume;
+/**
+ * What happens to a request without a key: it is refused with 403 (`"deny"`) or as you say, or all such requests share one bucket
+ * (`"share"`).
+ */
+export type Keyless =
+  "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: Readonly<Record<string, string>> };
+
+/** Who is calling, and what that caller is allowed: the answer of one look-up. */
+export type Caller = {
+  /** The config in place of the definition's, or a function from the limit's name to it if several limits share the look-up. */
+  config?: RateLimitConfig | ((name: string) => RateLimitConfig);
+} & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
+
+type ConfigChoice = RateLimitConfig | ((call: Call) => RateLimitConfig | Promise<RateLimitConfig>);
+
+/** Gives tokens back once the handler has answered. `response` is undefined when the handler threw. */
+type RefundRule = (
+  response: Response | undefined,
+  request: Request,
+  limit: LimitedBy,
+) => boolean | number | Promise<boolean | number>;
+
+/** A limit that a request is held to. */
+export type HttpLimit<Limits = Record<string, unknown>> = (
+  | { /** One of your limits; clients see its name. */ limit: keyof Limits & string; config?: ConfigChoice }
+  | {
+      /** A limit that is not defined. */
+      limit: string;
+      /** How the limit behaves, for all requests or by request (plans). */
+      config: ConfigChoice;
+    }
+  | { limit: string; identify: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>; config?: undefined }
+) &
+  (
+    | { /** One bucket for the whole service. */ by: "everyone"; without?: undefined; identify?: undefined }
+    | {
+        /** Whose bucket: by the first of these sources that finds a key. */
+        by: KeySource | readonly KeySource[];
+        without: Keyless;
+        identify?: undefined;
+      }
+    | {
+        /** Key and config from one look-up. Limits that are given the same function share one call of it per request. */
+        identify: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>;
+        by?: undefined;
+        without?: undefined;
+      }
+  ) & {
+    /** Whether the limit is enforced; default what its definition says. */
+    mode?: Mode;
+    /** Whether the limit applies to a request; without it, to all. */
+    when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
+    /** How many tokens the request takes, default 1. */
+    cost?: number | HttpCost;
+    /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
+    partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
+    /**
+     * What comes back once the handler has answered: everything when the response is below 400 (`"successful"`), or when it is 400 or
+     * above or the handler threw (`"failed"`); or what a function says: true for everything, or a number of tokens, at most what the
+     * request took; a negative one charges more.
+     */
+    refund?: "successful" | "failed" | RefundRule;
+  };
+
+export interface CommonOptions {
   /** Which header fields to send, default `["draft-11"]`. */
   formats?: readonly RateLimitFormat[];
-  /** By what fraction of the wait `Retry-After` may be later than the truth, 0 (default) to 1; 0.5 is a good choice. */
+  /** By what fraction of the wait `Retry-After` may be later than the truth, at random, 0 (default) to 1; 0.5 is a good choice. */
   jitter?: number;
-  /**
-   * Requests that pass without being counted: methods, default OPTIONS, or a function, which is asked about all other methods
-   * than OPTIONS.
-   */
-  skip?: readonly string[] | ((request: Request, ctx: HttpCtx) => boolean | Promise<boolean>);
+  /** Which requests pass without being counted; it is not asked about OPTIONS, which always does. */
+  skip?: (request: Request, ctx: HttpCtx) => boolean | Promise<boolean>;
   /** The answer to a denied request, default problem details. */
   denial?: DenialAnswer;
-  /** Told of each denial, for logs; what it throws is reported. */
-  onDenied?: (denial: HttpDenial, ctx: HttpCtx) => void | Promise<void>;
-  /**
-   * Gives back what was taken once the handler has answered: when the response is below 400 (`"successful"`), when it is 400 or
-   * above or the handler threw (`"failed"`), or when a function says so.
-   */
-  refund?: "successful" | "failed" | RefundRule;
-  /**
-   * What no status says is read with a query beside the call: what remains on several rows, and when tokens of a sliding window come
-   * back. So each allowed request to a sliding window costs a query more. `"omit"` saves it: a limit on several rows then sends its
-   * policy alone, and a sliding window its whole period as t.
-   */
-  remaining?: "read" | "omit";
+  /** Called for each denial, for logs; if it returns a response, or a promise of one, that is the answer. What it throws is reported. */
+  onDenied?: (denial: HttpDenial) => unknown;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
   cors?: Readonly<Record<string, string>> | ((request: Request) => Readonly<Record<string, string>>);
-} & (
-  | {
-      /** When the limits cannot be asked: answer 503 with Retry-After. The default. */
-      onError?: "closed";
-      /** Default: errors go to the log. */
-      report?: Report;
-    }
-  | {
-      /** When the limits cannot be asked: serve, unlimited, and report. */
-      onError: "open";
-      report: Report;
-    }
-);
-
-type FieldsOf<Options extends object> = Readonly<Record<keyof Options, Field>>;
-
-const isFunction = (value: unknown) => typeof value === "function";
-const isObject = (value: unknown) => typeof value === "object" && value !== null;
-const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
-/** What a function may give as well. */
-const orFunction = (given: Field): Field =>
-  field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
-const oneOf = (...values: readonly string[]): Field =>
-  field(values.map(show).join(" or "), (value) => values.includes(value as string));
-const aFunction = field("a function", isFunction);
-
-const OPTIONS: FieldsOf<LimitHttpOptions> = {
-  limits: required(field("a limit or a list of limits", isObject)),
-  consume: required(field("a function, such as inComponent(components.rateLimits)", isFunction)),
-  formats: field("a list of formats", Array.isArray),
-  jitter: field("a number from 0 to 1", (value) => typeof value === "number"),
-  // A method in small letters would be none that a request has.
-  skip: orFunction(field('a list of methods in capitals, such as "OPTIONS"', isListOfMethods)),
-  denial: orFunction(field("an object with body, status or headers", isObject)),
-  onDenied: aFunction,
-  refund: orFunction(oneOf("successful", "failed")),
-  remaining: oneOf("read", "omit"),
-  cors: orFunction(headerFields),
-  onError: oneOf("closed", "open"),
-  report: aFunction,
-};
-
-const LIMIT: FieldsOf<HttpLimit> = {
-  name: required(field("a non-empty string", (value) => typeof value === "string" && value !== "")),
-  key: field(
-    "firstOf(…) or everyone",
-    (value) => isObject(value) && isFunction((value as { choose?: unknown }).choose),
-  ),
-  config: field("a config, or a function that returns one", (value) => isFunction(value) || isObject(value)),
-  identify: aFunction,
-  when: aFunction,
-  cost: field("a function, such as fixed(1)", isFunction),
-  unit: oneOf(...QUOTA_UNITS),
-  partitionKey: aFunction,
-};
-const ANY_CONFIG = { kind: "token bucket", rate: 1, period: 1 } as const;
-const KEYED_LIMIT = { ...LIMIT, key: required(LIMIT.key), config: required(LIMIT.config) };
-
-const DENIAL = {
-  body: orFunction(field("a string or an object", (value) => typeof value === "string" || isObject(value))),
-  status: { atLeast: 400, atMost: 599, isWhole: true },
-  headers: headerFields,
-};
-
-/** @throws when an option is unknown, missing, of the wrong type or out of range. */
-export function checkOptions(options: LimitHttpOptions): void {
-  checkFields("limitHttp", "limitHttp", options, OPTIONS);
-  const limits = asList(options.limits);
-  if (limits.length === 0) throw misuseError("limitHttp", "limits must have at least one limit.");
-  checkLimits(limits);
-  checkJitter("limitHttp", options.jitter ?? 0);
-  checkFormats("limitHttp", options.formats ?? []);
-  if (isObject(options.denial)) checkFields("limitHttp", "denial", options.denial, DENIAL);
-  if (options.onError === "open" && !isFunction(options.report)) {
-    throw fieldError("limitHttp", "report", 'a function where onError is "open"', options.report);
-  }
-  if (options.refund !== undefined && !options.consume.giveBack) {
-    throw misuseError(
-      "limitHttp",
-      "refund needs a consume that can give back: inComponent(…), or inTables with giveBack.",
-    );
-  }
+  /** When the limits cannot be asked: `"closed"` (default) answers 503 with Retry-After, `"open"` serves, unlimited, and needs `report`. */
+  onError?: "closed" | "open";
+  /** Called for errors that no client should see; default: they go to the log. */
+  report?: Report;
+  /** For limits in your tables: the function that `httpMutation(limits)` made. */
+  via?: HttpMutation;
 }
 
-function checkLimits(limits: readonly HttpLimit[]): void {
-  const names = new Set<string>();
-  for (const limit of limits) {
-    if (!isObject(limit)) throw fieldError("limitHttp", "limits", describePermitted(OPTIONS.limits), limit);
-    const { name, key, config, identify } = limit;
-    checkFields(name, "a limit of limitHttp", limit, identify === undefined ? KEYED_LIMIT : LIMIT);
-    // The types forbid both, JavaScript does not.
-    const both: readonly unknown[] = [key, config];
-    if (identify !== undefined && both.some((field) => field !== undefined)) {
-      throw misuseError(name, "takes identify, or key and config, not both.");
-    }
-    if (names.has(name)) throw misuseError(name, "is listed twice; clients could not tell the policies apart.");
-    names.add(name);
-    // Of a config that a request chooses, only the name is known here.
-    parseLimit(name, typeof config === "object" ? configIn(config) : ANY_CONFIG);
-  }
-}
+/** Called for errors; if it throws, that is logged, since the request has an answer already. */
+type Report = (error: unknown, request: Request) => void | Promise<void>;
 
-function isListOfMethods(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === "string" && each === each.toUpperCase());
+/** The options of `limitHttp`: those of one limit, or a list of limits that let a request pass together or are not charged. */
+export type LimitHttpOptions<
+  Limits = Record<string, unknown>,
+  Contexts extends InTables | InComponent = InComponent,
+> = CommonOptions &
+  (
+    | HttpLimit<Limits>
+    | { /** Their names are checked when the module is loaded. */ limits: readonly HttpLimit[]; limit?: undefined }
+  ) &
+  (Contexts extends InComponent ? unknown : { via: HttpMutation }) &
+  ({ onError?: "closed" } | { onError: "open"; report: Report });
+
+/** A limit of the options as JavaScript may pass it. */
+export interface AnyHttpLimit {
+  limit: string;
+  config?: ConfigChoice | undefined;
+  by?: "everyone" | KeySource | readonly KeySource[] | undefined;
+  without?: Keyless | undefined;
+  identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;
+  mode?: Mode | undefined;
+  when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
+  cost?: number | HttpCost;
+  partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
+  refund?: "successful" | "failed" | RefundRule;
 }
+export type AnyOptions = CommonOptions & Partial<AnyHttpLimit> & { limits?: readonly AnyHttpLimit[] };

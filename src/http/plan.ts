@@ -1,69 +1,94 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
-import type { RateLimitDefinition } from "../client/args.js";
-import { parseDemand } from "../engine/request.js";
+import { countField, parseDemand } from "../engine/request.js";
+import { checkField, isPermitted } from "../engine/fields.js";
+import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
-import { BadRequestError } from "./badRequest.js";
-import type { LimitRequest } from "./consume.js";
-import { fixed } from "./costs.js";
-import type { HttpCtx } from "./ctx.js";
-import type { Caller, HttpLimit } from "./httpLimit.js";
-import { atEnd, type ChosenKey, isEnd, type KeyEnd } from "./keyChoice.js";
-import { boundedKey } from "./keys.js";
-import { type LimitedBy, configIn } from "./quota.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+import type { LimitRequest } from "./ask.js";
+import { BadRequestError, boundedKey, type HttpCtx } from "./keys.js";
+import type { Caller, Keyless } from "./options.js";
+import { keylessField, type Rule } from "./parseOptions.js";
+import type { ParsedLimit } from "./quota.js";
 
 /** What to ask of one limit, or why it need not be asked. */
 export type Plan =
-  | { readonly kind: "ask"; readonly request: LimitRequest; readonly shown: Pick<LimitedBy, "unit" | "partitionKey"> }
-  | { readonly kind: "refuse"; readonly end: KeyEnd & { kind: "deny" } }
+  | {
+      readonly kind: "ask";
+      readonly rule: Rule;
+      readonly request: LimitRequest;
+      readonly shown: Omit<ParsedLimit, "status">;
+    }
+  | { readonly kind: "refuse"; readonly without: Keyless }
   | { readonly kind: "never"; readonly name: string; readonly count: number; readonly capacity: number };
 
+export type AskPlan = Extract<Plan, { kind: "ask" }>;
+
 /**
- * What each limit that applies is asked, in order; one plan alone where a limit refuses the request.
- * @throws BadRequestError where the client is at fault, and whatever the app's own functions throw.
+ * What each limit that applies is asked, in order; one plan alone if a limit refuses the request. A limit in shadow refuses nothing: one
+ * that cannot be asked is left out.
+ *
+ * @param report - gets what goes wrong with limits in shadow.
+ * @throws BadRequestError when the client is at fault, and whatever the app's own functions throw.
  */
-export async function planAll(limits: readonly HttpLimit[], ctx: HttpCtx, request: Request): Promise<Plan[]> {
+export async function planAll(
+  rules: readonly Rule[],
+  ctx: HttpCtx,
+  request: Request,
+  report: (error: unknown) => Promise<void>,
+): Promise<Plan[]> {
   const identified = new Map<unknown, Promise<Caller>>();
   const plans: Plan[] = [];
-  for (const limit of limits) {
-    if (limit.when && !(await limit.when({ ctx, request }))) continue;
-    const plan = await planFor(limit, ctx, request, identified);
-    if (plan.kind !== "ask") return [plan];
-    plans.push(plan);
+  for (const rule of rules) {
+    try {
+      if (rule.given.when && !(await rule.given.when({ ctx, request }))) continue;
+      const plan = await planFor(rule, ctx, request, identified);
+      if (plan.kind === "ask") plans.push(plan);
+      else if (!rule.isShadow) return [plan];
+    } catch (error) {
+      if (!rule.isShadow) throw error;
+      if (!(error instanceof BadRequestError)) await report(error);
+    }
   }
   return plans;
 }
 
 async function planFor(
-  limit: HttpLimit,
+  rule: Rule,
   ctx: HttpCtx,
   request: Request,
   identified: Map<unknown, Promise<Caller>>,
 ): Promise<Plan> {
-  const { name, cost = fixed(1), unit, partitionKey } = limit;
-  const { chosen, configOf } = await identify(limit, ctx, request, identified);
-  if (chosen.kind === "deny") return { kind: "refuse", end: chosen };
-  const { key } = chosen;
-  const definition = await configOf(key);
-  const config = configIn(definition);
-  // What is wrong with a config is found here: behind this line only the limiter itself can fail.
-  const parsed = parseLimit(name, config);
-  const capacity = config.capacity ?? config.rate;
-  const count = await cost(request, capacity);
-  if (!(typeof count === "number" && Number.isFinite(count) && count >= 0)) {
+  const { name, given } = rule;
+  const caller = given.identify ? await identify(rule, given.identify, ctx, request, identified) : undefined;
+  const { key, without } = caller ?? (await choose(rule, ctx, request));
+  if (without !== undefined && without !== "share") return { kind: "refuse", without };
+  const limit = rule.limit ?? (await limitFor(rule, caller, { ctx, request, key }));
+  const capacity = limit.config.capacity ?? limit.config.rate;
+  const count = typeof given.cost === "function" ? await given.cost(request, capacity) : (given.cost ?? 1);
+  if (!isPermitted(countField, count)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");
   }
-  if (!canEverServe(parsed, count)) return { kind: "never", name, count, capacity };
-  const shown = { unit, partitionKey: partitionKey && (await partitionKey({ ctx, request, key })) };
-  const terms = {
-    ...(definition.mode === "shadow" && { mode: definition.mode }),
-    ...(definition.overrides === true && { overrides: definition.overrides }),
+  if (!canEverServe(limit, count)) return { kind: "never", name, count, capacity };
+  const said = await given.partitionKey?.({ ctx, request, key });
+  return {
+    kind: "ask",
+    rule,
+    request: {
+      name,
+      ...(key !== undefined && { key }),
+      count,
+      ...((rule.isInline || limit !== rule.limit) && { config: limit.config }),
+      ...(given.mode && { mode: given.mode }),
+      ...(given.refund !== undefined && { refundable: true }),
+    },
+    // Clients compare it, so a digest of a long one does as well.
+    shown: { name, key, count, config: limit.config, limit, partitionKey: said && (await boundedKey(said)) },
   };
-  return { kind: "ask", request: { name, ...(key === undefined ? {} : { key }), count, config, ...terms }, shown };
 }
 
 /** Counts are rounded up and capacities down, so comparing the two numbers would not do. */
-function canEverServe(limit: ReturnType<typeof parseLimit>, count: number): boolean {
+function canEverServe(limit: Limit, count: number): boolean {
   try {
     parseDemand(limit, { count });
     return true;
@@ -72,32 +97,58 @@ function canEverServe(limit: ReturnType<typeof parseLimit>, count: number): bool
   }
 }
 
-/** The key, and the way to the config; limits with the same `identify` share one call of it. */
+/** The bucket of requests without a key. No source's keys are without a colon. */
+const SHARED_KEY = "shared";
+
+interface Chosen {
+  readonly key: string | undefined;
+  readonly without?: Keyless | undefined;
+}
+
+async function choose({ given, sources }: Rule, ctx: HttpCtx, request: Request): Promise<Chosen> {
+  for (const source of sources) {
+    const key = await source.keyOf(ctx, request);
+    if (key !== undefined) return { key };
+  }
+  return { key: given.without === "share" ? SHARED_KEY : undefined, without: given.without };
+}
+
+/** The config of one request, parsed. */
+async function limitFor(
+  { name, given }: Rule,
+  caller: (Chosen & Pick<Caller, "config">) | undefined,
+  call: { ctx: HttpCtx; request: Request; key: string | undefined },
+): Promise<Limit> {
+  const { config } = given;
+  const found: RateLimitConfig | undefined = caller
+    ? typeof caller.config === "function"
+      ? caller.config(name)
+      : caller.config
+    : typeof config === "function"
+      ? await config(call)
+      : config;
+  if (found === undefined) throw fieldError(name, "identify's config", "a config, or a function of the name", found);
+  return parseLimit(name, found);
+}
+
+/** The key and the config of a look-up; limits with the same `identify` share one call of it. */
 async function identify(
-  limit: HttpLimit,
+  { name }: Rule,
+  lookUp: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>,
   ctx: HttpCtx,
   request: Request,
   identified: Map<unknown, Promise<Caller>>,
-): Promise<{
-  chosen: ChosenKey;
-  configOf: (key: string | undefined) => RateLimitDefinition | Promise<RateLimitDefinition>;
-}> {
-  const { name } = limit;
-  if (limit.identify === undefined) {
-    const { config } = limit;
-    const configOf = (key: string | undefined) =>
-      typeof config === "function" ? config({ ctx, request, key }) : config;
-    return { chosen: await limit.key.choose(ctx, request), configOf };
+): Promise<Chosen & Pick<Caller, "config">> {
+  const known = identified.get(lookUp) ?? Promise.resolve(lookUp(ctx, request));
+  identified.set(lookUp, known);
+  // JavaScript may pass anything.
+  const { key, without, config } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
+  if (without !== undefined) {
+    checkField(name, "identify's without", keylessField, without);
+    return { key: without === "share" ? SHARED_KEY : undefined, without, config };
   }
-  const known = identified.get(limit.identify) ?? Promise.resolve(limit.identify(ctx, request));
-  identified.set(limit.identify, known);
-  // The types forbid anything else, JavaScript does not.
-  const { key, config } = { ...(await known) } as Partial<Caller>;
-  if (config === undefined) throw fieldError(name, "identify's config", "a config, or a function of the name", config);
-  const configOf = () => (typeof config === "function" ? config(name) : config);
-  if (isEnd(key)) return { chosen: atEnd(key), configOf };
   if (typeof key !== "string" || key === "") {
-    throw fieldError(name, "identify's key", "a non-empty string, or an end such as deny", key);
+    throw fieldError(name, "identify's key", 'a non-empty string, or left out beside without: "deny"', key);
   }
-  return { chosen: { kind: "key", key: `caller:${await boundedKey(key)}` }, configOf };
+  return { key: `caller:${await boundedKey(key)}`, config };
 }

@@ -1,19 +1,21 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
-import type { RateLimitConfig } from "../wire/configs.js";
 import type { RateLimitDefinition } from "../client/args.js";
-import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import { projectRateLimit } from "../browser/project.js";
-import { parseLimit } from "../engine/limit.js";
 import type { Limit } from "../engine/kinds/kind.js";
+import { parseLimit } from "../engine/limit.js";
 import { bucketAt } from "../engine/request.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { lowered, raised } from "../engine/units.js";
-import { MAX_INTEGER, toAscii } from "./structuredFields.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 
-/** What HTTP reads of a status; a limit on several rows may leave out what it would have to read all of them for. */
-export type HttpStatus = { remaining?: number; resetAt?: number; shadow?: { ok: boolean } } & (
-  { ok: true; retryAt?: number; takenAt?: number } | { ok: false; retryAt: number }
-);
+/** What HTTP reads of a status. One of a limit on several rows may have neither `remaining` nor `resetAt`. */
+export type HttpStatus = {
+  remaining?: number;
+  resetAt?: number;
+  /** When the same request is next served if all that remains is spent. Without it, `t` of a sliding window is its whole period. */
+  renewsAt?: number;
+  shadow?: { ok: boolean };
+  override?: { config?: RateLimitConfig; unlimited?: true };
+} & ({ ok: true; retryAt?: number; takenAt?: number } | { ok: false; retryAt: number });
 
 /** A limit that a request was held to, and what it answered. */
 export interface LimitedBy {
@@ -21,28 +23,21 @@ export interface LimitedBy {
   status: HttpStatus;
   /** The config, or the definition, that the status was asked with. */
   config: RateLimitDefinition;
-  /** What `getRateLimit` has returned since. It tells when tokens of a sliding window come back: without it, after a whole period. */
-  snapshot?: RateLimitSnapshot | undefined;
   /** The tokens that the request asked for, default 1. */
   count?: number | undefined;
   /** The bucket's key; it is not sent. */
   key?: string | undefined;
-  /** What a token stands for, when it is not a request: the draft's `qu`. */
-  unit?: QuotaUnit | undefined;
   /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
   partitionKey?: string | undefined;
-  /** An override lets everything through: clients are told nothing, as of a limit in shadow. */
-  unlimited?: true | undefined;
 }
+
+/** The wrapper knows the parsed config, too. */
+export type ParsedLimit = LimitedBy & { readonly limit?: Limit | undefined };
 
 /** Whether no wait helps: the limit is closed to the caller by an override that does not end. */
 export function isForGood({ status }: LimitedBy): boolean {
   return !status.ok && status.retryAt >= END_OF_TIME;
 }
-
-/** The units that the draft registers; the default is "requests". */
-export type QuotaUnit = (typeof QUOTA_UNITS)[number];
-export const QUOTA_UNITS = ["requests", "content-bytes", "concurrent-requests"] as const;
 
 /** The policy of a limit, and what a client is told of its state. */
 export interface Quota {
@@ -51,87 +46,78 @@ export interface Quota {
   /** At most so many tokens at once, and all of them are back after the window. */
   readonly quota: number;
   readonly windowSeconds: number;
-  /** Absent where the status had no `remaining`, and where no wait helps. */
+  /** Absent if the status had no `remaining`, and if no wait helps. */
   readonly left: Left | undefined;
-  /** Of a denial: when the same request succeeds; absent where no wait helps. */
+  /** For a denial: when the same request succeeds; absent if no wait helps. */
   readonly retryAt: number | undefined;
-  readonly unit: QuotaUnit | undefined;
   readonly partitionKey: string | undefined;
 }
 
 interface Left {
   /** Whole tokens. */
   readonly available: number;
-  /** `available`, or less where a client that divides it by the effective window would far exceed the rate. */
+  /** `available`, or less if a client that divides it by the effective window would far exceed the rate. */
   readonly paced: number;
   /** How many requests like this one `available` suffices for. */
   readonly requests: number;
-  /** The end of the effective window, in ms since the epoch: who spends `available` and then waits until here is not denied. */
+  /** The end of the effective window, in ms since the epoch: a client that spends `paced` and then waits until here is not denied. */
   readonly until: number;
 }
 
-export function quotaOf(limit: LimitedBy, now: number): Quota {
-  const { name, status, config, unit, partitionKey } = limit;
-  const parsed = limitOf(limit);
-  const forGood = isForGood(limit);
+export function quotaOf(limited: ParsedLimit, now: number): Quota {
+  const { name, status, partitionKey } = limited;
+  const limit = limitOf(limited);
+  const { config } = limit;
+  const forGood = isForGood(limited);
+  const windowMs = limit.kind.quota.windowMs(limit, now);
   return {
     name: toAscii(name),
     denied: !status.ok,
     quota: Math.floor(config.capacity ?? config.rate),
-    windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(parsed.kind.quota.windowMs(parsed, now) / 1000))),
-    left: forGood ? undefined : leftOf(limit, now),
+    windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(windowMs / 1000))),
+    left: forGood ? undefined : leftOf(limited, limit, windowMs, now),
     retryAt: status.ok || forGood ? undefined : status.retryAt,
-    unit,
     partitionKey,
   };
 }
 
-/** Whether t is longer than it has to be without a snapshot. */
-export function needsSnapshot(limit: LimitedBy): boolean {
-  return limitOf(limit).kind.quota.needsSnapshot ?? false;
+/** The limit of the bucket: if windows have no `start`, the key says when they start. */
+function limitOf({ name, key, config, limit, status }: ParsedLimit): Limit {
+  const { override } = status;
+  const parsed = override?.config ? parseLimit(name, override.config) : (limit ?? parseLimit(name, configIn(config)));
+  return bucketAt(parsed, key).limit;
 }
 
-/** The limit of the bucket: of windows without a `start`, it is the key that says when they start. */
-function limitOf({ name, key, config }: LimitedBy): Limit {
-  return bucketAt(parseLimit(name, configIn(config)), key).limit;
-}
-
-function leftOf(limited: LimitedBy, now: number): Left | undefined {
-  const { status, snapshot, count = 1 } = limited;
-  const limit = limitOf(limited);
+function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number, now: number): Left | undefined {
   const { quota } = limit.kind;
   const { remaining: available, resetAt } = status;
   if (available === undefined || resetAt === undefined) return undefined;
   const requests = count > 0 ? available / count : Infinity;
   if (!status.ok) return { available, paced: available, requests, until: status.retryAt };
-  const whenHeld = snapshot && ((tokens: number) => heldAt(snapshot, tokens, now));
-  const known = { ...status, remaining: available, resetAt, whenHeld };
-  // A request that takes nothing tells nothing of those that follow.
+  const known = { ...status, remaining: available, resetAt };
+  // A request that takes nothing tells nothing about those that follow.
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
   const lastsSeconds = Math.floor(raised(quota.restoredInMs(limit, usable) / 1000));
   const until = Math.max(quota.renewedAt(limit, known, usable, each, now), now + lastsSeconds * 1000);
+  const perSecond = (limit.kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
+  const seconds = secondsUntil(until, now);
   // One second more than the window: `lastsSeconds` was rounded down.
-  const perMs = limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
-  const arriving = Math.ceil(lowered(perMs * (secondsUntil(until, now) + 1) * 1000));
-  return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
+  const arriving = Math.ceil(lowered(perSecond * (seconds + 1)));
+  if (windowMs < LONG_WINDOW_MS) {
+    return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
+  }
+  // r / t never exceeds the rate by far: r is cut, and a single request is spread over a longer t.
+  const most = Math.floor(raised(MOST_PACE * perSecond * seconds));
+  const paced = Math.min(usable <= arriving ? available : Math.max(each, arriving), most);
+  if (usable < each || most >= each) return { available, paced, requests, until };
+  const apart = now + Math.ceil(lowered(each / (MOST_PACE * perSecond))) * 1000;
+  return { available, paced: each, requests, until: Math.max(until, apart) };
 }
 
-/** The first moment from `now` on at which a bucket holds so many tokens, if nobody takes any; undefined for none. */
-function heldAt(snapshot: RateLimitSnapshot, held: number, now: number): number | undefined {
-  const { tokens = snapshot.tokens } = overrideIn(snapshot, now);
-  if (lowered(held) > tokens) return undefined;
-  const { retryAt = now } = projectRateLimit(snapshot, { now, count: Math.min(held, tokens) });
-  return retryAt < END_OF_TIME ? retryAt : undefined;
-}
-
-/** What overrides the limit at a moment. */
-export function overrideIn(
-  { override }: RateLimitSnapshot,
-  now: number,
-): Partial<RateLimitSnapshot> & { until?: number; unlimited?: true } {
-  return override && now < override.until ? override : {};
-}
+/** From this window on whole seconds are fine enough to hold r / t to `MOST_PACE` × the rate. */
+const LONG_WINDOW_MS = 10_000;
+const MOST_PACE = 1.5;
 
 /** The tightest first: denials, the longest wait first; then what will run out first; what is not known last. */
 export function byTightness(a: Quota, b: Quota): number {
@@ -141,21 +127,37 @@ export function byTightness(a: Quota, b: Quota): number {
   return b.left.until - a.left.until;
 }
 
-/** Whole seconds from `now` on, rounded up: who waits so long is not early. */
-export function secondsUntil(moment: number, now: number): number {
-  return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((moment - now) / 1000)));
+/** Whole seconds from `now` on, rounded up: a client that waits so long is not early. */
+export function secondsUntil(time: number, now: number): number {
+  return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((time - now) / 1000)));
 }
 
 /**
  * A definition of `defineRateLimits` is a config with more fields. The key is always chosen here, and a denial always answered; what
  * `mode` and `overrides` say is asked for with the request.
  */
-export function configIn(definition: RateLimitDefinition): RateLimitConfig {
-  const config = { ...definition };
+function configIn(definition: RateLimitDefinition): RateLimitConfig {
+  const config: Partial<RateLimitDefinition> = { ...definition };
   delete config.keyed;
   delete config.overrides;
   delete config.throws;
   delete config.mode;
   delete config.queue;
-  return config;
+  return config as RateLimitConfig;
+}
+
+/** The largest Integer of RFC 9651, section 3.3.1: fifteen digits. */
+const MAX_INTEGER = 999_999_999_999_999;
+
+/**
+ * Any text as printable ASCII, which is all that a String may hold: everything else, and the percent sign itself, is
+ * percent-encoded as UTF-8, so that different texts stay different and decodeURIComponent gives them back.
+ */
+export function toAscii(text: string): string {
+  let ascii = "";
+  for (const byte of new TextEncoder().encode(text)) {
+    const printable = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
+    ascii += printable ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return ascii;
 }

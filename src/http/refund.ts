@@ -1,72 +1,69 @@
 /** What was taken for a request that should not have counted goes back once the handler has answered. */
-import { type LimitedRequests, withSnapshots } from "./ask.js";
-import type { HttpCtx } from "./ctx.js";
-import type { LimitHttpOptions } from "./options.js";
-import { tell } from "./report.js";
-import type { LimitedBy } from "./quota.js";
+import { fieldError } from "../engine/misuse.js";
+import type { Asking, LimitRefund } from "./ask.js";
+import type { HttpCtx } from "./keys.js";
+import type { AskPlan } from "./plan.js";
+import type { ParsedLimit } from "./quota.js";
 
-/** The handler's response, and the limits as they stand then. @throws what the handler throws, after the refund. */
-export async function refundAfter(
-  options: LimitHttpOptions,
-  asked: LimitedRequests,
-  ctx: HttpCtx,
-  request: Request,
-  handle: () => Promise<Response>,
-): Promise<{ response: Response; limited: readonly LimitedBy[] }> {
-  let response: Response;
-  try {
-    response = await handle();
-  } catch (error) {
-    await refund(options, asked, ctx, request, undefined);
-    throw error;
-  }
-  return { response, limited: await refund(options, asked, ctx, request, response) };
+/** A limit that was asked, and its answer. */
+export interface AskedLimit {
+  readonly plan: AskPlan;
+  readonly limited: ParsedLimit;
 }
 
-async function refund(
-  options: LimitHttpOptions,
-  asked: LimitedRequests,
-  ctx: HttpCtx,
-  request: Request,
-  response: Response | undefined,
-): Promise<readonly LimitedBy[]> {
-  const { limited, requests } = asked;
-  const { giveBack } = options.consume;
-  // What a limit in shadow has denied was not taken.
-  const taken = requests.filter(({ count }, i) => count > 0 && limited[i]?.status.shadow?.ok !== false);
-  try {
-    if (!giveBack || taken.length === 0 || !(await isRefunded(options, response, request))) return limited;
-    // An adjustment has no mode, and says when instead of whether.
-    const { statuses } = await giveBack(
-      ctx,
-      taken.map((each) => {
-        const status = limited.find(({ name }) => name === each.name)?.status;
-        // Of a `consume` of the app's own that does not say when it took them, none come back.
-        const request = { ...each, takenAt: (status?.ok && status.takenAt) || 0 };
-        delete request.mode;
-        delete request.refundable;
-        return request;
-      }),
-    );
-    const settled = limited.map((limit) => {
-      const status = statuses[taken.findIndex(({ name }) => name === limit.name)];
-      const { shadow } = limit.status;
-      return status ? { ...limit, status: { ...status, ...(shadow && { shadow }) } } : limit;
-    });
-    return await withSnapshots(options, { limited: settled, requests }, ctx, request);
-  } catch (error) {
-    // The request has been served, and counts: that is not the client's business.
-    await tell(options.report, error, request);
-    return limited;
+/**
+ * Gives back what the limits' `refund` says, in one call.
+ * @returns the limits as they stand then.
+ */
+export async function refund(
+  asking: Asking,
+  asked: readonly AskedLimit[],
+  { ctx, request, response }: { ctx: HttpCtx; request: Request; response: Response | undefined },
+): Promise<readonly ParsedLimit[]> {
+  const refunds = new Map<AskedLimit, LimitRefund>();
+  for (const one of asked) {
+    const given = refundOf(one, await tokensBack(one, request, response));
+    if (given.count !== 0) refunds.set(one, given);
   }
+  const statuses = refunds.size > 0 ? [...(await asking.giveBack(ctx, [...refunds.values()]))] : [];
+  return asked.map((one) => {
+    const settled = refunds.has(one) ? statuses.shift() : undefined;
+    if (!settled) return one.limited;
+    const { shadow, override } = one.limited.status;
+    return { ...one.limited, status: { ...settled, ...(shadow && { shadow }), ...(override && { override }) } };
+  });
 }
 
-async function isRefunded(
-  { refund: rule }: LimitHttpOptions,
-  response: Response | undefined,
+/** Refunds have no mode. Tokens come back by the time at which they were taken; what is charged has none. */
+function refundOf({ plan: { request }, limited: { status } }: AskedLimit, count: number): LimitRefund {
+  const { name, key, config, count: renews } = request;
+  const takenAt = (status.ok && status.takenAt) || 0;
+  return {
+    name,
+    ...(key !== undefined && { key }),
+    ...(config && { config }),
+    count,
+    renews,
+    ...(count > 0 && { takenAt }),
+  };
+}
+
+/** At most what the request took; negative for a further charge. */
+async function tokensBack(
+  { plan, limited }: AskedLimit,
   request: Request,
-): Promise<boolean> {
-  if (typeof rule === "function") return await rule(response, request);
-  const failed = response === undefined || response.status >= 400;
-  return rule === "failed" ? failed : rule === "successful" && !failed;
+  response: Response | undefined,
+): Promise<number> {
+  const { refund: rule } = plan.rule.given;
+  // A limit in shadow that would have denied has taken nothing.
+  if (rule === undefined || limited.status.shadow?.ok === false) return 0;
+  const taken = plan.request.count;
+  if (typeof rule !== "function") {
+    const hasFailed = response === undefined || response.status >= 400;
+    return hasFailed === (rule === "failed") ? taken : 0;
+  }
+  const back = await rule(response, request, limited);
+  if (typeof back === "boolean") return back ? taken : 0;
+  if (Number.isFinite(back)) return Math.min(back, taken);
+  throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
 }

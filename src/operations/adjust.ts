@@ -1,6 +1,6 @@
 /** Settling after the fact: charging what was really used, giving back what was not. */
-import { outlook } from "../engine/decide.js";
-import { type Adjustment, adjustmentOf } from "../engine/request.js";
+import { outlook, renewsAt } from "../engine/decide.js";
+import { type Adjustment, adjustmentOf } from "../engine/adjustment.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
@@ -38,7 +38,8 @@ async function adjustRows(
   const { state } = fold(limit, WHOLE, left, now);
   // While it is in debt, the moment at which the debt is paid.
   const wait = state.value < 0 ? { retryAt: limit.kind.whenHolding(limit, state, 0) } : {};
-  return { ok: true, ...wait, ...outlook(limit, state, now) };
+  const next = adjustment.renews === undefined ? undefined : renewsAt(limit, state, adjustment.renews, now);
+  return { ok: true, ...wait, ...outlook(limit, state, now), ...(next !== undefined && { renewsAt: next }) };
 }
 
 /** Several adjustments in their order: two may be of one bucket. */

@@ -1,6 +1,10 @@
 /** What one bucket says to one demand, and what has to be written to make the answer true. */
+import { renewsAt } from "../engine/decide.js";
+import type { State } from "../engine/kinds/kind.js";
 import type { Request } from "../engine/request.js";
+import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, decideOnAll, standing } from "../engine/sharding/pool.js";
+import { fold } from "../engine/sharding/shard.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
@@ -26,10 +30,18 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
   const { limit, demand } = request;
   const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
-    status,
+    status: renewing(request, status, now, () => fold(limit, WHOLE, left, now).state),
     untouched: () => standing(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
+}
+
+/** The status of a request that asks when tokens come back; of any other the status as it is. @param after - the state that is left. */
+export function renewing(request: Request, status: RateLimitStatus, now: number, after: () => State): RateLimitStatus {
+  const { limit, asked } = request;
+  if (!asked.renews || !status.ok) return status;
+  const at = renewsAt(limit, after(), asked.count ?? 1, now);
+  return at === undefined ? status : { ...status, renewsAt: at };
 }
 
 /** The answer of a call that is let through whatever is there. */

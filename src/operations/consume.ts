@@ -11,7 +11,7 @@ import { type Reader, readRows, replaceRows, type Row, type Writer } from "../st
 import { loadAll, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerOnAll, type Call } from "./answer.js";
+import { type Answer, answerOnAll, type Call, renewing } from "./answer.js";
 import { answerUnder } from "./overridden.js";
 import { findOverride, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
@@ -72,7 +72,7 @@ export async function answer(ctx: Reader, request: Request, call: Call, known?: 
   const stored = row ? fromStored(limit, row, key) : fullState(limit);
   const { status, taken } = decide(limit, stored, now, demand);
   return {
-    status,
+    status: request.asked.renews ? renewing(request, status, now, () => taken ?? stored) : status,
     untouched: () => ({ ok: true, ...outlook(limit, limit.kind.advance(limit, stored, now), now) }),
     write: async (writer) => {
       if (taken) await replaceRows(writer, request, rows, [toStored(limit, taken)]);

@@ -25,10 +25,18 @@ export async function answerUnder(
   now: number,
   asking: Asking,
 ): Promise<Answer> {
-  if (override?.does === "unlimit") return await letThrough(request, now, asking);
-  if (override?.does === "configure") return await answerAs(override, request, asking);
+  if (override?.does === "unlimit")
+    return showing({ unlimited: true }, request, await letThrough(request, now, asking));
+  if (override?.does === "configure") {
+    return showing({ config: override.limit.config }, request, await answerAs(override, request, asking));
+  }
   if (!isServable(request)) throw neverServedError(request.limit, request.asked);
   return override ? await block(override, request, asking) : await asking.ask(request);
+}
+
+/** The answer to a request that asks what overrides the limit. */
+function showing(override: RateLimitStatus["override"], { asked }: Request, answer: Answer): Answer {
+  return asked.renews ? { ...answer, status: { ...answer.status, override } as RateLimitStatus } : answer;
 }
 
 /** The bucket under another config: what is asked of it in tokens is asked in the units of that. */

@@ -19,7 +19,8 @@ import {
   readRounds,
 } from "./rows.js";
 import type { Worker } from "./start.js";
-import { MAX_PRIORITIES, type Queue } from "./terms.js";
+import { MAX_PRIORITIES } from "./config.js";
+import type { Queue } from "./terms.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 
 /** Jobs that are read of all classes together, and those that are only counted: with 8 KiB each, a quarter of what a run may read. */

@@ -1,7 +1,8 @@
 /** Jobs that say what they have used: the difference to their count is charged or given back in the mutation that ends them, once. */
 import type { FunctionHandle, GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ObjectType } from "convex/values";
-import { adjustmentOf, parseAdjustment, parseBucket } from "../engine/request.js";
+import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
+import { parseBucket } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { type QueueWriter, readWorker } from "./rows.js";

@@ -1,10 +1,9 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
-import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import { misuseError } from "../engine/misuse.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { type Bucket, bucketAt } from "../engine/request.js";
+import { checkQueueConfig } from "./config.js";
 
 /** A parsed queue config. */
 export interface QueueTerms {
@@ -23,25 +22,10 @@ export interface Queue extends Bucket {
 }
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
-
-/** The most jobs that one transaction can count: it may read 32,000 documents, and has other things to read. */
-const MAX_QUEUED = 10_000;
-
-export const MAX_PRIORITIES = 10;
-
-const FIELDS: Fields = {
-  maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
-  priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
-  aging: { atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true },
-  fair: booleanField,
-  exact: booleanField,
-};
 
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
-  checkFields(name, "queue", config, FIELDS);
-  if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
+  checkQueueConfig(name, config);
   const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false } = config;
   return { maxQueued, priorities, aging, fair, exact };
 }

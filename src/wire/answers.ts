@@ -12,6 +12,13 @@ const outlook = () => ({
    */
   resetAt: v.optional(v.number()),
 });
+/** Only a request with `renews` gets these: HTTP tells clients so. */
+const renewal = () => ({
+  /** When the same request is next served if everything that remains is spent now. Absent if that takes more than a full bucket. */
+  renewsAt: v.optional(v.number()),
+  /** What holds at the key in place of the limit's config. */
+  override: v.optional(v.object({ config: v.optional(configValidator()), unlimited: v.optional(v.literal(true)) })),
+});
 const allowed = () => ({
   ok: v.literal(true),
   /** Present for a reservation that waits: run the work at this time, without asking again. */
@@ -21,6 +28,7 @@ const allowed = () => ({
   taken: v.optional(v.number()),
   /** For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. */
   takenAt: v.optional(v.number()),
+  ...renewal(),
 });
 const denied = () => ({
   ok: v.literal(false),
@@ -32,6 +40,7 @@ const denied = () => ({
   /** Why, if not because the tokens are used up: an override blocks the key. */
   reason: v.optional(v.literal("blocked")),
   ...outlook(),
+  ...renewal(),
 });
 const letThrough = () => ({
   ...allowed(),
@@ -95,10 +104,13 @@ export const adjustArgs = () => ({
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
 });
-export const adjustAllArgs = () => ({ adjustments: v.array(v.object(adjustArgs())) });
-/** `shadow`: a denial of this request stops none of the others. */
+/** `renews`: the tokens of a request; the status says when one is served next. */
+export const adjustAllArgs = () => ({
+  adjustments: v.array(v.object({ ...adjustArgs(), renews: v.optional(v.number()) })),
+});
+/** `shadow`: a denial of this request stops none of the others. `renews`: its status says when tokens come back. */
 export const allArgs = () => ({
-  requests: v.array(v.object({ ...consumedArgs(), shadow: v.optional(v.boolean()) })),
+  requests: v.array(v.object({ ...consumedArgs(), shadow: v.optional(v.boolean()), renews: v.optional(v.boolean()) })),
 });
 
 export const pageValidator = () =>

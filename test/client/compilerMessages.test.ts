@@ -8,6 +8,7 @@ const root = path.resolve(import.meta.dirname, "../..");
 
 const APP = `
 import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema, type DataModelFromSchemaDefinition, type GenericActionCtx, type GenericMutationCtx, type GenericQueryCtx } from "convex/server";
 const schema = defineSchema({ ...rateLimitTables });
@@ -104,7 +105,7 @@ describe("with exactOptionalPropertyTypes", () => {
       void limits.checkRateLimit(query, { name: "signUp", key: undefined, count, reserve: flag, throws: flag, config });
       void limits.rateLimitAll(mutation, [{ name: "signUp", count, reserve: flag, config }], { throws: flag });
       void limits.resetRateLimit(mutation, { name: "signUp", config });
-      void limits.listRateLimits(query, { name: "send", cursor: key, limit: count, onlyLimited: flag });
+      void rateLimitAdmin(limits).listRateLimits(query, { name: "send", cursor: key, limit: count, onlyLimited: flag });
       void limits.rateLimit(mutation, { name: "mine", key, config: { kind: "token bucket", rate: 1, period: 1 } });
       defineRateLimits({}, { errorKeys: flag });
     `;

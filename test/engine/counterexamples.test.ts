@@ -3,11 +3,10 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { bundle } from "../../src/engine/bundle.js";
 import { decide } from "../../src/engine/decide.js";
-import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
+import { type DemandArgs, parseDemand, parseRequest } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { checkKey } from "../../src/engine/names.js";
-import { parseRequest } from "../../src/engine/request.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;

@@ -3,15 +3,8 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide, outlook } from "../../src/engine/decide.js";
-import {
-  bucketAt,
-  type DemandArgs,
-  isServable,
-  neverServedError,
-  parseAdjustment,
-  parseDemand,
-  requestTo,
-} from "../../src/engine/request.js";
+import { parseAdjustment } from "../../src/engine/adjustment.js";
+import { bucketAt, type DemandArgs, isServable, neverServedError, parseDemand, requestTo } from "../../src/engine/request.js";
 import { isFast } from "../../src/engine/sharding/policy.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";

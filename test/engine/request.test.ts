@@ -2,7 +2,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
-import { adjustmentOf, bucketAt, parseBucket, parseRequest, requestTo } from "../../src/engine/request.js";
+import { adjustmentOf } from "../../src/engine/adjustment.js";
+import { bucketAt, parseBucket, parseRequest, requestTo } from "../../src/engine/request.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
 const limit = parseLimit("send", config);

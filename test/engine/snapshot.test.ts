@@ -18,7 +18,9 @@ const at = (limit: Limit, key: string | undefined) => limit.kind.forKey(limit, k
 /** The starts of windows that a snapshot lists: the first, and each at which units arrive. */
 const startsIn = ({ runs }: RateLimitSnapshot) => [
   ...runs.slice(0, 1).map(({ start }) => start),
-  ...runs.flatMap(({ start, period, count = NaN }) => Array.from({ length: count }, (_, i) => start + (i + 1) * period)),
+  ...runs.flatMap(({ start, period, count = NaN }) =>
+    Array.from({ length: count }, (_, i) => start + (i + 1) * period),
+  ),
 ];
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, shards: 4 };

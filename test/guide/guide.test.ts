@@ -25,13 +25,12 @@ it("shows the modules that run here, word for word", () => {
 
 it("shows a caller the bucket of its own identity, and nobody else's", async () => {
   const t = convexTest({ schema, modules });
-  const author = await t.run(async (ctx) => await ctx.db.insert("users", { name: "Ada" }));
-  for (let i = 0; i < 3; i++) await t.mutation(api.messages.send, { author, body: "hello" });
-  const left = async (subject: string) => {
-    const snapshot = await t.withIdentity({ subject }).query(api.quota.getRateLimit, {});
-    return projectRateLimit(snapshot, { now: Date.now() }).remaining;
-  };
-  expect(await left(author)).toBe(16);
-  expect(await left("somebody else")).toBe(19);
+  const ada = t.withIdentity({ subject: "ada" });
+  for (let i = 0; i < 3; i++) await ada.mutation(api.messages.send, { body: "hello" });
+  const left = async (user: Pick<typeof ada, "query">) =>
+    projectRateLimit(await user.query(api.quota.getRateLimit, {}), { now: Date.now() }).remaining;
+  expect(await left(ada)).toBe(16);
+  expect(await left(t.withIdentity({ subject: "bob" }))).toBe(19);
   await expect(t.query(api.quota.getRateLimit, {})).rejects.toThrow("not signed in");
+  await expect(t.mutation(api.messages.send, { body: "hello" })).rejects.toThrow("not signed in");
 });

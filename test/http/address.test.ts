@@ -12,20 +12,20 @@ it.each([
   ["::FFFF:cb00:7107", "203.0.113.7"],
   ["[::ffff:203.0.113.7]:443", "203.0.113.7"],
   ["0:0:0:0:0:ffff:203.0.113.7", "203.0.113.7"],
-  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:0::/56"],
-  ["2001:0DB8:0001:0002:ffff::", "2001:db8:1:0::/56"],
-  ["2001:db8::1", "2001:db8:0:0::/56"],
-  ["[2001:db8::1]", "2001:db8:0:0::/56"],
-  ["[2001:db8::1]:8080", "2001:db8:0:0::/56"],
-  ["fe80::1%eth0", "fe80:0:0:0::/56"],
-  ["[fe80::1%25eth0.1]:80", "fe80:0:0:0::/56"],
-  ["::", "0:0:0:0::/56"],
-  ["::1", "0:0:0:0::/56"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1::/56"],
+  ["2001:0DB8:0001:0002:ffff::", "2001:db8:1::/56"],
+  ["2001:db8::1", "2001:db8::/56"],
+  ["[2001:db8::1]", "2001:db8::/56"],
+  ["[2001:db8::1]:8080", "2001:db8::/56"],
+  ["fe80::1%eth0", "fe80::/56"],
+  ["[fe80::1%25eth0.1]:80", "fe80::/56"],
+  ["::", "::/56"],
+  ["::1", "::/56"],
   ["::1.2.3.4", "1.2.3.4"],
-  ["::0.2.3.4", "0:0:0:0::/56"],
+  ["::0.2.3.4", "::/56"],
   ["64:ff9b::192.0.2.33", "192.0.2.33"],
-  ["64:ff9b:0:0:1::192.0.2.33", "64:ff9b:0:0::/56"],
-  ["2002:c000:221:5::1", "2002:c000:221:0::/48"],
+  ["64:ff9b:0:0:1::192.0.2.33", "64:ff9b::/56"],
+  ["2002:c000:221:5::1", "2002:c000:221::/48"],
 ])("%j is the caller %j", (text, caller) => {
   expect(callerAddress(text)).toBe(caller);
 });
@@ -35,10 +35,10 @@ it.each<[Ipv6Prefix, string]>([
   [60, "2001:db8:abcd:ef90::/60"],
   [57, "2001:db8:abcd:ef80::/57"],
   [56, "2001:db8:abcd:ef00::/56"],
-  [48, "2001:db8:abcd:0::/48"],
-  [47, "2001:db8:abcc:0::/47"],
-  [32, "2001:db8:0:0::/32"],
-  [false, "2001:db8:abcd:ef98:0:0:0:1"],
+  [48, "2001:db8:abcd::/48"],
+  [47, "2001:db8:abcc::/47"],
+  [32, "2001:db8::/32"],
+  [false, "2001:db8:abcd:ef98::1"],
 ])("with a prefix of %s the caller is %s", (prefix, caller) => {
   expect(callerAddress("2001:db8:abcd:ef98::1", prefix)).toBe(caller);
   expect(callerAddress("::ffff:1.2.3.4", prefix)).toBe("1.2.3.4");
@@ -55,8 +55,8 @@ it("no text is no address, and another prefix is misuse", () => {
 
 it("a 6to4 network counts as one owner whatever the prefix, unless that is off", () => {
   const of = (prefix: Ipv6Prefix) => callerAddress("2002:c000:221:5::1", prefix);
-  expect([of(64), of(48), of(40)]).toEqual(["2002:c000:221:0::/48", "2002:c000:221:0::/48", "2002:c000:200:0::/40"]);
-  expect(of(false)).toBe("2002:c000:221:5:0:0:0:1");
+  expect([of(64), of(48), of(40)]).toEqual(["2002:c000:221::/48", "2002:c000:221::/48", "2002:c000:200::/40"]);
+  expect(of(false)).toBe("2002:c000:221:5::1");
 });
 
 it.each([
@@ -146,4 +146,21 @@ describe("held against the platform's own parsers", () => {
       }),
     );
   });
+});
+
+it("is written as RFC 5952 says: the first of the longest runs of zero groups is left out, a single one is not", () => {
+  const written = (text: string) => callerAddress(text, false);
+  expect(written("2001:db8:0:0:1:0:0:1")).toBe("2001:db8::1:0:0:1");
+  expect(written("2001:0:0:1:0:0:0:1")).toBe("2001:0:0:1::1");
+  expect(written("2001:db8:0:1:1:1:1:1")).toBe("2001:db8:0:1:1:1:1:1");
+  expect(written("10:0:0:1:20:0:0:2")).toBe("10::1:20:0:0:2");
+  expect([written("::"), written("::1"), written("1::")]).toEqual(["::", "::1", "1::"]);
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(0, 0, 1, 16, 0x100), { minLength: 8, maxLength: 8 }), (groups) => {
+      const text = groups.map((group) => group.toString(16)).join(":");
+      const short = written(text);
+      if (short?.includes(":")) expect(written(short)).toBe(short);
+      expect(new URL(`http://[${text}]/`).hostname === `[${short ?? ""}]` || !short?.includes(":")).toBe(true);
+    }),
+  );
 });

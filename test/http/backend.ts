@@ -1,29 +1,20 @@
 /** A backend with HTTP actions, and limits in either home. */
-import {
-  httpActionGeneric,
-  type HttpRouter,
-  httpRouter,
-  internalMutationGeneric,
-  internalQueryGeneric,
-  makeFunctionReference,
-} from "convex/server";
-import { v } from "convex/values";
+import { httpActionGeneric, type HttpRouter, httpRouter, makeFunctionReference } from "convex/server";
 import { convexTest } from "convex-test";
-import type { RateLimitAllStatus, RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
-import { vRateLimitAllStatus } from "convex-rate-limits/schema";
+import type { RateLimitConfig, RateLimitDefinitions } from "convex-rate-limits";
 import {
-  type Consume,
+  custom,
   type HttpCtx,
-  inTables,
+  type HttpLimit,
+  type HttpMutation,
+  httpMutation,
   type LimitedBy,
   limitHttp,
   type LimitHttpOptions,
-  type LimitRequest,
-  vLimitRequest,
 } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
-import { component, defineIn, type PlaceName, type MutationCtx, type QueryCtx, schema } from "../support/places.js";
+import { component, defineIn, type PlaceName, schema } from "../support/places.js";
 
 export { component };
 
@@ -45,54 +36,48 @@ export function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-const requestsArg = { requests: v.array(vLimitRequest) };
-type RequestsArg = { requests: LimitRequest[] };
+/** Tests try options that do not compile, too. */
+type AnyLimit = Partial<Record<keyof HttpLimit | "config" | "identify", unknown>>;
+type CommonOptions = Omit<LimitHttpOptions, keyof HttpLimit | "via" | "limits" | "onError">;
 
-/** What an app writes to limit HTTP in its tables: each function is one transaction. */
-function functionsIn(home: PlaceName) {
-  const { rateLimitAll, adjustRateLimit, getRateLimit } = defineIn(home, {});
-  return {
-    take: internalMutationGeneric({
-      args: requestsArg,
-      returns: vRateLimitAllStatus,
-      handler: async (ctx: MutationCtx, { requests }: RequestsArg) => await rateLimitAll(ctx, requests),
-    }),
-    giveBack: internalMutationGeneric({
-      args: requestsArg,
-      handler: async (ctx: MutationCtx, { requests }: RequestsArg) => {
-        const statuses = [];
-        for (const each of requests) statuses.push(await adjustRateLimit(ctx, { ...each, count: -each.count }));
-        return { statuses };
-      },
-    }),
-    snapshots: internalQueryGeneric({
-      args: requestsArg,
-      handler: async (ctx: QueryCtx, { requests }: RequestsArg) =>
-        await Promise.all(
-          requests.map(({ name, key, config }) => getRateLimit(ctx as MutationCtx, { name, key, config })),
-        ),
-    }),
-  };
+/** A wrapped handler in a place, as tests say it: one limit or several, and what becomes of its calls. */
+export interface Way extends CommonOptions {
+  limits: AnyLimit | readonly AnyLimit[];
+  /** Of all the limits. */
+  refund?: HttpLimit["refund"];
+  onError?: "closed" | "open";
+  place?: PlaceName;
+  definitions?: RateLimitDefinitions;
+  /** In place of the call of the mutation that asks the limits, or gives back. */
+  runMutation?: (call: () => Promise<unknown>, ctx: HttpCtx) => Promise<unknown>;
 }
 
-/** Functions of the app's own: the way of your tables, and in the component a detour that must change nothing. */
-export function consumeIn(home: PlaceName): Consume {
-  return inTables({
-    take: makeFunctionReference<"mutation", RequestsArg, RateLimitAllStatus>(`${home}:take`),
-    giveBack: makeFunctionReference<"mutation", RequestsArg, { statuses: RateLimitStatus[] }>(`${home}:giveBack`),
-    snapshots: makeFunctionReference<"query", RequestsArg, RateLimitSnapshot[]>(`${home}:snapshots`),
-  });
+export const via = makeFunctionReference("limits:askLimits") as HttpMutation;
+
+export function wrap(
+  { limits, place = "tables", definitions = {}, runMutation, refund, ...rest }: Way,
+  handler: Handler = served,
+): (ctx: HttpCtx, request: Request) => Promise<Response> {
+  const all = (Array.isArray(limits) ? limits : [limits]).map((limit: object) => ({
+    ...limit,
+    ...(refund && { refund }),
+  }));
+  const given = { ...(all.length === 1 ? all[0] : { limits: all }), ...rest, ...(place === "tables" && { via }) };
+  const action = limitHttp(defineIn(place, definitions), given as never, handler);
+  if (!runMutation) return action;
+  return (ctx, request) =>
+    action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) }, request);
 }
 
 /** An app with these routes. */
-export function openHttpBackend(router: HttpRouter) {
+export function openHttpBackend(router: HttpRouter, definitions: RateLimitDefinitions = {}) {
   const t = convexTest({
     schema,
     modules: {
       "./_generated/api.ts": async () => await Promise.resolve({}),
       "./http.ts": async () => await Promise.resolve({ default: router }),
-      "./tables.ts": async () => await Promise.resolve(functionsIn("tables")),
-      "./component.ts": async () => await Promise.resolve(functionsIn("component")),
+      "./limits.ts": async () =>
+        await Promise.resolve({ askLimits: httpMutation(defineIn("tables", definitions) as never) }),
     },
   });
   register(t);
@@ -108,22 +93,20 @@ export type Handler = (ctx: HttpCtx, request: Request, limits: readonly LimitedB
 
 export const served: Handler = () => Promise.resolve(new Response("served"));
 
-/** An app that answers every path, limited in its tables unless the options say otherwise. */
-export function serve(
-  options: Omit<LimitHttpOptions, "consume"> & { consume?: Consume },
-  handler: Handler = served,
-): (path?: string, init?: RequestInit) => Promise<Response> {
-  const action = httpActionGeneric(
-    limitHttp({ consume: consumeIn("tables"), ...options } as LimitHttpOptions, handler),
-  );
+/** An app that answers every path, limited in its tables unless the way says otherwise. */
+export function serve(way: Way, handler: Handler = served): (path?: string, init?: RequestInit) => Promise<Response> {
+  const action = httpActionGeneric(wrap(way, handler));
   const router = httpRouter();
   for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
-  const t = openHttpBackend(router);
+  const t = openHttpBackend(router, way.definitions);
   return async (path = "/", init = {}) => await t.fetch(path, init);
 }
+
+/** Users are in a header. */
+export const byUser = custom("user", (_ctx, request) => request.headers.get("X-User"));
 
 /** A context for what must not touch it. */
 export const noCtx = {} as HttpCtx;
 
 /** For requests that no limit may be asked about. */
-export const noConsume: Consume = () => Promise.reject(new Error("This must not be asked."));
+export const notAsked = (): Promise<never> => Promise.reject(new Error("This must not be asked."));

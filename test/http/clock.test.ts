@@ -1,23 +1,27 @@
 /** The clock moves while the limits are asked and while the handler works: what is told is true when it is sent. */
 import { SECOND } from "convex-rate-limits";
-import { type Consume, everyone, type HttpLimit } from "convex-rate-limits/http";
+import { type HttpLimit } from "convex-rate-limits/http";
 import { expect, it } from "vitest";
-import { consumeIn, pass, serve, useClock } from "./backend.js";
+import { pass, serve, useClock } from "./backend.js";
 
 useClock();
 
 /** A transaction takes a while before it decides, and its answer a while to arrive. */
-const slow: Consume = async (ctx, requests) => {
+const slow = async (call: () => Promise<unknown>) => {
   pass(40);
-  const answer = await consumeIn("tables")(ctx, requests);
+  const answer = await call();
   pass(60);
   return answer;
 };
 
-const oneASecond: HttpLimit = { name: "one", key: everyone, config: { kind: "token bucket", rate: 1, period: SECOND } };
+const oneASecond: HttpLimit = {
+  limit: "one",
+  by: "everyone",
+  config: { kind: "token bucket", rate: 1, period: SECOND },
+};
 
 it("one request a second is told t=1, with q=1;w=1, however long the limits take to answer", async () => {
-  const send = serve({ limits: oneASecond, consume: slow });
+  const send = serve({ limits: oneASecond, runMutation: slow });
   for (let i = 0; i < 5; i++) {
     const { status, headers } = await send();
     expect([status, headers.get("RateLimit-Policy"), headers.get("RateLimit")]).toEqual([
@@ -33,8 +37,8 @@ it("a denial is told the wait from when it is sent", async () => {
   const limits: HttpLimit = {
     ...oneASecond,
     config: { kind: "token bucket", rate: 1, period: 10 * SECOND },
-  } as HttpLimit;
-  const send = serve({ limits, consume: slow });
+  };
+  const send = serve({ limits, runMutation: slow });
   await send();
   // Decided 10 s - 100 ms before the token comes: sent at 9,840 ms before it.
   const denied = await send();
@@ -47,7 +51,7 @@ it("the handler's own time counts", async () => {
   const limits: HttpLimit = {
     ...oneASecond,
     config: { kind: "token bucket", rate: 1, period: 60 * SECOND },
-  } as HttpLimit;
+  };
   const send = serve({ limits }, () => {
     pass(30 * SECOND);
     return Promise.resolve(new Response("a report"));

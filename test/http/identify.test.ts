@@ -1,6 +1,6 @@
 /** Who calls and what that caller is allowed: one look-up, also for several limits; and what the handler is told. */
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
-import { type Caller, denyWith, type HttpLimit, type LimitedBy, sharedBucket } from "convex-rate-limits/http";
+import { type Caller, type HttpLimit, type LimitedBy } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
 import { serve, useClock } from "./backend.js";
 
@@ -11,13 +11,13 @@ const perMinute = (rate: number): RateLimitConfig => ({ kind: "token bucket", ra
 /** Users are in the header; "pro-…" pays. */
 const identify = vi.fn((_ctx: unknown, request: Request): Promise<Caller> => {
   const user = request.headers.get("X-User");
-  if (user === null) return Promise.resolve({ key: denyWith(401), config: perMinute(1) });
+  if (user === null) return Promise.resolve({ without: { status: 401 }, config: perMinute(1) });
   const scale = user.startsWith("pro-") ? 10 : 1;
   return Promise.resolve({ key: user, config: (name) => perMinute(scale * (name === "reads" ? 20 : 2)) });
 });
 const limits: HttpLimit[] = [
-  { name: "reads", identify },
-  { name: "writes", identify, when: ({ request }) => request.method === "POST" },
+  { limit: "reads", identify },
+  { limit: "writes", identify, when: ({ request }) => request.method === "POST" },
 ];
 const as = (user: string, method = "GET") => ({ method, headers: { "X-User": user } });
 
@@ -42,17 +42,17 @@ it("keeps callers apart, long and odd names too", async () => {
 
 it("may end in a refusal, or in a bucket that all unknown callers share", async () => {
   expect((await serve({ limits })()).status).toBe(401);
-  const unknown = (): Caller => ({ key: sharedBucket("unknown"), config: perMinute(1) });
-  const send = serve({ limits: { name: "all", identify: unknown } });
+  const unknown = (): Caller => ({ without: "share", config: perMinute(1) });
+  const send = serve({ limits: { limit: "all", identify: unknown } });
   expect([(await send()).status, (await send()).status]).toEqual([200, 429]);
 });
 
 it("must name a caller", async () => {
   const report = vi.fn();
   const nobody = (): Caller => ({ key: "", config: perMinute(1) });
-  expect((await serve({ limits: { name: "all", identify: nobody }, report })()).status).toBe(500);
+  expect((await serve({ limits: { limit: "all", identify: nobody }, report })()).status).toBe(500);
   expect(String(report.mock.lastCall?.[0])).toContain(
-    `identify's key must be a non-empty string, or an end such as deny`,
+    `identify's key must be a non-empty string, or left out beside without: "deny"`,
   );
 });
 
@@ -60,14 +60,14 @@ it("the handler is told what was taken and what is left", async () => {
   const handler = vi.fn((_ctx: unknown, _request: Request, told: readonly LimitedBy[]) =>
     Promise.resolve(Response.json(told.map(({ name, count, status }) => [name, count, status.remaining]))),
   );
-  const send = serve({ limits: { name: "reads", identify, cost: () => 3 } }, handler);
+  const send = serve({ limits: { limit: "reads", identify, cost: () => 3 } }, handler);
   expect(await (await send("/", as("ada"))).json()).toEqual([["reads", 3, 17]]);
   expect(await (await send("/", as("ada"))).json()).toEqual([["reads", 3, 14]]);
 });
 
 it("a partition key tells the client which of its quotas was used, and no secret", async () => {
   const partitionKey = vi.fn(({ key }: { key: string | undefined }) => Promise.resolve(key?.slice(0, 10)));
-  const { headers } = await serve({ limits: { name: "reads", identify, partitionKey } })("/", as("ada-secret"));
+  const { headers } = await serve({ limits: { limit: "reads", identify, partitionKey } })("/", as("ada-secret"));
   expect(headers.get("RateLimit-Policy")).toBe(`"reads";q=20;w=60;pk=:${btoa("caller:ada")}:`);
   expect(headers.get("RateLimit")).toBe(`"reads";r=19;t=57;pk=:${btoa("caller:ada")}:`);
 });

@@ -1,29 +1,30 @@
-import { httpActionGeneric, httpRouter } from "convex/server";
+import { httpRouter } from "convex/server";
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {
-  byHeader,
-  type Consume,
-  deny,
-  denyWith,
-  everyone,
-  firstOf,
   fromQuery,
   type HttpCtx,
   type HttpLimit,
-  inComponent,
   type LimitedBy,
-  limitHttp,
   type LimitHttpOptions,
-  sharedBucket,
 } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { component, placeNames } from "../support/places.js";
-import { consumeIn, openHttpBackend, pass, START, TEN_THEN_FIVE, useClock } from "./backend.js";
+import { placeNames } from "../support/places.js";
+import {
+  byUser,
+  noCtx,
+  openHttpBackend,
+  pass,
+  serve as serveAll,
+  START,
+  TEN_THEN_FIVE,
+  useClock,
+  type Way,
+  wrap,
+} from "./backend.js";
 
 useClock();
 
-const byUser = firstOf(byHeader("X-User"), deny);
-const perUser: HttpLimit = { name: "user", key: byUser, config: TEN_THEN_FIVE };
+const perUser: HttpLimit = { limit: "user", by: byUser, without: "deny", config: TEN_THEN_FIVE };
 const twice: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
 
 const handler = vi.fn<(ctx: HttpCtx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>>();
@@ -33,14 +34,10 @@ beforeEach(() => {
 });
 
 /** Serves everything with these options. */
-function serve(options: Partial<LimitHttpOptions> & { limits: LimitHttpOptions["limits"] }) {
-  const router = httpRouter();
-  const all = { consume: consumeIn("tables"), ...options } as LimitHttpOptions;
-  const action = httpActionGeneric(limitHttp(all, handler));
-  for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
-  const t = openHttpBackend(router);
-  return async (user: string | undefined, path = "/", init: RequestInit = {}) =>
-    await t.fetch(path, { ...init, headers: user === undefined ? {} : { "X-User": user } });
+function serve(way: Way) {
+  const send = serveAll(way, handler);
+  return (user: string | undefined, path = "/", init: RequestInit = {}) =>
+    send(path, { ...init, headers: user === undefined ? {} : { "X-User": user } });
 }
 
 async function statuses(count: number, send: () => Promise<Response>): Promise<number[]> {
@@ -51,15 +48,9 @@ async function statuses(count: number, send: () => Promise<Response>): Promise<n
 
 const ok = (count: number) => new Array<number>(count).fill(200);
 
-/** Through a mutation of the app's own in either home, and straight to the component. */
-const everyWay = [
-  ...placeNames.map((home) => [`the ${home}`, consumeIn(home)] as const),
-  ["the component, called directly", inComponent(component)] as const,
-];
-
-describe.each(everyWay)("with the limits in %s", (_, consume) => {
+describe.each(placeNames)("with the limits in the %s", (place) => {
   it("ten pass at once, the eleventh is told to wait, and a second later five pass", async () => {
-    const send = serve({ limits: perUser, consume });
+    const send = serve({ limits: perUser, place });
     const ada = () => send("ada");
     expect(await statuses(10, ada)).toEqual(ok(10));
     const eleventh = await ada();
@@ -100,7 +91,7 @@ describe("every answer", () => {
     expect([response.status, response.statusText, await response.text()]).toEqual([201, "Made", "made"]);
     expect(response.headers.get("X-Own")).toBe("1");
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
-    expect(response.headers.get("RateLimit-Policy")).toBe('"own";q=1');
+    expect(response.headers.get("RateLimit-Policy")).toBe('"own";q=1, "user";q=10;w=2');
     expect(response.headers.get("RateLimit")).toBe('"user";r=9;t=1');
     expect(response.headers.get("Access-Control-Expose-Headers")).toBe("X-Own, ratelimit, ratelimit-policy");
   });
@@ -116,7 +107,7 @@ describe("every answer", () => {
   });
 
   it("is the handler's own where it has a body, since a copy of it would lose its length on Convex", async () => {
-    const action = limitHttp({ limits: perUser, consume: consumeIn("tables") }, handler);
+    const action = wrap({ limits: perUser }, handler);
     const t = openHttpBackend(httpRouter());
     const send = async () => {
       const request = new Request("https://api.example/", { headers: { "X-User": "ada" } });
@@ -168,7 +159,7 @@ describe("every answer", () => {
   it("of a denial exposes and varies by what cors says, too", async () => {
     const cors = { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" };
     const denial = { body: "Later", headers: { Vary: "Accept" } };
-    const send = serve({ limits: { ...perUser, config: { ...twice, capacity: 1 } } as HttpLimit, cors, denial });
+    const send = serve({ limits: { ...perUser, config: { ...twice, capacity: 1 } }, cors, denial });
     await send("ada");
     const { headers } = await send("ada");
     expect(headers.get("Access-Control-Expose-Headers")).toBe("ratelimit, ratelimit-policy, retry-after, X-Request-Id");
@@ -178,9 +169,9 @@ describe("every answer", () => {
 
 describe("a request without a key", () => {
   it("is refused where the end is deny, and nothing is charged", async () => {
-    const all: HttpLimit = { name: "all", key: everyone, config: twice };
+    const all: HttpLimit = { limit: "all", by: "everyone", config: twice };
     const send = serve({
-      limits: [all, { ...perUser, key: firstOf(byHeader("X-User"), denyWith(401, { "WWW-Authenticate": "Basic" })) }],
+      limits: [all, { ...perUser, without: { status: 401, headers: { "WWW-Authenticate": "Basic" } } }],
     });
     const refused = await send(undefined);
     expect([refused.status, refused.headers.get("WWW-Authenticate")]).toEqual([401, "Basic"]);
@@ -189,22 +180,21 @@ describe("a request without a key", () => {
     expect((await send("ada")).headers.get("RateLimit")).toContain('"all";r=1');
   });
 
-  it("shares the bucket that the end names", async () => {
-    const key = firstOf(byHeader("X-User"), sharedBucket("anonymous"));
-    const send = serve({ limits: { name: "user", key, config: twice } });
+  it("shares one bucket with all others that have none", async () => {
+    const send = serve({ limits: { ...perUser, without: "share", config: twice } });
     expect(await statuses(3, () => send(undefined))).toEqual([200, 200, 429]);
     expect(await statuses(1, () => send("anonymous"))).toEqual([200]);
-    expect(await statuses(1, () => send("shared:anonymous"))).toEqual([200]);
+    expect(await statuses(1, () => send("shared"))).toEqual([200]);
   });
 });
 
-describe.each(everyWay)("several limits in %s", (_, consume) => {
+describe.each(placeNames)("several limits in the %s", (place) => {
   const threeAMinute: RateLimitConfig = { kind: "token bucket", rate: 3, period: 60 * SECOND };
-  const all: HttpLimit = { name: "all", key: everyone, config: threeAMinute };
-  const each: HttpLimit = { name: "each", key: byUser, config: twice };
+  const all: HttpLimit = { limit: "all", by: "everyone", config: threeAMinute };
+  const each: HttpLimit = { limit: "each", by: byUser, without: "deny", config: twice };
 
   it("let a request pass together or charge nothing", async () => {
-    const send = serve({ limits: [all, each], consume });
+    const send = serve({ limits: [all, each], place });
     expect(await statuses(3, () => send("ada"))).toEqual([200, 200, 429]);
     // Were Ada's third request charged to "all", there would be nothing left for Grace.
     const last = await send("grace");
@@ -221,7 +211,7 @@ describe.each(everyWay)("several limits in %s", (_, consume) => {
   it("name the longest wait when several deny", async () => {
     const send = serve({
       limits: [{ ...all, config: { ...threeAMinute, capacity: 2 } }, each],
-      consume,
+      place,
     });
     const [, , denied] = [await send("ada"), await send("ada"), await send("ada")];
     expect(denied.headers.get("Retry-After")).toBe("20");
@@ -231,11 +221,12 @@ describe.each(everyWay)("several limits in %s", (_, consume) => {
 
 describe("plans and costs", () => {
   const reports: HttpLimit = {
-    name: "reports",
-    key: byUser,
+    limit: "reports",
+    by: byUser,
+    without: "deny",
     config: ({ request, key }) => ({
       kind: "token bucket",
-      rate: key === "header.x-user:pro" ? 100 : 10,
+      rate: key === "own.user:pro" ? 100 : 10,
       period: new URL(request.url).pathname === "/slow" ? 100 * SECOND : 10 * SECOND,
     }),
     cost: fromQuery("size", { default: 2, min: 1, max: 50 }),
@@ -271,20 +262,12 @@ describe("skipping", () => {
   });
 
   it("is not for HEAD, which runs the GET handler", async () => {
-    const action = limitHttp({ limits: { ...perUser, config: twice }, consume: consumeIn("tables") }, handler);
+    const action = wrap({ limits: { ...perUser, config: twice } }, handler);
     const t = openHttpBackend(httpRouter());
     const head = () => new Request("https://api.example/", { method: "HEAD", headers: { "X-User": "ada" } });
     const send = async () => (await t.action(async (ctx) => [(await action(ctx, head())).status]))[0];
     expect([await send(), await send(), await send()]).toEqual([200, 200, 429]);
     expect(handler).toHaveBeenCalledTimes(2);
-  });
-
-  it("can be given up, or be of other methods", async () => {
-    const send = serve({ limits: perUser, skip: [] });
-    expect((await send("ada", "/", { method: "OPTIONS" })).headers.get("RateLimit")).toBe('"user";r=9;t=1');
-    const reading = serve({ limits: perUser, skip: ["GET", "OPTIONS"] });
-    expect((await reading("ada")).headers.has("RateLimit")).toBe(false);
-    expect((await reading("ada", "/", { method: "POST" })).headers.has("RateLimit")).toBe(true);
   });
 
   it("can be decided by a function, for all but OPTIONS", async () => {
@@ -298,8 +281,9 @@ describe("skipping", () => {
 
   it("can be decided for each limit", async () => {
     const writes: HttpLimit = {
-      name: "writes",
-      key: byUser,
+      limit: "writes",
+      by: byUser,
+      without: "deny",
       config: { ...twice, rate: 1 },
       when: ({ request }) => request.method === "POST",
     };
@@ -313,10 +297,8 @@ describe("skipping", () => {
   });
 });
 
-const noCtx = {} as HttpCtx;
-
 describe("when the limiter fails", () => {
-  const failing = vi.fn<Consume>();
+  const failing = vi.fn<() => Promise<never>>();
   const report = vi.fn();
   const request = () => new Request("https://api.example/", { headers: { "X-User": "ada" } });
   beforeEach(() => {
@@ -326,7 +308,7 @@ describe("when the limiter fails", () => {
   });
 
   it("nobody is served, and the error is reported", async () => {
-    const action = limitHttp({ limits: perUser, consume: failing, report, cors: { "X-Cors": "1" } }, handler);
+    const action = wrap({ limits: perUser, runMutation: failing, report, cors: { "X-Cors": "1" } }, handler);
     const response = await action(noCtx, request());
     expect(response.status).toBe(503);
     expect(response.headers.get("Retry-After")).toBe("10");
@@ -341,7 +323,7 @@ describe("when the limiter fails", () => {
 
   it("the error goes to the log when nobody wants it", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
-    const response = await limitHttp({ limits: perUser, consume: failing }, handler)(noCtx, request());
+    const response = await wrap({ limits: perUser, runMutation: failing }, handler)(noCtx, request());
     expect(await response.json()).toMatchObject({ detail: "The rate limits of this request could not be checked." });
     expect(log).toHaveBeenCalledExactlyOnceWith(
       "The rate limits of a request could not be checked.",
@@ -351,7 +333,7 @@ describe("when the limiter fails", () => {
   });
 
   it("the callers' return is spread by the jitter", async () => {
-    const action = limitHttp({ limits: perUser, consume: failing, report, jitter: 1 }, handler);
+    const action = wrap({ limits: perUser, runMutation: failing, report, jitter: 1 }, handler);
     const waits = new Set<number>();
     for (let i = 0; i < 100; i++) waits.add(Number((await action(noCtx, request())).headers.get("Retry-After")));
     // Of 10 equally likely seconds, 100 draws miss six or more with a probability below 1e-35.
@@ -361,7 +343,7 @@ describe("when the limiter fails", () => {
   });
 
   it("everybody is served where that is the choice, and the error is reported", async () => {
-    const action = limitHttp({ limits: perUser, consume: failing, onError: "open", report }, handler);
+    const action = wrap({ limits: perUser, runMutation: failing, onError: "open", report }, handler);
     const response = await action(noCtx, request());
     expect([response.status, await response.text()]).toEqual([200, "served"]);
     expect(response.headers.has("RateLimit")).toBe(false);
@@ -370,14 +352,14 @@ describe("when the limiter fails", () => {
 
   it("serving everybody does not compile without a report", () => {
     // @ts-expect-error: who would ever know?
-    const options: LimitHttpOptions = { limits: perUser, consume: failing, onError: "open" };
+    const options: LimitHttpOptions = { limits: [perUser], onError: "open" };
     expect(options.onError).toBe("open");
   });
 
   it("a report that fails too changes nothing", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     report.mockRejectedValue(new Error("no network"));
-    const action = limitHttp({ limits: perUser, consume: failing, onError: "open", report }, handler);
+    const action = wrap({ limits: perUser, runMutation: failing, onError: "open", report }, handler);
     expect((await action(noCtx, request())).status).toBe(200);
     expect(log).toHaveBeenCalledOnce();
     log.mockRestore();
@@ -386,10 +368,83 @@ describe("when the limiter fails", () => {
   it("statuses that are too few or too many are a failure of the limiter", async () => {
     const status = { ok: true as const, remaining: 9, resetAt: START };
     for (const statuses of [[], [status, status]]) {
-      const consume: Consume = () => Promise.resolve({ statuses });
-      expect((await limitHttp({ limits: perUser, consume, report }, handler)(noCtx, request())).status).toBe(503);
+      const runMutation = () => Promise.resolve(statuses);
+      expect((await wrap({ limits: perUser, runMutation, report }, handler)(noCtx, request())).status).toBe(503);
     }
     expect(report).toHaveBeenCalledTimes(2);
     expect(handler).not.toHaveBeenCalled();
   });
+});
+
+describe("limiters in a row", () => {
+  const inner: HttpLimit = {
+    ...perUser,
+    limit: "inner",
+    config: { kind: "token bucket", rate: 100, period: 100 * SECOND },
+  };
+  const outer: HttpLimit = {
+    ...perUser,
+    limit: "outer",
+    config: { kind: "token bucket", rate: 2, period: 10 * SECOND },
+  };
+  const nested = (a: Way, b: Way) => {
+    const within = wrap(b, handler);
+    const send = serveAll(a, (ctx, request) => within(ctx, request));
+    return () => send("/", { headers: { "X-User": "ada" } });
+  };
+
+  it("are both told: the fields are lists", async () => {
+    const { headers } = await nested({ limits: outer }, { limits: inner })();
+    expect(headers.get("RateLimit-Policy")).toBe('"inner";q=100;w=100, "outer";q=2;w=10');
+    expect(headers.get("RateLimit")).toBe('"inner";r=99;t=99, "outer";r=1;t=5');
+  });
+
+  it("send the fields of the tighter one in the formats that know one state", async () => {
+    for (const formats of [["x"], ["draft-6"]] as const) {
+      const field = formats[0] === "x" ? "X-RateLimit-Remaining" : "RateLimit-Remaining";
+      const both = [
+        { limits: outer, formats },
+        { limits: inner, formats },
+      ] as const;
+      for (const [a, b] of [both, [both[1], both[0]]] as const)
+        expect((await nested(a, b)()).headers.get(field)).toBe("1");
+    }
+    const formats = ["draft-7"] as const;
+    const { headers } = await nested({ limits: outer, formats }, { limits: inner, formats })();
+    expect(headers.get("RateLimit")).toBe("limit=2, remaining=1, reset=5");
+  });
+
+  it("send the later Retry-After, in seconds or as a date", async () => {
+    const limits: HttpLimit = { ...outer, config: { kind: "token bucket", rate: 1, period: 7 * SECOND } };
+    const date = (ms: number) => new Date(START + ms).toUTCString();
+    for (const [given, sent] of [
+      ["3", "7"],
+      ["9", "9"],
+      [date(3000), "7"],
+      [date(9000), date(9000)],
+      ["soon", "7"],
+    ] as const) {
+      const denial = { headers: { "Retry-After": given } };
+      const send = serveAll({ limits, denial });
+      const init = { headers: { "X-User": "ada" } };
+      await send("/", init);
+      expect((await send("/", init)).headers.get("Retry-After")).toBe(sent);
+    }
+  });
+
+  it("that charge one limit twice report it, once", async () => {
+    const report = vi.fn();
+    const send = nested({ limits: inner, report }, { limits: inner, report });
+    for (let i = 0; i < 3; i++) expect((await send()).headers.get("RateLimit-Policy")).toBe('"inner";q=100;w=100');
+    expect(report).toHaveBeenCalledExactlyOnceWith(
+      new Error('Rate limit "inner" is charged twice for one request: two nested limitHttp have it.'),
+      expect.any(Request),
+    );
+  });
+});
+
+it("a partition key may be of any length", async () => {
+  const partitionKey = () => "p".repeat(150_000);
+  const { status, headers } = await serve({ limits: { ...perUser, partitionKey } })("ada");
+  expect([status, headers.get("RateLimit")?.length]).toEqual([200, '"user";r=9;t=1;pk=::'.length + 88]);
 });

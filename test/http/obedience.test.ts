@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { httpActionGeneric, httpRouter } from "convex/server";
 import { parseList } from "structured-headers";
 import type { RateLimitConfig } from "convex-rate-limits";
-import { everyone, fixed, limitHttp } from "convex-rate-limits/http";
+
 import { expect, it } from "vitest";
-import { consumeIn, openHttpBackend, pass, useClock } from "./backend.js";
+import { openHttpBackend, pass, useClock, wrap } from "./backend.js";
 
 useClock();
 
@@ -36,10 +36,8 @@ const anyScene: fc.Arbitrary<Scene> = fc
   });
 
 function open({ config, count, jitter }: Scene) {
-  const limits = { name: "api", key: everyone, config, cost: fixed(count) };
-  const action = limitHttp({ limits, consume: consumeIn("tables"), jitter }, () =>
-    Promise.resolve(new Response("served")),
-  );
+  const limits = { limit: "api", by: "everyone" as const, config, cost: count };
+  const action = wrap({ limits, jitter }, () => Promise.resolve(new Response("served")));
   const router = httpRouter();
   router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
   const t = openHttpBackend(router);

@@ -1,98 +1,98 @@
 /** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
-import { type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { defineRateLimits as inTables, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits/component";
 import {
-  byAddress,
-  byApiKey,
-  byBearer,
-  byHeader,
-  byValue,
-  deny,
-  denyWith,
-  everyone,
-  firstOf,
+  address,
+  apiKey,
+  bearer,
+  custom,
   fromHeader,
   fromQuery,
-  type HttpLimit,
-  inComponent,
-  inTables,
   limitHttp,
   type LimitHttpOptions,
-  sharedBucket,
 } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
-import { component } from "../support/places.js";
-import { noConsume, served } from "./backend.js";
+import { component, defineIn } from "../support/places.js";
+import { byUser, served, via } from "./backend.js";
 
 const plain: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
-const good: HttpLimit = {
-  name: "user",
-  key: firstOf(byHeader("X-User"), deny),
-  config: plain,
-};
-const load = (options: object) => () => limitHttp({ limits: good, consume: noConsume, ...options }, served);
+const good = { limit: "user", by: byUser, without: "deny", config: plain } as const;
+const inComponent = defineIn("component", { keyed: { ...plain, keyed: true }, one: { ...plain, keyed: false } });
+/** As JavaScript may call it. */
+const load = (options: object) => () => limitHttp(inComponent, { ...good, ...options }, served);
 
 it("all that can be said loads", () => {
   const all: LimitHttpOptions = {
     limits: [
       {
-        name: "user",
-        key: everyone,
+        limit: "user",
+        by: "everyone",
         config: plain,
         when: () => true,
-        cost: () => 1,
-        unit: "content-bytes",
+        cost: 2,
         partitionKey: () => "a",
+        mode: "shadow",
       },
-      { name: "keyed", key: everyone, config: { kind: "fixed window", rate: 1, period: SECOND, keyed: true } },
       {
-        name: "looked up",
-        identify: () => ({ key: "ada", config: { kind: "token bucket", rate: 1, period: SECOND } }),
+        limit: "keyed",
+        by: [address({ trustedProxies: 1 }), byUser],
+        without: "share",
+        cost: () => 1,
+        refund: "failed",
       },
+      { limit: "looked up", identify: () => ({ key: "ada", config: plain }), refund: () => 3 },
     ],
-    consume: inComponent(component),
     formats: ["draft-11", "x"],
     jitter: 0.5,
-    skip: ["OPTIONS"],
+    skip: () => false,
     denial: { body: "Later", status: 503, headers: {} },
     onDenied: () => undefined,
-    refund: "failed",
-    remaining: "omit",
     cors: {},
     onError: "open",
     report: () => undefined,
   };
-  expect(() => limitHttp(all, served)).not.toThrow();
-  for (const open of [{ denial: () => new Response() }, { skip: () => false }, { cors: () => ({}) }]) {
-    expect(load(open)).not.toThrow();
-  }
+  expect(() => limitHttp(inComponent, all, served)).not.toThrow();
+  expect(load({ cors: () => ({}) })).not.toThrow();
+  expect(() => limitHttp(defineIn("tables", {}), { ...good, via }, served)).not.toThrow();
+});
+
+it("a name that is not defined, and a missing decision, do not compile", () => {
+  const limits = defineRateLimits({ hello: plain }, { component });
+  expect(() => limitHttp(limits, { limit: "hello", by: byUser, without: "deny" }, served)).not.toThrow();
+  // @ts-expect-error: no such limit, and no config.
+  expect(() => limitHttp(limits, { limit: "helo", by: byUser, without: "deny" }, served)).toThrow(
+    "is not one of your limits",
+  );
+  // @ts-expect-error: what becomes of requests without a key?
+  expect(() => limitHttp(limits, { limit: "hello", by: byUser }, served)).toThrow("without must be");
+  const tables = inTables({ hello: plain });
+  // @ts-expect-error: an HTTP action has no database.
+  expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow(
+    "via must be a reference to what httpMutation",
+  );
 });
 
 describe("an option that cannot work", () => {
   it.each<[string, object, string]>([
-    ["unknown", { limit: good }, 'Rate limit "limitHttp": "limit" is no field of limitHttp, which has limits, '],
-    ["limits: absent", { limits: undefined }, "limits must be a limit or a list of limits, got undefined."],
-    ["limits: none", { limits: [] }, "limits must have at least one limit."],
-    ["consume: absent", { consume: undefined }, "consume must be a function, such as inComponent"],
-    ["consume: no function", { consume: component }, "consume must be a function"],
+    ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is no field of limitHttp, which has limit, '],
+    ["via in the component", { via }, "via must be left out: the component is called directly"],
+    ["skip", { skip: ["OPTIONS"] }, "skip must be a function"],
+    ["limits: none", { limits: [], limit: undefined }, "is no field of limitHttp"],
     ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
     ["formats: two drafts", { formats: ["draft-11", "draft-6"] }, "formats must be a list with one draft"],
     ["formats: no list", { formats: "x" }, "formats must be a list of formats"],
     ["jitter: beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1, got 50."],
     ["jitter: text", { jitter: "0.5" }, "jitter must be a number from 0 to 1"],
-    ["skip: text", { skip: "OPTIONS" }, 'skip must be a list of methods in capitals, such as "OPTIONS", or a function'],
-    ["skip: a method that no request has", { skip: ["options"] }, "skip must be a list of methods in capitals"],
-    ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers, or a function"],
+    ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers"],
     ["denial: unknown field", { denial: { message: "Later" } }, '"message" is no field of denial, which has body'],
     ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number at least 400"],
     ["denial: bad header", { denial: { headers: { "a b": "1" } } }, "headers must be an object of header fields"],
     ["onDenied", { onDenied: true }, "onDenied must be a function"],
     ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
-    ["refund without giveBack", { refund: "failed" }, "refund needs a consume that can give back"],
-    ["remaining", { remaining: false }, 'remaining must be "read" or "omit", got false.'],
     ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
     ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
     ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
-    ["report: absent where the gate opens", { onError: "open" }, 'report must be a function where onError is "open"'],
+    ["report: absent where the gate opens", { onError: "open" }, 'report must be a function if onError is "open"'],
   ])("%s", (_, wrong, message) => {
     expect(load(wrong)).toThrow(message);
   });
@@ -101,93 +101,69 @@ describe("an option that cannot work", () => {
 describe("a limit that cannot work", () => {
   it.each<[string, object, string]>([
     ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
-    ["unknown field", { costs: 3 }, 'Rate limit "user": "costs" is no field of a limit of limitHttp, which has name'],
-    ["no name", { name: "" }, "name must be a non-empty string"],
-    ["a name that no limit can have", { name: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
-    ["no key", { key: undefined }, "key must be firstOf(…) or everyone, got undefined."],
-    ["a key that is text", { key: "ada" }, 'key must be firstOf(…) or everyone, got "ada".'],
-    ["no config", { config: undefined }, "config must be a config, or a function that returns one, got undefined."],
-    ["a cost that is a number", { cost: 3 }, "cost must be a function, such as fixed(1), got 3."],
-    ["unknown unit", { unit: "bytes" }, 'unit must be "requests" or "content-bytes" or "concurrent-requests"'],
+    ["no name", { limit: "" }, "limit must be the name of a limit"],
+    ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
+    ["no key", { by: undefined }, "needs by (key sources"],
+    ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
+    ["no decision", { without: undefined }, 'without must be "deny", "share" or { status: 400, 401 or 403, headers? }'],
+    ["a decision for nobody", { by: "everyone" }, 'without must be left out beside by: "everyone"'],
+    ["a status that is no refusal", { without: { status: 204 } }, "without must be"],
+    ["a refusal's header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
+    ["no config", { config: undefined }, "is not one of your limits; give its config"],
+    ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
+    ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
     ["when", { when: true }, "when must be a function"],
-    ["identify beside key", { identify: () => ({}) }, "takes identify, or key and config, not both."],
+    ["identify beside by", { identify: () => ({}) }, "needs by (key sources"],
+    ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
+    ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
   ])("%s", (_, wrong, message) => {
-    expect(load({ limits: { ...good, ...wrong } })).toThrow(message);
+    expect(load(wrong)).toThrow(message);
   });
 
-  it("no handler", () => {
-    const options: LimitHttpOptions = { limits: good, consume: noConsume };
-    expect(() => limitHttp(options, undefined as never)).toThrow("the handler must be a function, got undefined.");
+  it("no handler, and no limits", () => {
+    expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(
+      "the handler must be a function, got undefined.",
+    );
+    expect(() => limitHttp({} as never, good, served)).toThrow(
+      "limitHttp needs the object that defineRateLimits returned",
+    );
   });
 
-  it("one name twice", () => {
-    expect(load({ limits: [good, { ...good, key: everyone }] })).toThrow('Rate limit "user": is listed twice');
-  });
-
-  it("none at all", () => {
-    for (const limits of [[null], ["user"]]) {
-      expect(load({ limits })).toThrow("limits must be a limit or a list of limits, got");
-    }
+  it("one name twice, or none at all", () => {
+    const listed = (limits: unknown) => () => limitHttp(inComponent, { limits } as never, served);
+    expect(listed([good, { ...good, by: "everyone", without: undefined }])).toThrow(
+      'Rate limit "user": is listed twice',
+    );
+    expect(listed([])).toThrow("limits must be a list of one or more limits");
+    for (const limits of [[null], ["user"]]) expect(listed(limits)).toThrow("limits must be a list of limits, got");
   });
 });
 
 describe("what cannot be a part of an option", () => {
-  /** As JavaScript may call it. */
-  const ofAny = firstOf as (...parts: readonly unknown[]) => unknown;
   it.each<[string, () => unknown, string]>([
-    ["a choice without an end", () => ofAny(byHeader("X-User")), "must end in deny, denyWith(…) or sharedBu"],
-    ["a choice of nothing", () => ofAny(), "must end in deny, denyWith(…) or sharedBucket(…), got u"],
-    ["a choice without a source", () => ofAny(deny, deny), "needs sources before its end, such as byAddr"],
-    [
-      "a shared bucket that no key can name",
-      () => sharedBucket("\ud800"),
-      "the name must be well-formed text of 1 to 128",
-    ],
-    ["a shared bucket of a number", () => sharedBucket(5 as never), "the name must be well-formed text of 1 to 128"],
-    ["a status that is no refusal", () => denyWith(204 as never), "status must be 400, 401 or 403, got 204."],
-    ["a refusal's header", () => denyWith(401, { "a b": "1" }), "headers must be an object of header fields"],
-    ["a header's name, of a key", () => byHeader("X User"), 'header must be the name of a header field, got "X User".'],
     [
       "a header's name, of an API key",
-      () => byApiKey({ header: "" }),
+      () => apiKey({ header: "" }),
       'header must be the name of a header field, got "".',
     ],
-    ["a header's name, of an address", () => byAddress({ header: "a:" }), "header must be the name of a header field"],
+    ["a header's name, of an address", () => address({ header: "a:" }), "header must be the name of a header field"],
     [
       "a header's name, of a cost",
       () => fromHeader("a b", { default: 1 }),
       "header must be the name of a header field",
     ],
-    [
-      "a slip in known",
-      () => byApiKey({ isKnown: () => false } as never),
-      '"isKnown" is no field of byApiKey, which has',
-    ],
-    ["a slip in known, again", () => byBearer({ Known: () => false } as never), '"Known" is no field of byBearer'],
-    ["known that is no function", () => byBearer({ known: true as never }), "known must be a function of ctx and hash"],
-    [
-      "a slip in an address",
-      () => byAddress({ trustedProxies: 1, prefix: 64 } as never),
-      '"prefix" is no field of byAdd',
-    ],
-    ["an address by nothing", () => byAddress(undefined as never), "byAddress must be an object, got undefined."],
-    ["a source without a function", () => byValue("own", "ada" as never), "read must be a function of ctx and request"],
+    ["a slip in known", () => apiKey({ isKnown: () => false } as never), '"isKnown" is no field of apiKey, which has'],
+    ["a slip in known, again", () => bearer({ Known: () => false } as never), '"Known" is no field of bearer'],
+    ["known that is no function", () => bearer({ known: true as never }), "known must be a function of ctx and hash"],
+    ["a slip in an address", () => address({ trustedProxies: 1, prefix: 64 } as never), '"prefix" is no field of add'],
+    ["an address by nothing", () => address(undefined as never), "address must be an object, got undefined."],
+    ["a source without a function", () => custom("own", "ada" as never), "read must be a function of ctx and request"],
     [
       "a slip in the bounds",
       () => fromQuery("n", { default: 1, maximum: 9 } as never),
       '"maximum" is no field of the b',
     ],
     ["bounds without a default", () => fromQuery("n", {} as never), "default must be a finite number of at least 0"],
-    [
-      "a component that is not there",
-      () => inComponent(undefined as never),
-      "the component must be components.rateLimits",
-    ],
-    [
-      "a mutation that is not there",
-      () => inTables({} as never),
-      "take must be a mutation, such as internal.gateway.take",
-    ],
   ])("%s", (_, make, message) => {
     expect(make).toThrow(message);
   });

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as sendRaw } from "node:http";
 import { httpActionGeneric, httpRouter } from "convex/server";
 import ky from "ky";
-import { byApiKey, byHeader, type Consume, deny, firstOf, inComponent, limitHttp } from "convex-rate-limits/http";
+import { apiKey } from "convex-rate-limits/http";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { component } from "../support/places.js";
-import { consumeIn, openHttpBackend, pass, START, TEN_THEN_FIVE, useClock } from "./backend.js";
+import type { PlaceName } from "../support/places.js";
+import { openHttpBackend, pass, START, TEN_THEN_FIVE, useClock, wrap, byUser } from "./backend.js";
 import { listen, type Observer, type Server } from "./server.js";
 
 useClock();
@@ -17,23 +17,23 @@ afterEach(async () => {
   server = undefined;
 });
 
-async function open(consume: Consume, observer?: Observer): Promise<Server> {
+async function open(place: PlaceName, observer?: Observer): Promise<Server> {
   const router = httpRouter();
-  const key = firstOf(byApiKey(), byHeader("X-User"), deny);
-  const limits = { name: "api", key, config: TEN_THEN_FIVE };
+
+  const limits = { limit: "api", by: [apiKey(), byUser], without: "deny", config: TEN_THEN_FIVE };
   const echo = async (_ctx: unknown, request: Request) => new Response(`heard ${await request.text()}`);
-  const handler = httpActionGeneric(limitHttp({ limits, consume, formats: ["draft-11", "x"] }, echo));
+  const handler = httpActionGeneric(wrap({ limits, place, formats: ["draft-11", "x"] }, echo));
   for (const method of ["GET", "POST"] as const) router.route({ pathPrefix: "/", method, handler });
   server = await listen(openHttpBackend(router), observer);
   return server;
 }
 
 describe.each([
-  ["tables", consumeIn("tables")],
-  ["component", inComponent(component)],
-] as const)("with the limits in the %s, over real HTTP", (_, consume) => {
+  ["tables", "tables"],
+  ["component", "component"],
+] as const)("with the limits in the %s, over real HTTP", (_, place) => {
   it("ten at once pass, the eleventh is denied, and after a second five pass and the sixth is denied", async () => {
-    const { url } = await open(consume);
+    const { url } = await open(place);
     const send = async () => (await fetch(url, { headers: { "X-Api-Key": "ada" } })).status;
     const together = async (count: number) => (await Promise.all(Array.from({ length: count }, send))).sort();
     expect(await together(10)).toEqual(new Array(10).fill(200));
@@ -46,7 +46,7 @@ describe.each([
 it("an unmodified client that obeys Retry-After gets through without a single extra 429", async () => {
   // The limits' clock stands still until the first 429; from then on it shows the time that has really passed.
   let deniedAt: number | undefined;
-  const { url, answers } = await open(inComponent(component), {
+  const { url, answers } = await open("component", {
     onRequest: () => {
       if (deniedAt !== undefined) vi.setSystemTime(START + Math.floor(performance.now() - deniedAt));
     },
@@ -62,7 +62,7 @@ it("an unmodified client that obeys Retry-After gets through without a single ex
 });
 
 it("hostile headers get a bucket of their own, not another's, and break nothing", async () => {
-  const { url } = await open(consumeIn("tables"));
+  const { url } = await open("tables");
   const send = async (headers: OutgoingHttpHeaders) => {
     const request = sendRaw(url, { headers }).end();
     const [response] = (await once(request, "response")) as [IncomingMessage];
@@ -71,7 +71,7 @@ it("hostile headers get a bucket of their own, not another's, and break nothing"
   };
   const full = [200, '"api";r=9;t=1'];
   expect(await send({ "X-User": "ada" })).toEqual(full);
-  for (const user of ["\u00e4da", "a".repeat(8000), "header.x-user:ada", "ada, ada", '"ada"', "ada\tada"]) {
+  for (const user of ["\u00e4da", "a".repeat(8000), "own.user:ada", "ada, ada", '"ada"', "ada\tada"]) {
     expect(await send({ "X-User": user })).toEqual(full);
   }
   expect(await send({ "X-Api-Key": "ada" })).toEqual(full);
@@ -80,7 +80,7 @@ it("hostile headers get a bucket of their own, not another's, and break nothing"
 });
 
 it("bodies and methods come through", async () => {
-  const { url } = await open(inComponent(component));
+  const { url } = await open("component");
   const response = await fetch(url, { method: "POST", body: "all of it", headers: { "X-User": "ada" } });
   expect([response.status, await response.text()]).toEqual([200, "heard all of it"]);
 });

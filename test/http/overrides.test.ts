@@ -1,35 +1,17 @@
 /** Limits that are overridden at a key: the wrapper keeps to what holds there, and tells clients of it. */
-import {
-  httpActionGeneric,
-  httpRouter,
-  internalMutationGeneric,
-  internalQueryGeneric,
-  makeFunctionReference,
-} from "convex/server";
-import { v } from "convex/values";
-import { convexTest } from "convex-test";
+import { httpActionGeneric, httpRouter } from "convex/server";
 import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
-import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import {
-  byHeader,
-  type Consume,
-  deny,
-  firstOf,
   type HttpDenial,
+  httpKey,
   type HttpLimit,
-  inComponent,
-  inTables,
   type LimitedBy,
-  limitHttp,
-  type LimitHttpOptions,
   rateLimitHeaders,
   tooManyRequests,
-  vLimitRequest,
 } from "convex-rate-limits/http";
-import { register } from "convex-rate-limits/test";
 import { describe, expect, it, vi } from "vitest";
-import { component, defineIn, type MutationCtx, type PlaceName, placeNames, schema } from "../support/places.js";
-import { type Handler, pass, START, useClock } from "./backend.js";
+import { defineIn, type PlaceName, placeNames } from "../support/places.js";
+import { byUser, type Handler, openHttpBackend, pass, START, useClock, type Way, wrap } from "./backend.js";
 
 useClock();
 
@@ -45,61 +27,24 @@ type How = { block: true; until?: number } | { unlimited: true } | { config: Rat
 const slow: How = { config: { kind: "token bucket", rate: 6, period: MINUTE } };
 const fast: How = { config: { kind: "token bucket", rate: 600, period: MINUTE } };
 
-const args = { requests: v.array(vLimitRequest) };
-
-/** An app whose limits are defined by name, as docs/overrides.md says; what is in the component is asked there directly. */
-function open(place: PlaceName, rest: Partial<LimitHttpOptions> = {}) {
-  const limits = defineIn(place, { api });
-  const functions = {
-    take: internalMutationGeneric({
-      args,
-      returns: vRateLimitAllStatus,
-      handler: async (ctx: MutationCtx, { requests }) => await limits.rateLimitAll(ctx, requests),
-    }),
-    giveBack: internalMutationGeneric({
-      args,
-      handler: async (ctx: MutationCtx, { requests }) => {
-        const statuses = [];
-        for (const each of requests) statuses.push(await limits.adjustRateLimit(ctx, { ...each, count: -each.count }));
-        return { statuses };
-      },
-    }),
-    snapshots: internalQueryGeneric({
-      args,
-      handler: async (ctx, { requests }) =>
-        await Promise.all(
-          requests.map(({ name, key, config }) => limits.getRateLimit(ctx as never, { name, key, config })),
-        ),
-    }),
-  };
-  const consume =
-    place === "component"
-      ? inComponent(component)
-      : inTables({
-          take: makeFunctionReference("gateway:take"),
-          giveBack: makeFunctionReference("gateway:giveBack"),
-          snapshots: makeFunctionReference("gateway:snapshots"),
-        });
-  const key = firstOf(byHeader("X-User"), deny);
-  const options = { limits: { name: "api", key, config: api }, consume, ...rest } as LimitHttpOptions;
+/** An app whose limits are defined by name, as docs/overrides.md says. */
+function open(place: PlaceName, rest: Partial<Way> = {}) {
+  const definitions = { api };
   const handler = vi.fn<Handler>((_ctx, request) =>
     Promise.resolve(new Response("served", { status: new URL(request.url).pathname === "/fail" ? 500 : 200 })),
   );
   const router = httpRouter();
-  router.route({ pathPrefix: "/", method: "GET", handler: httpActionGeneric(limitHttp(options, handler)) });
-  const modules = {
-    "./_generated/api.ts": async () => await Promise.resolve({}),
-    "./http.ts": async () => await Promise.resolve({ default: router }),
-    "./gateway.ts": async () => await Promise.resolve(functions),
-  };
-  const t = convexTest({ schema, modules });
-  register(t);
+  const action = wrap({ limits: { limit: "api", by: byUser, without: "deny" }, place, definitions, ...rest }, handler);
+  router.route({ pathPrefix: "/", method: "GET", handler: httpActionGeneric(action) });
+  const t = openHttpBackend(router, definitions);
+  const limits = defineIn(place, definitions);
   return {
     handler,
     send: async (user: string, path = "/") => await t.fetch(path, { headers: { "X-User": user } }),
     override: async (user: string, how: How) => {
+      const key = await httpKey("user", user);
       await t.mutation(async (ctx) => {
-        await limits.overrideRateLimit(ctx, { name: "api", key: `header.x-user:${user}`, ...how });
+        await limits.overrideRateLimit(ctx, { name: "api", key, ...how });
       });
     },
   };
@@ -134,8 +79,7 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
 
   it("a block without an end is 403 and names no wait: no client could keep to it", async () => {
     const onDenied = vi.fn<(denial: HttpDenial) => void>();
-    const denial = vi.fn(() => new Response("Later", { status: 429 }));
-    const { send, override, handler } = open(place, { onDenied, denial, formats: ["draft-11", "x"], jitter: 1 });
+    const { send, override, handler } = open(place, { onDenied, formats: ["draft-11", "x"], jitter: 1 });
     await override("ada", { block: true });
     const { status, headers, ...response } = await send("ada").then(async (got) => ({
       status: got.status,
@@ -149,8 +93,25 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
       detail: "No wait helps: the quota is closed to this caller.",
       "violated-policies": ["api"],
     });
-    expect([denial.mock.calls.length, handler.mock.calls.length]).toEqual([0, 0]);
-    expect(onDenied.mock.lastCall?.[0]).toMatchObject({ retryAfter: Infinity, limits: [{ name: "api" }] });
+    expect(handler).not.toHaveBeenCalled();
+    const [told] = onDenied.mock.lastCall as [HttpDenial];
+    expect([told.retryAt, told.retryAfter, told.limits.map(({ name }) => name)]).toEqual([
+      undefined,
+      undefined,
+      ["api"],
+    ]);
+  });
+
+  it("a block without an end can be worded like a denial, and stays 403", async () => {
+    const body = ({ retryAfter }: HttpDenial) => ({ error: retryAfter === undefined ? "blocked" : "busy" });
+    const { send, override } = open(place, { denial: { body, status: 429, headers: { "X-Own": "1" } } });
+    await override("ada", { block: true });
+    const blocked = await send("ada");
+    expect([blocked.status, blocked.headers.get("X-Own"), await blocked.json()]).toEqual([
+      403,
+      "1",
+      { error: "blocked" },
+    ]);
   });
 
   it("an unlimited caller is served, and told nothing that it would have to keep to", async () => {
@@ -181,33 +142,18 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
   });
 
   it("one limit that is closed for good outweighs another that only waits", async () => {
-    const key = firstOf(byHeader("X-User"), deny);
-    const hourly: HttpLimit = { name: "hourly", key, config: { kind: "token bucket", rate: 1, period: 60 * MINUTE } };
-    const { send, override } = open(place, { limits: [hourly, { name: "api", key, config: api }] });
+    const by = { by: byUser, without: "deny" } as const;
+    const hourly: HttpLimit = {
+      limit: "hourly",
+      ...by,
+      config: { kind: "token bucket", rate: 1, period: 60 * MINUTE },
+    };
+    const { send, override } = open(place, { limits: [hourly, { limit: "api", ...by }] });
     expect((await send("ada")).status).toBe(200);
     await override("ada", { block: true });
     const closed = await send("ada");
     expect([closed.status, closed.headers.get("Retry-After")]).toEqual([403, null]);
   });
-
-  it("what is omitted is not asked: the block holds all the same", async () => {
-    const { send, override } = open(place, { remaining: "omit" });
-    await override("ada", { block: true });
-    expect((await send("ada")).status).toBe(403);
-    expect(fieldsOf(await send("grace"))).toEqual(['"api";q=10;w=10', '"api";r=9;t=9']);
-  });
-});
-
-it("what remains is what the decision said, not what the query sees later", async () => {
-  const direct = inComponent(component);
-  const busy: Consume = async (ctx, requests) => {
-    const answer = await direct(ctx, requests);
-    await direct(ctx, requests);
-    return answer;
-  };
-  const { send, override } = open("component", { consume: Object.assign(busy, direct) });
-  await override("ada", slow);
-  expect(fieldsOf(await send("ada"))[1]).toBe('"api";r=5;t=50');
 });
 
 it("tooManyRequests says so, too, and one that is closed for good outweighs a wait", async () => {

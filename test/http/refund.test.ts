@@ -1,29 +1,20 @@
 /** What was taken for a request that should not have counted goes back, in one more call. */
 import { SECOND } from "convex-rate-limits";
-import {
-  type Consume,
-  everyone,
-  fixed,
-  fromQuery,
-  type HttpCtx,
-  type HttpLimit,
-  inComponent,
-  type LimitHttpOptions,
-} from "convex-rate-limits/http";
+import { fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
-import { component } from "../support/places.js";
-import { consumeIn, serve, useClock } from "./backend.js";
+import { type PlaceName, placeNames } from "../support/places.js";
+import { serve, useClock, type Way } from "./backend.js";
 
 useClock();
 
 const three: HttpLimit = {
-  name: "three",
-  key: everyone,
+  limit: "three",
+  by: "everyone",
   config: { kind: "token bucket", rate: 3, period: 60 * SECOND },
 };
 const days: HttpLimit = {
-  name: "days",
-  key: everyone,
+  limit: "days",
+  by: "everyone",
   config: { kind: "fixed window", rate: 50, period: 60 * SECOND, start: 0 },
   cost: fromQuery("days", { default: 10 }),
 };
@@ -33,11 +24,11 @@ const byPath = (_ctx: unknown, request: Request) => {
   return status === 0 ? Promise.reject(new Error("bug")) : Promise.resolve(new Response(null, { status }));
 };
 
-describe.each<[string, Consume]>([
-  ["your tables", consumeIn("tables")],
-  ["the component", inComponent(component)],
-])("in %s", (_, consume) => {
-  const open = (refund: LimitHttpOptions["refund"]) => serve({ limits: [three, days], consume, refund }, byPath);
+describe.each<[string, PlaceName]>([
+  ["your tables", "tables"],
+  ["the component", "component"],
+])("in %s", (_, place) => {
+  const open = (refund: Way["refund"]) => serve({ limits: [three, days], place, refund }, byPath);
   const left = async (send: (path: string) => Promise<Response>) =>
     (await send("/302")).headers.get("RateLimit")?.match(/r=\d+/g);
 
@@ -82,40 +73,51 @@ describe.each<[string, Consume]>([
   });
 });
 
-describe.each<[string, Consume]>([
-  ["your tables", consumeIn("tables")],
-  ["the component", inComponent(component)],
-])("in %s", (_, consume) => {
+describe.each<[string, PlaceName]>([
+  ["your tables", "tables"],
+  ["the component", "component"],
+])("in %s", (_, place) => {
   it("the tokens of all limits come back in one call, also where two of them are of one bucket", async () => {
     const calls: string[] = [];
-    const counted = (ctx: HttpCtx): HttpCtx => ({
-      ...ctx,
-      runMutation: (...call) => {
-        calls.push("mutation");
-        return ctx.runMutation(...call);
-      },
-    });
-    const giveBack: Consume["giveBack"] = async (ctx, requests) =>
-      (await consume.giveBack?.(counted(ctx), [...requests, ...requests])) ?? { statuses: [] };
-    const withCount = Object.assign(consume.bind(undefined), { giveBack }) as Consume;
-    const send = serve({ limits: [three, days], consume: withCount, refund: "failed" }, byPath);
+    const runMutation = (call: () => Promise<unknown>) => {
+      calls.push("mutation");
+      return call();
+    };
+    const send = serve({ limits: [three, days], place, runMutation, refund: "failed" }, byPath);
     const left = async (path: string) =>
       (await send(path)).headers
         .get("RateLimit")
         ?.match(/"\w+";r=\d+/g)
         ?.sort();
     expect(await left("/200?days=20")).toEqual(['"days";r=30', '"three";r=2']);
-    // Each status is that of its own refund; both together gave back what two requests had taken.
     expect(await left("/500?days=10")).toEqual(['"days";r=30', '"three";r=2']);
-    expect(calls).toEqual(["mutation"]);
-    expect(await left("/200?days=1")).toEqual(['"days";r=39', '"three";r=2']);
+    expect(calls).toHaveLength(3);
   });
 });
 
-describe.each<[string, Consume]>([
-  ["your tables", consumeIn("tables")],
-  ["the component", inComponent(component)],
-])("in %s", (_, consume) => {
+describe.each(placeNames)("a number of tokens, in the %s", (place) => {
+  const limit = { ...three, config: { kind: "token bucket", rate: 100, period: 100 * SECOND }, cost: 50 };
+  const leftAfter = async (back: number, send = serve({ limits: limit, place, formats: ["x"], refund: () => back })) =>
+    (await send()).headers.get("X-RateLimit-Remaining");
+
+  it("comes back, at most what was taken; a negative one is charged", async () => {
+    expect([await leftAfter(30), await leftAfter(0), await leftAfter(70), await leftAfter(-20)]).toEqual([
+      "80",
+      "50",
+      "100",
+      "30",
+    ]);
+  });
+
+  it("that is none is reported, and nothing comes back", async () => {
+    const report = vi.fn();
+    const send = serve({ limits: limit, place, formats: ["x"], report, refund: () => NaN });
+    expect(await leftAfter(0, send)).toBe("50");
+    expect(String(report.mock.lastCall?.[0])).toContain("refund must be a boolean or a finite number of tokens");
+  });
+});
+
+describe.each(placeNames)("in the %s", (place) => {
   // Of a limit of 5 a minute 20 requests were handled in one ms, or 9 wrong passwords.
   it.each([
     { refund: "failed", back: "/500", counted: "/200", kind: "token bucket" },
@@ -129,7 +131,7 @@ describe.each<[string, Consume]>([
       if (request.url.includes("slow")) await new Promise<void>((resolve) => open.push(resolve));
       return await byPath(ctx, new Request(new URL(new URL(request.url).pathname, request.url)));
     };
-    const send = serve({ limits: { name: "five", key: everyone, config }, consume, refund: each.refund }, slowly);
+    const send = serve({ limits: { limit: "five", by: "everyone", config }, place, refund: each.refund }, slowly);
     const slow: Promise<Response>[] = [];
     for (const minute of [0, 1, 2, 3]) {
       vi.setSystemTime(started + minute * 60 * SECOND);
@@ -154,20 +156,19 @@ describe.each<[string, Consume]>([
 });
 
 it("nothing is given back where nothing was taken", async () => {
-  const giveBack = vi.fn();
-  const consume = Object.assign(consumeIn("tables").bind(undefined), { giveBack }) as Consume;
-  const send = serve({ limits: { ...three, cost: fixed(0) }, consume, refund: () => true });
-  expect((await send()).status).toBe(200);
-  expect(giveBack).not.toHaveBeenCalled();
+  const runMutation = vi.fn((call: () => Promise<unknown>) => call());
+  expect((await serve({ limits: { ...three, cost: 0 }, runMutation, refund: () => true })()).status).toBe(200);
+  expect(runMutation).toHaveBeenCalledOnce();
 });
 
 it("a refund that fails, or a rule that throws, is reported; the request has been served", async () => {
   const report = vi.fn();
-  const failing = () => Promise.reject(new Error("no refund"));
-  const consume = Object.assign(consumeIn("tables").bind(undefined), { giveBack: failing }) as Consume;
-  const response = await serve({ limits: three, consume, refund: "successful", report })();
+  let calls = 0;
+  const runMutation = (call: () => Promise<unknown>) =>
+    calls++ === 0 ? call() : Promise.reject(new Error("no refund"));
+  const response = await serve({ limits: three, runMutation, refund: "successful", report })();
   expect([response.status, response.headers.get("RateLimit")]).toEqual([200, '"three";r=2;t=40']);
   expect(report).toHaveBeenLastCalledWith(new Error("no refund"), expect.any(Request));
-  await serve({ limits: three, refund: () => failing(), report })();
+  await serve({ limits: three, refund: () => Promise.reject(new Error("bug")), report })();
   expect(report).toHaveBeenCalledTimes(2);
 });

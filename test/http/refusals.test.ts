@@ -1,24 +1,18 @@
 /** What fails because of a request, or because of the app's own functions, is no outage of the limiter: it never opens a gate. */
 import { httpActionGeneric, httpRouter } from "convex/server";
 import { SECOND } from "convex-rate-limits";
-import {
-  byValue,
-  deny,
-  everyone,
-  firstOf,
-  fromQuery,
-  type HttpLimit,
-  inComponent,
-  limitHttp,
-  type LimitHttpOptions,
-} from "convex-rate-limits/http";
+import { custom, fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { component } from "../support/places.js";
-import { consumeIn, noConsume, noCtx, openHttpBackend, served, useClock } from "./backend.js";
+import { placeNames } from "../support/places.js";
+import { noCtx, notAsked, openHttpBackend, served, useClock, type Way, wrap } from "./backend.js";
 
 useClock();
 
-const five: HttpLimit = { name: "five", key: everyone, config: { kind: "token bucket", rate: 5, period: 10 * SECOND } };
+const five: HttpLimit = {
+  limit: "five",
+  by: "everyone",
+  config: { kind: "token bucket", rate: 5, period: 10 * SECOND },
+};
 const report = vi.fn();
 const handler = vi.fn(served);
 beforeEach(() => {
@@ -28,9 +22,9 @@ beforeEach(() => {
 
 const open = { onError: "open", report } as const;
 
-async function answerTo(limits: HttpLimit, rest: Partial<LimitHttpOptions> = {}): Promise<Response> {
-  const options = { limits, consume: noConsume, ...open, ...rest } as LimitHttpOptions;
-  return await limitHttp(options, handler)(noCtx, new Request("https://api.example/?size=9"));
+async function answerTo(limits: object, rest: Partial<Way> = {}): Promise<Response> {
+  const action = wrap({ limits, runMutation: notAsked, ...open, ...rest }, handler);
+  return await action(noCtx, new Request("https://api.example/?size=9"));
 }
 
 describe("a cost that is no number of at least 0 is refused with 400", () => {
@@ -49,11 +43,8 @@ describe("a cost that is no number of at least 0 is refused with 400", () => {
 });
 
 it("a key that is not well-formed text is refused with 400", async () => {
-  const key = firstOf(
-    byValue("name", () => "a\ud800"),
-    deny,
-  );
-  const response = await answerTo({ ...five, key });
+  const by = custom("name", () => "a\ud800");
+  const response = await answerTo({ ...five, by, without: "deny" });
   expect([response.status, handler.mock.calls.length, report.mock.calls.length]).toEqual([400, 0, 0]);
 });
 
@@ -61,9 +52,9 @@ it("a cost that only rounding lifts above the capacity is refused for good, and 
   const third: HttpLimit = {
     ...five,
     config: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 / 3 },
-  } as HttpLimit;
+  };
   const cost = fromQuery("size", { default: 0.1, min: 0 });
-  const action = limitHttp({ limits: { ...third, cost }, consume: consumeIn("tables"), ...open }, handler);
+  const action = wrap({ limits: { ...third, cost }, ...open }, handler);
   const router = httpRouter();
   router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
   const t = openHttpBackend(router);
@@ -79,17 +70,17 @@ describe("what a function of the app throws is answered with 500 and reported, e
   const broken = () => {
     throw new Error("bug");
   };
-  it.each<[string, Partial<HttpLimit>, Partial<LimitHttpOptions>]>([
+  it.each<[string, object, Partial<Way>]>([
     ["cost", { cost: broken }, {}],
-    ["key", { key: { choose: broken } }, {}],
+    ["by", { by: { keyOf: broken }, without: "deny" }, {}],
     ["config", { config: broken }, {}],
     ["config, when it is no config", { config: () => ({ kind: "token bucket", rate: -1, period: 1 }) }, {}],
-    ["identify", { key: undefined, config: undefined, identify: broken }, {}],
+    ["identify", { by: undefined, config: undefined, identify: broken }, {}],
     ["when", { when: broken }, {}],
     ["partitionKey", { partitionKey: broken }, {}],
     ["skip", {}, { skip: broken }],
   ])("%s", async (_, limit, options) => {
-    const response = await answerTo({ ...five, ...limit } as HttpLimit, options);
+    const response = await answerTo({ ...five, ...limit }, options);
     expect([response.status, response.headers.get("Retry-After")]).toEqual([500, null]);
     expect(await response.text()).not.toContain("bug");
     expect(handler).not.toHaveBeenCalled();
@@ -97,17 +88,11 @@ describe("what a function of the app throws is answered with 500 and reported, e
   });
 });
 
-it.each([
-  ["your tables", consumeIn("tables")],
-  ["the component", inComponent(component)],
-])("no request gets past a bucket of five in %s by its cost or key", async (_, consume) => {
+it.each(placeNames)("no request gets past a bucket of five in the %s by its cost or key", async (place) => {
   const cost = (request: Request) => Number(new URL(request.url).searchParams.get("size") ?? 1);
-  const key = firstOf(
-    byValue("text", (_ctx, request) => JSON.parse(request.headers.get("X-Text") ?? '"ada"') as string),
-    deny,
-  );
-  const limits = { ...five, cost, key };
-  const action = limitHttp({ limits, consume, ...open }, handler);
+  const by = custom("text", (_ctx, request) => JSON.parse(request.headers.get("X-Text") ?? '"ada"') as string);
+  const limits = { ...five, cost, by, without: "deny" };
+  const action = wrap({ limits, place, ...open }, handler);
   const router = httpRouter();
   router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
   const t = openHttpBackend(router);
@@ -126,27 +111,30 @@ it.each([
 it.each<[string, unknown]>([
   ["nothing", undefined],
   ["null", null],
-  ["no statuses", {}],
-  ["too few statuses", { statuses: [] }],
-  ["too many statuses", { statuses: [{ ok: true }, { ok: true }] }],
-  ["a status that is none", { statuses: [undefined] }],
-  ["a status without an answer", { statuses: [{ remaining: 5 }] }],
-  ["a status of another form", { statuses: [{ ok: "yes" }] }],
-  ["a denial without its moment", { statuses: [{ ok: false, retryAt: NaN }] }],
-])("a consume of the app's own that answers %s lets nobody through", async (_, answer) => {
-  const response = await answerTo(five, { onError: "closed", consume: () => Promise.resolve(answer as never) });
+  ["no list", {}],
+  ["too few statuses", []],
+  ["too many statuses", [{ ok: true }, { ok: true }]],
+  ["a status that is none", [undefined]],
+  ["a status without an answer", [{ remaining: 5 }]],
+  ["a status of another form", [{ ok: "yes" }]],
+  ["a denial without its moment", [{ ok: false, retryAt: NaN }]],
+])("a via that answers %s lets nobody through", async (_, answer) => {
+  const response = await answerTo(five, { onError: "closed", runMutation: () => Promise.resolve(answer) });
   expect([response.status, handler.mock.calls.length]).toEqual([503, 0]);
-  expect(String(report.mock.lastCall?.[0])).toContain(
-    "consume must give { statuses }, one for each of 1 requests, got",
-  );
+  expect(String(report.mock.lastCall?.[0])).toContain("The limits must answer with a list of 1 statuses, got");
 });
 
 it.each<[string, () => unknown, string]>([
-  ["nothing", () => undefined, "identify's config must be a config, or a function of the name, got undefined."],
-  ["no key", () => ({ config: five.config }), "identify's key must be a non-empty string, or an end such as deny"],
+  ["nothing", () => undefined, "identify's key must be a non-empty string"],
+  [
+    "no config",
+    () => ({ key: "ada" }),
+    "identify's config must be a config, or a function of the name, got undefined.",
+  ],
+  ["no key", () => ({ config: five.config }), "identify's key must be a non-empty string, or left out beside"],
   ["an id that is a number", () => ({ key: 7, config: five.config }), "identify's key must be a non-empty string"],
 ])("identify that finds %s is told so", async (_, identify, message) => {
-  const limit = { name: "five", identify } as unknown as HttpLimit;
+  const limit = { limit: "five", identify } as unknown as object;
   expect((await answerTo(limit)).status).toBe(500);
   expect(String(report.mock.lastCall?.[0])).toContain(message);
 });
@@ -155,10 +143,8 @@ it("a source of the app's own gives text, or nothing", async () => {
   const from = (value: unknown) =>
     answerTo({
       ...five,
-      key: firstOf(
-        byValue("own", () => value as string),
-        deny,
-      ),
+      by: custom("own", () => value as string),
+      without: "deny",
     });
   for (const nobody of [undefined, null, ""]) expect((await from(nobody)).status).toBe(403);
   expect(report).not.toHaveBeenCalled();
@@ -171,37 +157,34 @@ it("a source of the app's own gives text, or nothing", async () => {
 describe("what the handler or cors throws", () => {
   it("is the handler's error: said once, and no outage", async () => {
     const bug = vi.fn(() => Promise.reject(new Error("bug")));
-    const consume = () =>
-      Promise.resolve({ statuses: [{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }] });
-    const action = limitHttp({ limits: five, consume, ...open }, bug);
+    const runMutation = () => Promise.resolve([{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }]);
+    const action = wrap({ limits: five, runMutation, ...open }, bug);
     await expect(action(noCtx, new Request("https://api.example/"))).rejects.toThrow("bug");
     expect([bug.mock.calls.length, report.mock.calls.length]).toEqual([1, 0]);
   });
 
-  it("is cors' own on an answer that is not the handler's", async () => {
-    const cors = vi.fn(() => {
-      throw new Error("cors bug");
-    });
-    await expect(answerTo({ ...five, cost: () => NaN }, { cors })).rejects.toThrow("cors bug");
-    expect([cors.mock.calls.length, report.mock.calls.length, handler.mock.calls.length]).toEqual([1, 0, 0]);
-  });
-
-  it("a denial that returns no response is told so", async () => {
-    const consume = () => Promise.resolve({ statuses: [{ ok: false as const, retryAt: Date.now() + SECOND }] });
-    await expect(answerTo(five, { consume: consume, denial: () => undefined as never })).rejects.toThrow(
-      "The denial of limitHttp must return a Response, got undefined.",
-    );
+  it.each<[string, () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("cors bug");
+      },
+    ],
+    ["returns undefined", () => undefined],
+    ["returns what is no header", () => ({ "a b": "1" })],
+  ])("a cors that %s costs the answer its fields, and is reported", async (_, cors) => {
+    const response = await answerTo({ ...five, cost: () => NaN }, { cors: cors as never });
+    expect([response.status, report.mock.calls.length, handler.mock.calls.length]).toEqual([400, 1, 0]);
   });
 
   it("a handler that returns no response is told so", async () => {
-    const consume = () =>
-      Promise.resolve({ statuses: [{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }] });
+    const runMutation = () => Promise.resolve([{ ok: true as const, remaining: 4, resetAt: Date.now() + SECOND }]);
     for (const [answer, got] of [
       [undefined, "undefined"],
       [null, "null"],
       ["text", '"text"'],
     ]) {
-      const action = limitHttp({ limits: five, consume }, () => Promise.resolve(answer as unknown as Response));
+      const action = wrap({ limits: five, runMutation }, () => Promise.resolve(answer as unknown as Response));
       await expect(action(noCtx, new Request("https://api.example/"))).rejects.toThrow(
         `The handler of limitHttp must return a Response, got ${got ?? ""}.`,
       );

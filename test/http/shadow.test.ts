@@ -1,24 +1,24 @@
 /** A limit in shadow lets every request through, tells clients nothing, and gives back only what was taken. */
 import { SECOND } from "convex-rate-limits";
-import { type Consume, everyone, fixed, type HttpLimit, inComponent, type LimitedBy } from "convex-rate-limits/http";
+import { type HttpLimit, type LimitedBy } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
-import { component } from "../support/places.js";
-import { consumeIn, serve, useClock } from "./backend.js";
+import type { PlaceName } from "../support/places.js";
+import { byUser, serve, useClock } from "./backend.js";
 
 useClock();
 
 const config = { kind: "token bucket", rate: 2, period: 60 * SECOND } as const;
-const tried: HttpLimit = { name: "tried", key: everyone, config: { ...config, mode: "shadow", throws: true } };
-const held: HttpLimit = { name: "held", key: everyone, config: { ...config, rate: 10 }, cost: fixed(2) };
+const tried: HttpLimit = { limit: "tried", by: "everyone", config, mode: "shadow" };
+const held: HttpLimit = { limit: "held", by: "everyone", config: { ...config, rate: 10 }, cost: 2 };
 
-describe.each<[string, Consume]>([
-  ["your tables", consumeIn("tables")],
-  ["the component", inComponent(component)],
-])("in %s", (_, consume) => {
+describe.each<[string, PlaceName]>([
+  ["your tables", "tables"],
+  ["the component", "component"],
+])("in %s", (_, place) => {
   it("serves every request, without header fields, and the handler is told the true answer", async () => {
     const seen: LimitedBy[] = [];
     const onDenied = vi.fn();
-    const send = serve({ limits: tried, consume, onDenied }, (_ctx, _request, limits) => {
+    const send = serve({ limits: tried, place, onDenied }, (_ctx, _request, limits) => {
       seen.push(...limits);
       return Promise.resolve(new Response("served"));
     });
@@ -32,7 +32,7 @@ describe.each<[string, Consume]>([
   });
 
   it("beside a limit that is enforced, only that one is told, and denies", async () => {
-    const send = serve({ limits: [tried, held], consume }, () => Promise.resolve(new Response()));
+    const send = serve({ limits: [tried, held], place }, () => Promise.resolve(new Response()));
     for (let i = 0; i < 5; i++) {
       const { status, headers } = await send("/");
       expect(status).toBe(200);
@@ -43,9 +43,27 @@ describe.each<[string, Consume]>([
     expect(await denied.json()).toMatchObject({ "violated-policies": ["held"] });
   });
 
+  it("lets a request without a key, one above the capacity, and one whose functions fail pass", async () => {
+    const report = vi.fn();
+    const bug = () => Promise.reject(new Error("bug"));
+    for (const limits of [
+      { ...tried, by: byUser, without: "deny" },
+      { ...tried, cost: 5 },
+      { ...tried, cost: () => NaN },
+      { ...tried, config: bug },
+    ]) {
+      expect((await serve({ limits, place, report })()).status).toBe(200);
+      const both = await serve({ limits: [limits, held], place, report })();
+      expect([both.status, both.headers.get("RateLimit-Policy")]).toEqual([200, '"held";q=10;w=60']);
+    }
+    expect(report).toHaveBeenCalledTimes(2);
+    const down = serve({ limits: tried, place, report, runMutation: bug });
+    expect((await down()).status).toBe(200);
+  });
+
   it("a refund gives back what was taken, and nothing that was not", async () => {
     const statuses: unknown[] = [];
-    const send = serve({ limits: tried, consume, refund: "failed" }, (_ctx, request, [limit]) => {
+    const send = serve({ limits: tried, place, refund: "failed" }, (_ctx, request, [limit]) => {
       statuses.push(limit?.status.shadow);
       return Promise.resolve(new Response(null, { status: new URL(request.url).pathname === "/fail" ? 500 : 200 }));
     });

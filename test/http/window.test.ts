@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { httpActionGeneric, httpRouter } from "convex/server";
 import { parseList } from "structured-headers";
 import type { RateLimitConfig } from "convex-rate-limits";
-import { everyone, fixed, limitHttp } from "convex-rate-limits/http";
+
 import { describe, expect, it } from "vitest";
-import { consumeIn, openHttpBackend, pass, useClock } from "./backend.js";
+import { openHttpBackend, pass, useClock, wrap } from "./backend.js";
 import type { PlaceName } from "../support/places.js";
 import { runs } from "../support/random.js";
 
@@ -57,9 +57,9 @@ interface Told {
 
 /** The requests of a client that does not obey, and what it is answered. */
 function openRaw({ config, count, offsetMs, home }: Scene): () => Promise<Response> {
-  const limits = { name: "api", key: everyone, config, cost: fixed(count) };
+  const limits = { limit: "api", by: "everyone" as const, config, cost: count };
   const router = httpRouter();
-  const action = limitHttp({ limits, consume: consumeIn(home) }, () => Promise.resolve(new Response("served")));
+  const action = wrap({ limits, place: home }, () => Promise.resolve(new Response("served")));
   router.route({ path: "/", method: "GET", handler: httpActionGeneric(action) });
   const t = openHttpBackend(router);
   pass(offsetMs);
@@ -237,4 +237,45 @@ it("the draft's warning: 10,000 in 1,000 s is never told as thousands within sec
     ),
     { numRuns: runs(30) },
   );
+});
+
+it("r / t never exceeds 1.5 × the rate for windows of 10 s and more", async () => {
+  const isLong = anyScene.filter(({ config }) => config.period >= 10_000);
+  await fc.assert(
+    fc.asyncProperty(isLong, anyHistory, async (scene, history) => {
+      const { config } = scene;
+      const request = openRaw(scene);
+      for (const part of [0, ...history]) {
+        pass(Math.floor(part * config.period));
+        const response = await request();
+        const { r, t, w } = read(response);
+        // A denial says the exact wait. Of shorter windows, as of a small capacity, whole seconds say less.
+        if (response.status === 429 || w < 10 || r < scene.count) continue;
+        expect(r / t).toBeLessThanOrEqual((1.5 * config.rate * 1000) / config.period + 1e-9);
+      }
+    }),
+    { numRuns: runs(60) },
+  );
+});
+
+it("the 95 % are for clients that spend r over t: one that divides t by r after each answer gets half of a small limit", async () => {
+  for (const [rate, period] of [
+    [3, 1000],
+    [4, 1000],
+    [10, 10_000],
+    [60, 60_000],
+  ] as const) {
+    const config = { kind: "token bucket", rate, period } as const;
+    const send = open({ config, count: 1, offsetMs: 0, home: "tables" });
+    let told = await send();
+    const start = Date.now();
+    let served = 0;
+    for (; served < 200; served++) {
+      pass(Math.ceil((told.t * 1000) / Math.max(1, told.r)));
+      told = await send();
+    }
+    const share = served / ((Date.now() - start) / 1000) / ((rate * 1000) / period);
+    expect(share).toBeGreaterThanOrEqual(0.5);
+    expect(share).toBeLessThanOrEqual(1);
+  }
 });

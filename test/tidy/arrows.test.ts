@@ -1,27 +1,27 @@
 // @vitest-environment node
-/** Rooms and arrows: http → client → queue → operations → storage → engine, and compat → browser. What is not a line here is no arrow. */
+/** Rooms and arrows: http → client → queue → operations → storage → engine → wire. What is not a line here is no arrow. */
 import { describe, expect, it } from "vitest";
 import { files } from "./files.js";
 import { circlesIn, type Import, importsOf, sourceFiles } from "./imports.js";
 
 /** What each room may import besides itself. A room that is not here fails the test below: decide what it may import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  index: ["client", "queue", "storage", "browser", "configs", "snapshots", "validators"],
-  http: ["client", "index", "configs", "snapshots", "validators", "generated"],
-  browser: ["snapshots", "validators"],
-  compat: ["index", "browser", "generated"],
+  index: ["client", "browser", "wire"],
+  component: ["client", "browser", "storage", "engine", "wire", "generated"],
+  schema: ["storage", "wire"],
+  http: ["client", "browser", "engine", "wire"],
+  compat: ["component", "browser", "client", "engine", "wire", "generated"],
+  browser: ["wire"],
   eslint: [],
-  client: ["queue", "operations", "storage", "engine", "configs", "snapshots", "validators", "generated"],
-  queue: ["operations", "storage", "engine", "configs", "validators"],
-  operations: ["storage", "engine", "configs", "snapshots", "validators"],
-  storage: ["engine", "configs", "validators"],
-  engine: ["configs", "snapshots", "validators"],
-  validators: ["configs"],
-  snapshots: ["configs"],
-  configs: [],
-  component: ["queue", "operations", "snapshots", "validators", "generated"],
-  test: ["component"],
-  generated: ["component", "validators"],
+  client: ["queue", "operations", "storage", "engine", "wire", "generated"],
+  queue: ["operations", "storage", "engine", "wire"],
+  operations: ["storage", "engine", "wire"],
+  storage: ["engine", "wire"],
+  engine: ["wire"],
+  wire: [],
+  convex: ["queue", "operations", "wire", "generated"],
+  test: ["convex"],
+  generated: ["convex", "wire"],
 };
 
 /** Single arrows that are allowed beside those of the rooms, each with its reason. */
@@ -34,17 +34,8 @@ const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "convex/public.ts", to: "src/engine/bundle.ts", reason: "so are those of several requests" },
   { from: "convex/public.ts", to: "src/engine/limit.ts", reason: "so is the config of a list" },
   { from: "convex/schema.ts", to: "src/storage/tables.ts", reason: "the component's table is the app's table" },
-  { from: "src/http/options.ts", to: "src/engine/limit.ts", reason: "its configs are parsed when the module loads" },
-  { from: "src/http/plan.ts", to: "src/engine/limit.ts", reason: "a config that a request chooses is parsed there" },
-  { from: "src/http/plan.ts", to: "src/engine/request.ts", reason: "misuse ends before anything is read" },
-  { from: "src/http/quota.ts", to: "src/engine/limit.ts", reason: "the kind says what a header's window is" },
-  { from: "src/http/quota.ts", to: "src/engine/kinds/kind.ts", reason: "the type of that limit" },
-  { from: "src/http/quota.ts", to: "src/engine/request.ts", reason: "a window begins at a hash of the key" },
-  { from: "src/http/quota.ts", to: "src/engine/time.ts", reason: "a wait until the end of time helps nobody" },
-  { from: "src/http/quota.ts", to: "src/engine/units.ts", reason: "a doubtful token counts as in a decision" },
-  { from: "src/http/quota.ts", to: "src/browser/project.ts", reason: "a snapshot says when tokens come back" },
-  { from: "src/http/retryAfter.ts", to: "src/engine/hash.ts", reason: "jitter is spread by the same hash" },
-  { from: "src/http/ask.ts", to: "src/browser/project.ts", reason: "snapshots are projected to know what remains" },
+  { from: "convex/schema.ts", to: "src/storage/queueTables.ts", reason: "so are those of queues" },
+  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "what makes a bucket, without its config" },
 ];
 /** What callers give is checked, and misuse worded, in one way in every room. */
 const OF_ALL_ROOMS: readonly string[] = ["src/engine/misuse.ts", "src/engine/fields.ts"];
@@ -54,7 +45,7 @@ const imports = sourceFiles.flatMap(importsOf);
 
 function roomOf(file: string): string {
   if (file.startsWith("convex/_generated/")) return "generated";
-  if (file.startsWith("convex/")) return "component";
+  if (file.startsWith("convex/")) return "convex";
   return /^src\/(\w+)/.exec(file)?.[1] ?? file;
 }
 
@@ -100,6 +91,6 @@ describe("the rooms", () => {
     expect(circlesIn(chain("a", "b", "c", "d"))).toEqual([]);
     expect(circlesIn(chain("a", "b", "c", "a"))).toEqual([["a", "b", "c"]]);
     expect(circlesIn([...chain("a", "a"), ...chain("x", "y", "x"), ...chain("y", "a")])).toEqual([["a"], ["x", "y"]]);
-    expect(importsOf("src/client/args.ts").map(({ to }) => to)).toContain("src/validators.ts");
+    expect(importsOf("src/client/args.ts").map(({ to }) => to)).toContain("src/wire/configs.ts");
   });
 });

@@ -32,7 +32,7 @@ describe("a block of code", () => {
       "README.md",
       "docs/guide.md",
       "docs/migrating.md",
-      "src/client/defineRateLimits.ts",
+      "src/client/tables.ts",
       "src/storage/tables.ts",
     ];
     expect(documents).toEqual(expect.arrayContaining(required));

@@ -3,13 +3,7 @@ import {
   defineRateLimits,
   SECOND,
 } from "convex-rate-limits/component";
-import {
-  byValue,
-  denyWith,
-  firstOf,
-  inComponent,
-  limitHttp,
-} from "convex-rate-limits/http";
+import { custom, limitHttp } from "convex-rate-limits/http";
 import { components, internal } from "../_generated/api.js";
 import { httpAction } from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";
@@ -24,26 +18,27 @@ const limits = {
   },
 } as const;
 
+const defined = defineRateLimits(limits, {
+  component: components.rateLimits,
+});
+
 /** One bucket for each room: what the page shares. */
-const byRoom = byValue(
-  "room",
-  (_ctx, request) =>
-    new URL(request.url).searchParams.get("room") ?? "",
+const byRoom = custom("room", (_ctx, request) =>
+  new URL(request.url).searchParams.get("room"),
 );
 
 export const hello = httpAction(
   limitHttp(
+    defined,
     {
-      limits: {
-        name: "requests",
-        key: firstOf(byRoom, denyWith(400)),
-        config: async ({ ctx, key = "" }) =>
-          (await ctx.runQuery(internal.stage.rooms.edited, {
-            room: key.slice("own.room:".length),
-            name: "requests",
-          })) ?? limits.requests,
-      },
-      consume: inComponent(components.rateLimits),
+      limit: "requests",
+      by: byRoom,
+      without: { status: 400 },
+      config: async ({ ctx, key = "" }) =>
+        (await ctx.runQuery(internal.stage.rooms.edited, {
+          room: key.slice("own.room:".length),
+          name: "requests",
+        })) ?? limits.requests,
       cors: { "Access-Control-Allow-Origin": "*" },
       formats: ["draft-11", "x"],
     },
@@ -52,9 +47,7 @@ export const hello = httpAction(
 );
 
 // For the page's gauge.
-const { exposeRateLimit } = defineRateLimits(limits, {
-  component: components.rateLimits,
-});
+const { exposeRateLimit } = defined;
 const configOf = editable(limits);
 
 export const { getRateLimit: bucket } = exposeRateLimit(

@@ -1,17 +1,7 @@
 // convex/limits.ts
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
-import {
-  byAddress,
-  byBearer,
-  denyWith,
-  firstOf,
-  type HttpCtx,
-  type HttpLimit,
-  inComponent,
-  type LimitHttpOptions,
-  sharedBucket,
-} from "convex-rate-limits/http";
+import { address, bearer, type HttpCtx, type HttpDenial, type HttpLimit } from "convex-rate-limits/http";
 import { v } from "convex/values";
 import { components, internal } from "./_generated/api";
 import { internalMutation } from "./_generated/server";
@@ -27,36 +17,38 @@ const roleOf = async (ctx: HttpCtx, hash: string): Promise<string | null> =>
 const isKnown = async (ctx: HttpCtx, hash: string) => (await roleOf(ctx, hash)) !== null;
 const isAdmin = async (ctx: HttpCtx, hash: string) => (await roleOf(ctx, hash)) === "admin";
 
+export const limits = defineRateLimits({ admin }, { component: components.rateLimits });
+
 /** A token counts for itself, wherever it calls from; an invented one, and none, count for the address. */
 const requests: HttpLimit = {
-  name: "requests",
-  key: firstOf(byBearer({ known: isKnown }), byAddress({ trustedProxies: 1 }), sharedBucket("no address")),
+  limit: "requests",
+  by: [bearer({ known: isKnown }), address({ trustedProxies: 1 })],
+  without: "share",
   config: ({ key }) => (key?.startsWith("bearer:") ? configs.token : configs.address),
 };
 const admins: HttpLimit = {
-  name: "admin",
-  key: firstOf(byBearer({ known: isAdmin }), denyWith(401, { "WWW-Authenticate": "Bearer" })),
-  config: admin,
+  limit: "admin",
+  by: bearer({ known: isAdmin }),
+  without: { status: 401, headers: { "WWW-Authenticate": "Bearer" } },
 };
 
 /** Both header families, and one line of the log for each limit that denies. */
 const common = {
-  consume: inComponent(components.rateLimits),
   formats: ["draft-11", "x"],
   jitter: 0.5,
-  onDenied: ({ request, limits, retryAt }) => {
+  onDenied: ({ request, limits, retryAt }: HttpDenial) => {
     for (const { name, key } of limits) {
       console.warn(JSON.stringify({ event: "denied", limit: name, key, path: new URL(request.url).pathname, retryAt }));
     }
   },
-} satisfies Partial<LimitHttpOptions>;
+} as const;
 
 export const rules = {
-  public: { ...common, limits: requests },
+  public: { ...common, limits: [requests] },
   admin: { ...common, limits: [requests, admins] },
-} satisfies Record<string, LimitHttpOptions>;
+};
 
-const { sweepRateLimits } = rateLimitAdmin(defineRateLimits({ admin }, { component: components.rateLimits }));
+const { sweepRateLimits } = rateLimitAdmin(limits);
 
 /** Once a day: rows that are full again under every config that calls were given. */
 export const sweep = internalMutation({

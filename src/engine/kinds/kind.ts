@@ -90,8 +90,6 @@ interface QuotaTerms<L> {
   renewedAt(limit: L, left: Outlook, spent: number, count: number, now: number): number;
   /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
   restoredInMs(limit: L, spent: number): number;
-  /** Whether what a status says is not enough to tell when tokens come back. */
-  readonly needsSnapshot?: true;
 }
 
 /** What a status says of a bucket. */
@@ -99,8 +97,8 @@ interface Outlook {
   readonly remaining: number;
   readonly resetAt: number;
   readonly retryAt?: number | undefined;
-  /** By a snapshot, if one was read: the first moment at which so many tokens are there; undefined for none. */
-  readonly whenHeld?: ((tokens: number) => number | undefined) | undefined;
+  /** When the same request is next served if everything that remains is spent now. */
+  readonly renewsAt?: number | undefined;
 }
 
 /** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */

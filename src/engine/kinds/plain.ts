@@ -10,21 +10,22 @@ const PLAIN_PERIOD_MS = 1e12;
  */
 export function isPlain(given: object): boolean {
   const fields = given as Readonly<Record<string, unknown>>;
-  const { kind, rate, period } = fields;
+  const { kind } = fields;
   const saves = kind !== "sliding window";
   if (kind !== "token bucket" && kind !== "fixed window" && saves) return false;
+  let required = 0;
   for (const field in fields) {
     const value = fields[field];
+    if (field === "rate" || field === "period") required++;
     if (typeof value === "number") {
       const isTokens = field === "rate" || field === "maxReserved" || (field === "capacity" && saves);
       const most = isTokens ? PLAIN_TOKENS : field === "period" ? PLAIN_PERIOD_MS : 0;
       if (!(value >= 1 && value <= most && value % 1 === 0)) return false;
     } else if (typeof value === "boolean") {
       if (field !== "keyed" && field !== "throws" && field !== "overrides") return false;
-    } else if (value !== undefined && value !== kind) {
-      const isCalendar = kind === "fixed window" && (value === "day" || value === "week" || value === "month");
-      if (!(field === "period" && isCalendar) && !(field === "shards" && value === "auto")) return false;
-    }
+    } else if (field === "period") {
+      if (kind !== "fixed window" || (value !== "day" && value !== "week" && value !== "month")) return false;
+    } else if (field !== "kind" && (field !== "shards" || value !== "auto")) return false;
   }
-  return rate !== undefined && period !== undefined && period !== kind && rate !== kind;
+  return required === 2;
 }

@@ -100,9 +100,8 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   quota: {
     windowMs: ({ period }) => period,
     // What was taken earlier comes back earlier. What is spent now comes back after a whole period.
-    renewedAt: ({ period }, { whenHeld }, spent, count, now) => whenHeld?.(spent + count) ?? now + period,
+    renewedAt: ({ period }, { renewsAt }, _spent, _count, now) => renewsAt ?? now + period,
     restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
-    needsSnapshot: true,
   },
   lapses: () => "singly",
   unitsPerMs: ({ capacity, period }) => capacity / period,

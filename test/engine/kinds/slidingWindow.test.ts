@@ -99,9 +99,15 @@ describe("a sliding window", () => {
 
   it("takes a cancelled reservation out of its own moment, or out of what is older", () => {
     const state = stateOf(NOW, [NOW - 500, 4], [NOW + 500, 2], [NOW + 900, 5]);
-    expect(kind.giveBack(limit, state, tokens(5), taking(NOW + 900))).toEqual(stateOf(NOW, [NOW - 500, 4], [NOW + 500, 2]));
-    expect(kind.giveBack(limit, state, tokens(2), taking(NOW + 700))).toEqual(stateOf(NOW, [NOW - 500, 4], [NOW + 900, 5]));
-    expect(kind.giveBack(limit, state, tokens(3), taking(NOW + 500))).toEqual(stateOf(NOW, [NOW - 500, 3], [NOW + 900, 5]));
+    expect(kind.giveBack(limit, state, tokens(5), taking(NOW + 900))).toEqual(
+      stateOf(NOW, [NOW - 500, 4], [NOW + 500, 2]),
+    );
+    expect(kind.giveBack(limit, state, tokens(2), taking(NOW + 700))).toEqual(
+      stateOf(NOW, [NOW - 500, 4], [NOW + 900, 5]),
+    );
+    expect(kind.giveBack(limit, state, tokens(3), taking(NOW + 500))).toEqual(
+      stateOf(NOW, [NOW - 500, 3], [NOW + 900, 5]),
+    );
   });
 
   it("owes no more than can be counted", () => {

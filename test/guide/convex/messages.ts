@@ -1,11 +1,18 @@
 // convex/messages.ts
 import { v } from "convex/values";
-import { mutation } from "./_generated/server";
+import { mutation, type QueryCtx } from "./_generated/server";
 import { rateLimit } from "./limits";
 
+export async function callerOf(ctx: Pick<QueryCtx, "auth">): Promise<string> {
+  const identity = await ctx.auth.getUserIdentity();
+  if (!identity) throw new Error("not signed in");
+  return identity.subject;
+}
+
 export const send = mutation({
-  args: { author: v.id("users"), body: v.string() },
-  handler: async (ctx, { author, body }) => {
+  args: { body: v.string() },
+  handler: async (ctx, { body }) => {
+    const author = await callerOf(ctx);
     await rateLimit(ctx, { name: "sendMessage", key: author });
     await ctx.db.insert("messages", { author, body });
   },

@@ -1,10 +1,5 @@
 // convex/quota.ts
 import { exposeRateLimit } from "./limits";
+import { callerOf } from "./messages";
 
-export const { getRateLimit, getServerTime } = exposeRateLimit("sendMessage", {
-  key: async (ctx) => {
-    const identity = await ctx.auth.getUserIdentity();
-    if (!identity) throw new Error("not signed in");
-    return identity.subject;
-  },
-});
+export const { getRateLimit, getServerTime } = exposeRateLimit("sendMessage", { key: callerOf });

@@ -5,6 +5,5 @@ import { rateLimitTables } from "convex-rate-limits/schema";
 
 export default defineSchema({
   ...rateLimitTables,
-  messages: defineTable({ author: v.id("users"), body: v.string() }),
-  users: defineTable({ name: v.string() }),
+  messages: defineTable({ author: v.string(), body: v.string() }),
 });

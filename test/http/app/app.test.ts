@@ -9,7 +9,8 @@ import { pass, useClock } from "../backend.js";
 import { httpAction } from "./convex/_generated/server.js";
 import { limits as perCaller } from "./convex/callers.js";
 import { limits as perEndpoint } from "./convex/endpoints.js";
-import { consume } from "./convex/gateway.js";
+import { internal } from "./convex/_generated/api.js";
+import { limits } from "./convex/gateway.js";
 import http from "./convex/http.js";
 import { issue } from "./convex/keys.js";
 import { login } from "./convex/login.js";
@@ -25,13 +26,14 @@ const pages = import.meta.glob<string>("../../../docs/http{,-keys}.md", {
   eager: true,
 });
 
+const via = internal.gateway.askLimits;
 const served = () => Promise.resolve(new Response("served"));
 const route = (path: string, handler: PublicHttpAction) => {
   for (const method of ["GET", "POST"] as const) http.route({ path, method, handler });
 };
 route("/login", login);
-route("/reports", httpAction(limitHttp({ limits: perEndpoint, consume }, served)));
-route("/callers", httpAction(limitHttp({ limits: perCaller, consume }, served)));
+route("/reports", httpAction(limitHttp(limits, { limits: perEndpoint, via }, served)));
+route("/callers", httpAction(limitHttp(limits, { limits: perCaller, via }, served)));
 
 function open() {
   const t = convexTest({ schema, modules });

@@ -1,8 +1,11 @@
 // convex/lockouts.ts
 import { MINUTE, SECOND } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { v } from "convex/values";
 import { mutation, type MutationCtx } from "./_generated/server";
 import { limits } from "./limits";
+
+const { overrideRateLimit } = rateLimitAdmin(limits);
 
 const LOCKS_MS = [SECOND, 10 * SECOND, MINUTE, 10 * MINUTE];
 /** The rate of the limit. */
@@ -13,7 +16,7 @@ async function lockOut(ctx: MutationCtx, key: string): Promise<number> {
   const { remaining } = await limits.adjustRateLimit(ctx, { name: "failedSignIn", key, count: 1 });
   const failures = MOST_FAILURES - remaining;
   const until = Date.now() + (LOCKS_MS[Math.min(failures, LOCKS_MS.length) - 1] ?? 0);
-  await limits.overrideRateLimit(ctx, { name: "failedSignIn", key, block: true, until, note: `failures: ${failures}` });
+  await overrideRateLimit(ctx, { name: "failedSignIn", key, block: true, until, note: `failures: ${failures}` });
   return until;
 }
 

@@ -1,9 +1,12 @@
 // convex/reports.ts
 import { v } from "convex/values";
 import { DAY, type RateLimitConfig } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { internal } from "./_generated/api";
 import { internalMutation, mutation } from "./_generated/server";
 import { limits } from "./limits";
+
+const { sweepRateLimits } = rateLimitAdmin(limits);
 
 const plans: Record<"free" | "pro", RateLimitConfig> = {
   free: { kind: "token bucket", rate: 3, period: DAY },
@@ -28,7 +31,7 @@ export const sweep = internalMutation({
   returns: v.null(),
   handler: async (ctx, { cursor }): Promise<null> => {
     const configs = { report: Object.values(plans) };
-    await limits.sweepRateLimits(ctx, { cursor, next: internal.reports.sweep, configs });
+    await sweepRateLimits(ctx, { cursor, next: internal.reports.sweep, configs });
     return null;
   },
 });

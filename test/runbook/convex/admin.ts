@@ -1,8 +1,11 @@
 // convex/admin.ts
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { vRateLimitPage, vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "./_generated/server";
 import { limits } from "./limits";
+
+const { listRateLimits } = rateLimitAdmin(limits);
 
 const name = v.union(v.literal("sendMessage"), v.literal("failedLogin"));
 const bucket = { name, key: v.string() };
@@ -11,7 +14,7 @@ const bucket = { name, key: v.string() };
 export const limited = internalQuery({
   args: { name, cursor: v.optional(v.string()) },
   returns: vRateLimitPage,
-  handler: async (ctx, args) => await limits.listRateLimits(ctx, { ...args, onlyLimited: true }),
+  handler: async (ctx, args) => await listRateLimits(ctx, { ...args, onlyLimited: true }),
 });
 
 /** Whether the next call on a bucket goes through, or when, and what would be left after it. */

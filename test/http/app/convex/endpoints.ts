@@ -1,8 +1,8 @@
 // convex/endpoints.ts
 import { HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits";
-import { byAddress, deny, everyone, firstOf, fromQuery, type HttpLimit } from "convex-rate-limits/http";
+import { address, fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { internal } from "./_generated/api";
-import { caller } from "./keys";
+import { byCaller } from "./keys";
 
 const plans: Record<"anonymous" | "free" | "pro", RateLimitConfig> = {
   anonymous: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 3 },
@@ -11,15 +11,11 @@ const plans: Record<"anonymous" | "free" | "pro", RateLimitConfig> = {
 };
 
 export const limits: HttpLimit[] = [
-  { name: "service", key: everyone, config: { kind: "token bucket", rate: 100_000, period: MINUTE, shards: 10 } },
+  { limit: "service", by: "everyone" },
+  { limit: "address", by: address({ trustedProxies: 1 }), without: "deny" },
   {
-    name: "address",
-    key: firstOf(byAddress({ trustedProxies: 1 }), deny),
-    config: { kind: "token bucket", rate: 120, period: MINUTE },
-  },
-  {
-    name: "requests",
-    key: caller,
+    limit: "requests",
+    ...byCaller,
     config: async ({ ctx, key }) => {
       const hash = key?.startsWith("apikey:") ? key.slice("apikey:".length) : "";
       const plan = await ctx.runQuery(internal.keys.planOf, { hash });
@@ -27,8 +23,8 @@ export const limits: HttpLimit[] = [
     },
   },
   {
-    name: "report-days",
-    key: caller,
+    limit: "report-days",
+    ...byCaller,
     config: { kind: "fixed window", rate: 366, period: HOUR },
     cost: fromQuery("days", { default: 7 }),
     when: ({ request }) => new URL(request.url).pathname.startsWith("/reports"),

@@ -1,6 +1,6 @@
 // convex/keys.ts
 import { hashKey } from "convex-rate-limits";
-import { byAddress, byApiKey, deny, firstOf } from "convex-rate-limits/http";
+import { address, apiKey } from "convex-rate-limits/http";
 import { internal } from "./_generated/api";
 import { internalQuery } from "./_generated/server";
 import { v } from "convex/values";
@@ -13,13 +13,15 @@ export const planOf = internalQuery({
   handler: async (_ctx, { hash }) => issued[hash] ?? null,
 });
 
-export const caller = firstOf(
-  byApiKey({
-    known: async (ctx, hash): Promise<boolean> => (await ctx.runQuery(internal.keys.planOf, { hash })) !== null,
-  }),
-  byAddress({ trustedProxies: 1 }),
-  deny,
-);
+export const byCaller = {
+  by: [
+    apiKey({
+      known: async (ctx, hash): Promise<boolean> => (await ctx.runQuery(internal.keys.planOf, { hash })) !== null,
+    }),
+    address({ trustedProxies: 1 }),
+  ],
+  without: "deny",
+} as const;
 
 export async function issue(): Promise<{ key: string; hash: string }> {
   const key = crypto.randomUUID();

@@ -1,18 +1,21 @@
 // convex/login.ts
-import { MINUTE } from "convex-rate-limits";
-import { byAddress, deny, firstOf, inComponent, limitHttp } from "convex-rate-limits/http";
+import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
+import { address, limitHttp } from "convex-rate-limits/http";
 import { components } from "./_generated/api";
 import { httpAction } from "./_generated/server";
 
+const limits = defineRateLimits(
+  { login: { kind: "token bucket", rate: 5, period: 10 * MINUTE } },
+  { component: components.rateLimits },
+);
+
 export const login = httpAction(
   limitHttp(
+    limits,
     {
-      limits: {
-        name: "login",
-        key: firstOf(byAddress({ trustedProxies: 1 }), deny),
-        config: { kind: "token bucket", rate: 5, period: 10 * MINUTE },
-      },
-      consume: inComponent(components.rateLimits),
+      limit: "login",
+      by: address({ trustedProxies: 1 }),
+      without: "deny",
       refund: (response) => response?.status === 204,
       denial: { body: ({ retryAfter }) => ({ error: "locked", seconds: retryAfter }) },
     },

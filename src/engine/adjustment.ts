@@ -1,0 +1,60 @@
+/** Charges and refunds: arguments, from the caller or from the wire → units. Neither source is trusted. */
+import { checkField, type Field } from "./fields.js";
+import type { Limit, Taking } from "./kinds/kind.js";
+import type { Bucket } from "./request.js";
+import { END_OF_TIME } from "./time.js";
+import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
+
+export const adjustedField: Field = {
+  permitted: "a number from -1e12 to 1e12",
+  holds: (value) => typeof value === "number" && Math.abs(value) <= MAX_TOKENS,
+  isRequired: true,
+};
+
+/**
+ * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
+ * cut off where no bucket could hold more.
+ * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
+ */
+export function parseAdjustment(limit: Limit, count: number): number {
+  checkField(limit.name, "count", adjustedField, count);
+  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
+}
+
+/** What one bucket is charged, in units; negative to give back. */
+export interface Adjustment extends Bucket {
+  /** As the caller said it, in tokens. */
+  readonly count: number;
+  readonly units: number;
+  /** When tokens that come back were taken, if that is known. */
+  readonly taking: Taking | undefined;
+  /** The arguments that say so. */
+  readonly at: number | undefined;
+  readonly takenAt: number | undefined;
+  /** The tokens of a request: the status then says when one is served next. */
+  readonly renews?: number | undefined;
+}
+
+export interface AdjustmentArgs {
+  count: number;
+  at?: number | undefined;
+  takenAt?: number | undefined;
+  renews?: number | undefined;
+}
+
+const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
+
+/**
+ * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all that was charged
+ * comes back. With `takenAt` tokens come back that were taken then.
+ * @throws when a time is none that a Date can name.
+ */
+export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: AdjustmentArgs): Adjustment {
+  const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
+  const taken = takenAt ?? at;
+  const adjustment = { ...bucket, count, units, at, takenAt, renews };
+  if (taken === undefined) return { ...adjustment, taking: undefined };
+  checkField(bucket.name, "at", TIME, at);
+  checkField(bucket.name, "takenAt", TIME, takenAt);
+  return { ...adjustment, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
+}

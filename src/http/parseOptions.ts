@@ -1,0 +1,155 @@
+/** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
+import { modeField } from "../client/definitions.js";
+import { limitOf } from "../client/limitOf.js";
+import type { LimitSet } from "../client/place.js";
+import {
+  checkField,
+  checkFields,
+  describePermitted,
+  type Field,
+  isFunction,
+  isPermitted,
+  required,
+} from "../engine/fields.js";
+import type { Limit } from "../engine/kinds/kind.js";
+import { parseLimit } from "../engine/limit.js";
+import { fieldError, misuseError } from "../engine/misuse.js";
+import { countField } from "../engine/request.js";
+import { headerFields } from "./fields.js";
+import { checkFormats } from "./formats.js";
+import { checkJitter } from "./headers.js";
+import type { KeySource } from "./keys.js";
+import type { AnyHttpLimit, AnyOptions, CommonOptions, Keyless } from "./options.js";
+
+/** A limit of the options, checked. */
+export interface Rule {
+  readonly name: string;
+  readonly given: AnyHttpLimit;
+  readonly sources: readonly KeySource[];
+  /** The definition's limit, or the one that is given; undefined if each request has its own config. */
+  readonly limit: Limit | undefined;
+  /** Whether calls name their config, since no definition has it. */
+  readonly isInline: boolean;
+  readonly isShadow: boolean;
+}
+
+const isObject = (value: unknown) => typeof value === "object" && value !== null;
+const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
+/** A function may give it as well. */
+const orFunction = (given: Field): Field =>
+  field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
+const aFunction = field("a function", isFunction);
+const isSource = (value: unknown) => isObject(value) && typeof (value as Partial<KeySource>).keyOf === "function";
+export const keylessField = field('"deny", "share" or { status: 400, 401 or 403, headers? }', (value) => {
+  if (value === "deny" || value === "share") return true;
+  const { status, headers = {}, ...others } = { ...(value as Partial<Extract<Keyless, object>> | undefined) };
+  return (
+    [400, 401, 403].includes(status ?? 0) && isPermitted(headerFields, headers) && Object.keys(others).length === 0
+  );
+});
+
+const COMMON: Record<keyof CommonOptions, Field> = {
+  formats: field("a list of formats", Array.isArray),
+  jitter: field("a number from 0 to 1", (value) => typeof value === "number"),
+  skip: aFunction,
+  denial: field("an object with body, status or headers", isObject),
+  onDenied: aFunction,
+  cors: orFunction(headerFields),
+  onError: { oneOf: ["closed", "open"] },
+  report: aFunction,
+  via: field(
+    "a reference to the function that httpMutation(limits) made",
+    (value) => isObject(value) || isFunction(value),
+  ),
+};
+const LIMIT: Record<keyof AnyHttpLimit, Field> = {
+  limit: required(field("the name of a limit", (value) => typeof value === "string" && value !== "")),
+  config: field("a config, or a function that returns one", (value) => isFunction(value) || isObject(value)),
+  by: field(
+    '"everyone", or one or more key sources, such as address({ trustedProxies: 1 })',
+    (value) =>
+      value === "everyone" || isSource(value) || (Array.isArray(value) && value.length > 0 && value.every(isSource)),
+  ),
+  without: keylessField,
+  identify: aFunction,
+  mode: modeField,
+  when: aFunction,
+  cost: orFunction(countField),
+  partitionKey: aFunction,
+  refund: orFunction({ oneOf: ["successful", "failed"] }),
+};
+const DENIAL = {
+  body: orFunction(field("a string or an object", (value) => typeof value === "string" || isObject(value))),
+  status: { atLeast: 400, atMost: 599, isWhole: true },
+  headers: headerFields,
+};
+
+/** The limits of the options. @throws when an option is unknown, missing, of the wrong type or out of range. */
+export function parseOptions(set: LimitSet, options: AnyOptions): Rule[] {
+  const isList = isObject(options) && "limits" in options;
+  const LIMITS = {
+    limits: required(field("a list of one or more limits", (value) => Array.isArray(value) && value.length > 0)),
+  };
+  checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
+  checkJitter("limitHttp", options.jitter ?? 0);
+  checkFormats("limitHttp", options.formats ?? []);
+  if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
+  if (options.onError === "open")
+    checkField("limitHttp", "report", required(field('a function if onError is "open"', isFunction)), options.report);
+  if (!set.place.component !== (options.via !== undefined)) {
+    const needed = set.place.component
+      ? "left out: the component is called directly"
+      : "a reference to what httpMutation(limits) made: these limits are in your tables";
+    throw fieldError("limitHttp", "via", needed, options.via);
+  }
+  const limits = isList ? (options.limits ?? []) : [ofOne(options)];
+  const rules = limits.map((limit) => parseRule(set, limit));
+  const names = rules.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw misuseError(twice, "is listed twice; clients could not tell the policies apart.");
+  return rules;
+}
+
+function ofOne(options: AnyOptions): AnyHttpLimit {
+  return Object.fromEntries(
+    Object.entries(options).filter(([name]) => Object.hasOwn(LIMIT, name)),
+  ) as unknown as AnyHttpLimit;
+}
+
+function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
+  if (!isObject(given)) throw fieldError("limitHttp", "limits", "a list of limits", given);
+  const { limit: name, config, by, without, identify } = given;
+  checkFields(name, "a limit of limitHttp", given, LIMIT);
+  const definition = definitions.get(name);
+  if (identify ? Boolean(by ?? without ?? config) : by === undefined) {
+    throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
+  }
+  if (by !== undefined && (by === "everyone") !== (without === undefined)) {
+    throw fieldError(
+      name,
+      "without",
+      by === "everyone" ? 'left out beside by: "everyone"' : describePermitted(keylessField),
+      without,
+    );
+  }
+  if (!definition && !config && !identify)
+    throw misuseError(name, "is not one of your limits; give its config to use it without a definition.");
+  if (definition?.keyed === (by === "everyone")) {
+    throw misuseError(
+      name,
+      `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${by === "everyone" ? '"everyone"' : "a key source"}.`,
+    );
+  }
+  const limit =
+    typeof config === "object"
+      ? parseLimit(name, config)
+      : definition && !config
+        ? limitOf(name, definition)
+        : undefined;
+  const mode = given.mode ?? definition?.mode;
+  const sources =
+    by === undefined || by === "everyone" ? [] : Array.isArray(by) ? (by as KeySource[]) : [by as KeySource];
+  // Only the name of a config that a request chooses is known here.
+  if (!limit) parseLimit(name, { kind: "token bucket", rate: 1, period: 1 });
+  return { name, given, sources, limit, isInline: config !== undefined || !definition, isShadow: mode === "shadow" };
+}
