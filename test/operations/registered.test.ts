@@ -38,6 +38,8 @@ const SINCE: [RegExp, string][] = [
   [/(?<=:any>,|^{)at\?:number,(?=.*(used:number| => null$))/g, ""],
   // The worker is called with its terms, which version 2 read from its row.
   [/^({busyAt\?:number,)config:.*(countedAt\?.*name:string,).*(queued\?)/, "$1$2$3"],
+  [/renewsAt\?:number,/g, ""],
+  [/override\?:\{config\?:.*?,unlimited\?:true\},/g, ""],
   // Of a snapshot.
   [
     /\b(lastStart|lastsMs|restMs|windowsFrom|count)\?:number(?=,(lastsMs|maxReserved|runs|value|period)|})/g,
