@@ -38,6 +38,7 @@ const SINCE: [RegExp, string][] = [
   [/(?<=:any>,|^{)at\?:number,(?=.*(used:number| => null$))/g, ""],
   // The worker is called with its terms, which version 2 read from its row.
   [/^({busyAt\?:number,)config:.*(countedAt\?.*name:string,).*(queued\?)/, "$1$2$3"],
+  [/renews\?:boolean,/g, ""],
   [/renewsAt\?:number,/g, ""],
   [/override\?:\{config\?:.*?,unlimited\?:true\},/g, ""],
   // Of a snapshot.
