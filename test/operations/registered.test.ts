@@ -39,6 +39,7 @@ const SINCE: [RegExp, string][] = [
   // The worker is called with its terms, which version 2 read from its row.
   [/^({busyAt\?:number,)config:.*(countedAt\?.*name:string,).*(queued\?)/, "$1$2$3"],
   [/renews\?:boolean,/g, ""],
+  [/,renews\?:number/g, ""],
   [/renewsAt\?:number,/g, ""],
   [/override\?:\{config\?:.*?,unlimited\?:true\},/g, ""],
   // Of a snapshot.
