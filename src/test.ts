@@ -1,10 +1,17 @@
-/// <reference types="vite/client" />
 /** For users of convex-test: puts the component into a test backend. */
 import type { TestConvex } from "convex-test";
 import type { GenericSchema, SchemaDefinition } from "convex/server";
 import schema from "../convex/schema.js";
 
-const modules = import.meta.glob("../convex/**/*.ts");
+/** Written out, since a bundler's `import.meta.glob` works in sources only, and the package ships what they compile to. */
+const modules: Record<string, () => Promise<unknown>> = {
+  "../convex/_generated/api.js": () => import("../convex/_generated/api.js"),
+  "../convex/convex.config.js": () => import("../convex/convex.config.js"),
+  "../convex/public.js": () => import("../convex/public.js"),
+  "../convex/queue.js": () => import("../convex/queue.js"),
+  "../convex/schema.js": () => import("../convex/schema.js"),
+  "../convex/sweep.js": () => import("../convex/sweep.js"),
+};
 
 /**
  * Registers the component under the name it has in `convex.config.ts`.
@@ -22,4 +29,10 @@ export function register(t: TestConvex<SchemaDefinition<GenericSchema, boolean>>
   t.registerComponent(name, schema, modules);
 }
 
-export default { register, schema, modules };
+/** A named type: the compiler would write the schema's out in full. */
+const installed: { register: typeof register; schema: typeof schema; modules: typeof modules } = {
+  register,
+  schema,
+  modules,
+};
+export default installed;

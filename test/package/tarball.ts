@@ -1,10 +1,10 @@
 /** The packed tarball: what is in it, what must be, and what must not. */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
+import { linkedFile, shippedPages } from "../../scripts/release/links.js";
 import { run } from "./shell.js";
 
 interface Manifest {
-  files: string[];
   exports: Record<string, string | Record<string, string>>;
 }
 
@@ -25,52 +25,62 @@ export function pack(root: string, into: string): Tarball {
   return { file: path.join(into, name), contents: path.join(unpacked, "package") };
 }
 
-/** What is wrong with the contents, in words; nothing when all is well. */
-export function faults(root: string, { contents }: Tarball): string[] {
+/** What a user pays to install it. */
+const MOST = { packed: 260_000, unpacked: 1_200_000, files: 400 };
+
+/** What is wrong with the tarball, in words; nothing when all is well. */
+export function faults(root: string, { file, contents }: Tarball): string[] {
   const packed = list(contents);
-  const wrong = packed.filter((file) => !ALLOWED.test(file)).map((file) => `${file} has no place in the package`);
-  const missing = expected(root).filter((file) => !packed.includes(file));
-  return [...wrong, ...missing.map((file) => `${file} is missing from the package`), ...lostSources(contents, packed)];
+  const wrong = packed.filter((name) => !ALLOWED.test(name)).map((name) => `${name} has no place in the package`);
+  const missing = expected(root).filter((name) => !packed.includes(name));
+  const size = {
+    packed: statSync(file).size,
+    unpacked: packed.reduce((sum, name) => sum + statSync(path.join(contents, name)).size, 0),
+    files: packed.length,
+  };
+  const names = Object.keys(MOST) as (keyof typeof MOST)[];
+  console.log(`the tarball: ${names.map((name) => `${size[name]} ${name}`).join(", ")}`);
+  return [
+    ...wrong,
+    ...missing.map((name) => `${name} is missing from the package`),
+    ...names
+      .filter((name) => size[name] > MOST[name])
+      .map((name) => `${name}: ${size[name]} is more than ${MOST[name]}`),
+    ...deadLinks(contents, packed),
+  ];
 }
 
 const ALLOWED =
-  /^(package\.json|README\.md|ARCHITECTURE\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|convex\/README\.md|(src|convex)\/[\w/.]+\.tsx?|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts)(\.map)?)$/;
+  /^(package\.json|README\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts))$/;
 
-/** Every source, what each is compiled to, and whatever the exports point at. */
+/** What each source is compiled to, and whatever the exports point at. */
 function expected(root: string): string[] {
   const sources = ["src", "convex"].flatMap((folder) =>
     list(path.join(root, folder)).map((file) => `${folder}/${file}`),
   );
-  const modules = sources.filter((file) => /\.tsx?$/.test(file));
-  const compiled = modules
-    .filter((file) => file !== "src/test.ts") // It needs Vite's import.meta.glob, so it is shipped as source.
+  const compiled = sources
+    .filter((file) => /\.tsx?$/.test(file))
     .flatMap((file) => [".js", ".d.ts"].map((suffix) => `dist/${file.replace(/\.tsx?$/, suffix)}`));
   const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Manifest;
   const targets = Object.values(manifest.exports).flatMap((target) =>
     typeof target === "string" ? [target] : Object.values(target),
   );
-  return [
-    "LICENSE",
-    "README.md",
-    "CHANGELOG.md",
-    "AGENTS.md",
-    "llms.txt",
-    ...modules,
-    ...compiled,
-    ...targets.map((file) => file.slice(2)),
-  ];
+  return ["LICENSE", ...shippedPages(root), ...compiled, ...targets.map((file) => file.slice(2))];
 }
 
-/** Source maps whose source did not come along. */
-function lostSources(contents: string, packed: string[]): string[] {
-  return packed
-    .filter((file) => file.endsWith(".map"))
-    .flatMap((file) => {
-      const { sources } = JSON.parse(readFileSync(path.join(contents, file), "utf8")) as { sources: string[] };
-      return sources
-        .filter((source) => !existsSync(path.resolve(contents, path.dirname(file), source)))
-        .map((source) => `${file} points at ${source}, which is not in the package`);
-    });
+const LINKS = /\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)|(?:src|srcset|href)="([^"]+)"/gm;
+
+/** Relative links of shipped pages to what is not shipped. */
+function deadLinks(contents: string, packed: string[]): string[] {
+  const pages = packed.filter((file) => /\.(md|txt)$/.test(file));
+  return pages.flatMap((page) =>
+    [...readFileSync(path.join(contents, page), "utf8").matchAll(LINKS)].flatMap((link) => {
+      const file = linkedFile(page, link[1] ?? link[2] ?? link[3] ?? "");
+      return file === undefined || packed.includes(file)
+        ? []
+        : [`${page} links to ${file}, which is not in the package`];
+    }),
+  );
 }
 
 /** All files below a folder, as paths relative to it, with forward slashes. */

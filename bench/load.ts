@@ -1,0 +1,95 @@
+/**
+ * `npm run bench:load`, and with `-- --hold` it writes load/held.json, which a test compares: what a function run pays to load its modules and to make one call, over an empty mutation. Convex evaluates the
+ * modules of a function in a fresh context for every run. See docs/functions.md#costs.
+ */
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import vm from "node:vm";
+import { isProgram, parseNumbers } from "./report/commandLine.js";
+import { build, CASES, type Case, PROFILES, type Profile } from "./load/bundles.js";
+import { countRan, type Ran } from "./load/ran.js";
+import { callIn, globals } from "./load/sandbox.js";
+
+/** Times in units of the empty mutation's: 0 is as fast as it. */
+export interface Load {
+  readonly load: number;
+  readonly call: number;
+}
+
+interface Sample {
+  readonly script: vm.Script;
+  readonly loads: number[];
+  readonly calls: number[];
+}
+
+/** Interleaved, so that a busy machine slows all cases alike. */
+export async function measureLoads(profile: Profile, cases: readonly Case[], runs: number): Promise<Map<Case, Load>> {
+  const samples = new Map<Case, Sample>();
+  for (const name of new Set<Case>(["empty", ...cases])) {
+    const text = await build(name, profile);
+    const cachedData = new vm.Script(text).createCachedData();
+    samples.set(name, { script: new vm.Script(text, { cachedData }), loads: [], calls: [] });
+  }
+  for (let run = 0; run < runs; run++) {
+    for (const [name, sample] of samples) await runOnce(name, sample);
+  }
+  const empty = samples.get("empty");
+  if (!empty) throw new Error("The empty mutation was not measured.");
+  return new Map(
+    cases.map((name) => {
+      const { loads, calls } = samples.get(name) ?? empty;
+      return [name, { load: over(loads, empty.loads), call: over(calls, empty.calls) }];
+    }),
+  );
+}
+
+async function runOnce(name: Case, { script, loads, calls }: Sample): Promise<void> {
+  const context = vm.createContext(globals());
+  const start = performance.now();
+  script.runInContext(context);
+  loads.push(performance.now() - start);
+  await callIn(context, name);
+  calls.push(performance.now() - start);
+}
+
+/** By the median of the ratios of neighbours: both were measured in the same moment of a noisy machine. */
+function over(times: readonly number[], base: readonly number[]): number {
+  const ratios = times.map((time, index) => time / (base[index] ?? time)).sort((a, b) => a - b);
+  return (ratios[ratios.length >> 1] ?? 1) - 1;
+}
+
+/** What does not depend on the machine. Bytes are those of a minified bundle without convex. */
+export interface Held extends Ran {
+  readonly bytes: number;
+}
+
+export async function measureHeld(): Promise<Record<string, Held>> {
+  const held: Record<string, Held> = {};
+  for (const name of CASES) {
+    const bytes = (await build(name, "minified", ["convex/*"])).length;
+    held[name] = { ...(await countRan(name, "minified")), bytes };
+  }
+  return held;
+}
+
+export const HELD = new URL("load/held.json", import.meta.url);
+
+async function print(runs: number): Promise<void> {
+  for (const profile of PROFILES) {
+    const loads = await measureLoads(profile, CASES, runs);
+    const rows: Record<string, object> = {};
+    for (const name of CASES) {
+      const { load = 0, call = 0 } = loads.get(name) ?? {};
+      const bytes = (await build(name, profile, ["convex/*"])).length;
+      rows[name] = { load: load.toFixed(2), call: call.toFixed(2), ...(await countRan(name, profile)), bytes };
+    }
+    console.log(`Over an empty mutation, medians of ${runs} interleaved runs; bundler settings: ${profile}`);
+    console.table(rows);
+  }
+}
+
+if (isProgram(import.meta.url)) {
+  const { values } = parseArgs({ options: { runs: { type: "string", default: "300" }, hold: { type: "boolean" } } });
+  if (values.hold) writeFileSync(HELD, `${JSON.stringify(await measureHeld(), null, 2)}\n`);
+  else await print(parseNumbers(values.runs)[0] ?? NaN);
+}

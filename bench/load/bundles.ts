@@ -1,0 +1,94 @@
+/** The modules that are measured, each bundled as one script that leaves its function in `globalThis.fn`. */
+import * as esbuild from "esbuild";
+
+const root = new URL("../..", import.meta.url).pathname;
+
+/** Everything minified, and what Convex's CLI sets. */
+const SETTINGS = {
+  minified: { minify: true },
+  cli: { minifySyntax: true, minifyIdentifiers: true, keepNames: true, target: "esnext" },
+} as const satisfies Record<string, esbuild.BuildOptions>;
+export type Profile = keyof typeof SETTINGS;
+export const PROFILES = Object.keys(SETTINGS) as Profile[];
+
+const HEAD = `import { mutationGeneric } from "convex/server"; import { v } from "convex/values";`;
+const mutation = (handler: string) =>
+  `globalThis.fn = mutationGeneric({ args: { a: v.string() }, handler: async (ctx) => ${handler} });`;
+
+const KINDS = ["token bucket", "fixed window", "sliding window"];
+
+/** The first is a token bucket; others take turns with the other kinds. */
+function limits(count: number, kinds = KINDS): string {
+  const each = Array.from(
+    { length: count },
+    (_, index) => `a${index}: { kind: "${kinds[index % kinds.length]}", rate: ${10 + index}, period: 60000 }`,
+  );
+  return `{ ${each.join(", ")} }`;
+}
+
+const COMPONENT = "{ public: {}, sweep: {}, queue: {} }";
+
+function tables(count: number): string {
+  return `${HEAD} import { defineRateLimits } from "./src/index.ts";
+    const { rateLimit } = defineRateLimits(${limits(count)}); ${mutation('await rateLimit(ctx, { name: "a0" })')}`;
+}
+
+function component(count: number): string {
+  return `${HEAD} import { defineRateLimits } from "./src/component/index.ts";
+    const { rateLimit } = defineRateLimits(${limits(count)}, { component: ${COMPONENT} });
+    ${mutation('await rateLimit(ctx, { name: "a0" })')}`;
+}
+
+function official(count: number): string {
+  return `${HEAD} import { RateLimiter } from "@convex-dev/rate-limiter";
+    const limiter = new RateLimiter({ lib: {} }, ${limits(count, KINDS.slice(0, 2))});
+    ${mutation('await limiter.limit(ctx, "a0")')}`;
+}
+
+function helpers(count: number): string {
+  return `${HEAD} import { defineRateLimits } from "convex-helpers/server/rateLimit";
+    const { rateLimit } = defineRateLimits(${limits(count, KINDS.slice(0, 2))});
+    ${mutation('await rateLimit(ctx, { name: "a0" })')}`;
+}
+
+const OFFICIAL_INSIDE = "./node_modules/@convex-dev/rate-limiter/dist/component/lib.js";
+
+const SOURCES = {
+  empty: `${HEAD} ${mutation("null")}`,
+  tables: tables(1),
+  "tables, 10 limits": tables(10),
+  "tables, 50 limits": tables(50),
+  "tables, 200 limits": tables(200),
+  component: component(1),
+  "component, 10 limits": component(10),
+  "component, 50 limits": component(50),
+  "component, 200 limits": component(200),
+  "inside: public": `import * as all from "./convex/public.ts"; globalThis.all = all; globalThis.fn = all.consume;`,
+  "inside: queue worker": `import * as all from "./convex/queue.ts"; globalThis.all = all; globalThis.fn = all.workQueue;`,
+  official: official(1),
+  "official, 200 limits": official(200),
+  "official, inside": `import * as all from "${OFFICIAL_INSIDE}"; globalThis.all = all; globalThis.fn = all.rateLimit;`,
+  "convex-helpers": helpers(1),
+  "convex-helpers, 200 limits": helpers(200),
+} as const;
+export type Case = keyof typeof SOURCES;
+export const CASES = Object.keys(SOURCES).filter((name) => name !== "empty") as Case[];
+
+/** A case as one script; without `external`, convex is in it. */
+export async function build(name: Case, profile: Profile, external: string[] = []): Promise<string> {
+  const { outputFiles } = await esbuild.build({
+    stdin: { contents: SOURCES[name], resolveDir: root, loader: "ts" },
+    bundle: true,
+    format: external.length > 0 ? "esm" : "iife",
+    platform: "browser",
+    conditions: ["convex", "module"],
+    define: { "process.env.NODE_ENV": '"production"' },
+    write: false,
+    logLevel: "silent",
+    external,
+    ...SETTINGS[profile],
+  });
+  const [file] = outputFiles;
+  if (!file) throw new Error("esbuild has made nothing.");
+  return file.text;
+}

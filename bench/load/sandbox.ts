@@ -1,0 +1,46 @@
+/** A context like that of a Convex isolate, and one call in it, on a database without rows or with a component that answers at once. */
+import type vm from "node:vm";
+import type { Case } from "./bundles.js";
+
+export const globals = () => ({ console, TextEncoder, TextDecoder, URL, process: { env: {} }, atob, btoa });
+
+interface Loaded {
+  fn: { _handler: (ctx: object, args: object) => Promise<unknown> };
+}
+
+const range: object = new Proxy({}, { get: () => () => range });
+const query = {
+  withIndex: (_: string, narrow?: (given: object) => unknown) => (narrow?.(range), query),
+  order: () => query,
+  collect: () => Promise.resolve([]),
+  take: () => Promise.resolve([]),
+  first: () => Promise.resolve(null),
+  unique: () => Promise.resolve(null),
+};
+const nothing = () => Promise.resolve(null);
+const db = {
+  query: () => query,
+  insert: () => Promise.resolve("id"),
+  patch: nothing,
+  replace: nothing,
+  delete: nothing,
+  get: nothing,
+};
+const ctx = () => ({
+  db,
+  runMutation: () => Promise.resolve({ ok: true, remaining: 9, resetAt: 1 }),
+  runQuery: nothing,
+});
+
+const config = { kind: "token bucket", rate: 10, period: 60_000 };
+const bucket = { name: "a0", config };
+const ARGS: Partial<Record<Case, object>> = {
+  "inside: public": bucket,
+  // Without a row, the worker has nothing to do.
+  "inside: queue worker": { ...bucket, queue: {}, generation: 1 },
+  "official, inside": { ...bucket, reserve: false, throws: false },
+};
+
+export async function callIn(context: vm.Context, name: Case): Promise<void> {
+  await (context as unknown as Loaded).fn._handler(ctx(), ARGS[name] ?? {});
+}

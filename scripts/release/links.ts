@@ -1,0 +1,83 @@
+/**
+ * Links of the Markdown in the package. npm packs the files of this folder, so `prepack` writes their links for a reader without the
+ * repository, and `postpack` puts the originals back.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+interface Manifest {
+  files: string[];
+  repository?: { url: string };
+}
+
+const manifest = (root: string) => JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Manifest;
+const LINK = /(!?)\[([^[\]]*)\]\(([^)\s]+)\)/g;
+const PICTURE = /(<(?:img|source)\b[^>]*?\bsrc(?:set)?=")([^"]+)("[^>]*>)/g;
+const REFERENCE = /^(\[[^\]]+\]: )([^\s]+)$/gm;
+
+/** The Markdown files that the package ships: proofs, measurements and comparisons stay in the repository. */
+export function shippedPages(root: string): string[] {
+  const { files } = manifest(root);
+  const docs = readdirSync(path.join(root, "docs")).filter((file) => file.endsWith(".md"));
+  const pages = docs.map((file) => `docs/${file}`).filter((file) => !files.includes(`!${file}`));
+  return ["README.md", "AGENTS.md", "llms.txt", "CHANGELOG.md", ...pages];
+}
+
+/** The file, relative to the package, that a link of a page leads to; nothing for an address or an anchor of the page itself. */
+export function linkedFile(page: string, link: string): string | undefined {
+  const [file = ""] = link.split("#");
+  if (file === "" || /^[a-z]+:/.test(file)) return undefined;
+  return path.posix.normalize(path.posix.join(path.posix.dirname(page), file));
+}
+
+/** The text with its links to files that are not shipped as addresses in the repository; without one, as plain words. */
+export function withShippedLinks(text: string, page: string, shipped: Iterable<string>, repository?: string): string {
+  const files = new Set([...shipped, "LICENSE"]);
+  const isLost = (link: string) => {
+    const file = linkedFile(page, link);
+    return file !== undefined && !files.has(file);
+  };
+  const address = (link: string, folder: string) =>
+    `${repository ?? ""}/${folder}/HEAD/${linkedFile(page, link) ?? ""}${link.includes("#") ? link.slice(link.indexOf("#")) : ""}`;
+  const inline = text.replace(LINK, (whole, image: string, label: string, link: string) => {
+    if (!isLost(link)) return whole;
+    if (repository === undefined) return label;
+    return `${image}[${label}](${address(link, image ? "raw" : "blob")})`;
+  });
+  const pictured = inline.replace(PICTURE, (whole, start: string, link: string, end: string) => {
+    if (!isLost(link)) return whole;
+    return repository === undefined ? "" : `${start}${address(link, "raw")}${end}`;
+  });
+  return pictured.replace(REFERENCE, (whole, label: string, link: string) => {
+    if (!isLost(link)) return whole;
+    // A reference without a definition is printed as it is, so this one leads to the page's start.
+    return repository === undefined ? `${label}#` : `${label}${address(link, "blob")}`;
+  });
+}
+
+/** Where the originals wait; npm packs nothing of node_modules. */
+const aside = (root: string, page: string) => path.join(root, "node_modules/.cache/pages", page);
+
+function prepare(root: string): void {
+  const address = manifest(root)
+    .repository?.url.replace(/^git\+/, "")
+    .replace(/\.git$/, "");
+  const shipped = shippedPages(root);
+  restore(root);
+  for (const page of shipped) {
+    const file = path.join(root, page);
+    const text = readFileSync(file, "utf8");
+    mkdirSync(path.dirname(aside(root, page)), { recursive: true });
+    writeFileSync(aside(root, page), text);
+    writeFileSync(file, withShippedLinks(text, page, shipped, address));
+  }
+}
+
+function restore(root: string): void {
+  for (const page of shippedPages(root)) {
+    if (existsSync(aside(root, page))) renameSync(aside(root, page), path.join(root, page));
+  }
+}
+
+if (process.argv[2] === "prepare") prepare(".");
+if (process.argv[2] === "restore") restore(".");

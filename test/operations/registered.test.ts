@@ -1,0 +1,104 @@
+/** What a deploy reads of the component's functions, beside version 2: an app and its component may be deployed at different times. */
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import * as publicFunctions from "../../convex/public.js";
+import * as queue from "../../convex/queue.js";
+import * as sweep from "../../convex/sweep.js";
+
+/** Of the text of each function of version 2 (commit cacbdab): what it takes and returns, whatever the order of the fields. */
+const VERSION_2: Record<string, string> = {
+  "public:adjust": "41a152cb4a40f3d7",
+  "public:adjustAll": "d41a09fa3b2e2d6d",
+  "public:check": "0ccb2f001acf5fda",
+  "public:checkAll": "5b385138cd940c81",
+  "public:clearOverride": "bc1de92d5c58e629",
+  "public:consume": "0ccb2f001acf5fda",
+  "public:consumeAll": "5b385138cd940c81",
+  "public:get": "69b9d09b172081c6",
+  "public:list": "ecd6a3127a44e967",
+  "public:override": "7e0dee0e658a5f9c",
+  "public:reset": "bc1de92d5c58e629",
+  "queue:cancel": "e28a4583b410f079",
+  "queue:enqueue": "d7feda0c50e82a47",
+  "queue:findArrivals": "527bee89406c1bc1",
+  "queue:get": "62e8461cc69fd6b9",
+  "queue:runQueuedAction": "96d8e7151d1ddb8d",
+  "queue:runQueuedMutation": "96d8e7151d1ddb8d",
+  "queue:settleQueued": "ad782f9fee3b45d5",
+  "queue:wake": "bc1de92d5c58e629",
+  "queue:workQueue": "48734e081c9b0ed7",
+  "sweep:find": "8d01a15af7d454f7",
+  "sweep:sweep": "c0787ad570b0b0f5",
+};
+
+/** What has changed since, taken back: added optional fields, and required ones that are optional now. */
+const SINCE: [RegExp, string][] = [
+  [/,takenAt\?:number/g, ""],
+  [/refundable\?:boolean,/g, ""],
+  [/(?<=:any>,|^{)at\?:number,(?=.*(used:number| => null$))/g, ""],
+  // The worker is called with its terms, which version 2 read from its row.
+  [/^({busyAt\?:number,)config:.*(countedAt\?.*name:string,).*(queued\?)/, "$1$2$3"],
+  [/renews\?:boolean,/g, ""],
+  [/,renews\?:number/g, ""],
+  [/renewsAt\?:number,/g, ""],
+  [/override\?:\{config\?:.*?,unlimited\?:true\},/g, ""],
+  // Of a snapshot.
+  [
+    /\b(lastStart|lastsMs|restMs|windowsFrom|count)\?:number(?=,(lastsMs|maxReserved|runs|value|period)|})/g,
+    "$1:number",
+  ],
+  [/unitsPerToken:number,value/g, "unitsPerToken:number,until:number,value"],
+];
+
+interface Registered {
+  exportArgs: () => string;
+  exportReturns: () => string;
+}
+interface Exported {
+  type: string;
+  value: unknown;
+  tableName?: string;
+  keys: Exported;
+  values: { fieldType: Exported };
+}
+
+const functions = Object.entries({ public: publicFunctions, queue, sweep }).flatMap(([module, all]) =>
+  Object.entries(all).map(
+    ([name, fn]) => [`${module}:${name}`, describeFunction(fn as unknown as Registered)] as const,
+  ),
+);
+
+function describeFunction(fn: Registered): string {
+  const [args, returns] = [fn.exportArgs(), fn.exportReturns()].map((text) =>
+    describeType(JSON.parse(text) as Exported),
+  );
+  return `${args} => ${returns}`;
+}
+
+function describeType({ type, value, tableName, keys, values }: Exported): string {
+  if (type === "union") return (value as Exported[]).map(describeType).sort().join("|");
+  if (type === "array") return `[${describeType(value as Exported)}]`;
+  if (type === "literal") return JSON.stringify(value);
+  if (type === "record") return `<${describeType(keys)}:${describeType(values.fieldType)}>`;
+  if (type !== "object") return tableName === undefined ? type : `${type}:${tableName}`;
+  const fields = Object.entries(value as Record<string, { fieldType: Exported; optional: boolean }>);
+  const texts = fields.map(([name, field]) => [name, `${field.optional ? "?" : ""}:${describeType(field.fieldType)}`]);
+  const sorted = texts.sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+  return `{${sorted.map((parts) => parts.join("")).join(",")}}`;
+}
+
+describe("the component's functions", () => {
+  it.each(functions.filter(([name]) => name in VERSION_2))(
+    "%s takes and returns what it did in version 2",
+    (name, now) => {
+      const before = SINCE.reduce((text, [added, old]) => text.replace(added, old), now);
+      const hash = createHash("sha256").update(before).digest("hex").slice(0, 16);
+      expect(hash, now).toBe(VERSION_2[name]);
+    },
+  );
+
+  it("are those of version 2 and the one that finds workers to sweep", () => {
+    const names = functions.map(([name]) => name).sort();
+    expect(names).toEqual([...Object.keys(VERSION_2), "sweep:findWorkers"].sort());
+  });
+});
