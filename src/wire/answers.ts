@@ -1,6 +1,6 @@
 /** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
-import { type Infer, type ObjectType, v } from "convex/values";
-import { configValidator, overrideFields } from "./configs.js";
+import { type Infer, type ObjectType, v, type Validator } from "convex/values";
+import { configValidator, overrideFields, type RateLimitConfig } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
 const outlook = () => ({
@@ -12,12 +12,21 @@ const outlook = () => ({
    */
   resetAt: v.optional(v.number()),
 });
+/** What holds at a key in place of the limit's config. */
+interface OverrideInForce {
+  config?: RateLimitConfig;
+  unlimited?: true;
+}
+/** Its type is named: the compiler would write it out in full wherever a status is used. */
+const overrideInForce = (): Validator<OverrideInForce | undefined, "optional", string> =>
+  v.optional(v.object({ config: v.optional(configValidator()), unlimited: v.optional(v.literal(true)) }));
+
 /** Only a request with `renews` gets these: HTTP tells clients so. */
 const renewal = () => ({
   /** When the same request is next served if everything that remains is spent now. Absent if that takes more than a full bucket. */
   renewsAt: v.optional(v.number()),
   /** What holds at the key in place of the limit's config. */
-  override: v.optional(v.object({ config: v.optional(configValidator()), unlimited: v.optional(v.literal(true)) })),
+  override: overrideInForce(),
 });
 const allowed = () => ({
   ok: v.literal(true),
@@ -48,7 +57,10 @@ const letThrough = () => ({
   shadow: v.optional(v.union(v.object(allowed()), v.object(denied()))),
 });
 
-export const statusValidator = () => v.union(v.object(letThrough()), v.object(denied()));
+const status = () => v.union(v.object(letThrough()), v.object(denied()));
+/** Named, as its fields are: the compiler would write it out in full wherever it is used. */
+interface StatusValidator extends ReturnType<typeof status> {}
+export const statusValidator: () => StatusValidator = status;
 
 interface Outlook extends TypeOf<typeof outlook> {}
 interface Allowed extends TypeOf<typeof allowed> {}
