@@ -58,9 +58,16 @@ export function installApp(root: string, folder: string, tarball: string): void 
 /** Plain Node, without a bundler, can load the entry points that hold code. */
 export function importInNode(folder: string): void {
   const script = `
-    const { defineRateLimits, rateLimit } = await import("convex-rate-limits");
+    const { defineRateLimits } = await import("convex-rate-limits");
+    const { defineRateLimits: defineInComponent } = await import("convex-rate-limits/component");
+    const { rateLimitQueue } = await import("convex-rate-limits/queue");
+    const { rateLimitAdmin } = await import("convex-rate-limits/admin");
+    const { rateLimitTables } = await import("convex-rate-limits/schema");
+    const { rateLimitQueueTables } = await import("convex-rate-limits/queue/schema");
     const { default: component } = await import("convex-rate-limits/convex.config.js");
-    if (![defineRateLimits, rateLimit].every((f) => typeof f === "function")) throw new Error("no functions");
+    const functions = [defineRateLimits, defineInComponent, rateLimitQueue, rateLimitAdmin];
+    if (!functions.every((f) => typeof f === "function")) throw new Error("no functions");
+    if (!rateLimitTables.rateLimits || !rateLimitQueueTables.rateLimitQueue) throw new Error("no tables");
     if (component.componentDefinitionPath === "") throw new Error("no component");
   `;
   run(folder, process.execPath, "--input-type=module", "--eval", script);
