@@ -44,9 +44,9 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
   const set = setOf(limits, "rateLimitAdmin");
   return {
     listRateLimits: (ctx, args) => listRateLimits(set, ctx as Ctx, args),
-    overrideRateLimit: (ctx, args) => overrideRateLimit(set, ctx as Ctx, args as never),
-    clearRateLimitOverride: (ctx, args) => clearRateLimitOverride(set, ctx as Ctx, args as never),
-    sweepRateLimits: (ctx, args) => sweepRateLimits(set, ctx as never, args as never),
+    overrideRateLimit: (ctx, args) => overrideRateLimit(set, ctx as Ctx, args),
+    clearRateLimitOverride: (ctx, args) => clearRateLimitOverride(set, ctx as Ctx, args),
+    sweepRateLimits: (ctx, args) => sweepRateLimits(set, ctx as never, args),
   };
 }
 

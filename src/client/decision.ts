@@ -54,7 +54,7 @@ function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimi
     ...(resetAt !== undefined && { resetAt }),
     ...(atLeast !== undefined && { taken: count }),
     // Of tokens that were not taken none come back: the date is before any other.
-    ...(refundable && { takenAt: (status.ok && status.takenAt) || 0 }),
+    ...(refundable && { takenAt: status.ok ? (status.takenAt ?? 0) : 0 }),
     shadow: status,
   };
 }

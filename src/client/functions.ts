@@ -39,7 +39,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
   set: LimitSet<Contexts>,
 ): RateLimits<RateLimitDefinitions, Contexts> {
   return {
-    [LIMIT_SET]: set as never,
+    [LIMIT_SET]: set,
     rateLimit: (ctx, args) => rateLimit(set, ctx, args as AnyArgs) as never,
     checkRateLimit: (ctx, args) => checkRateLimit(set, ctx, args as AnyArgs) as never,
     rateLimitAll: (ctx, list, options) => rateLimitAll(set, ctx, list as never, options) as never,

@@ -55,7 +55,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   const set = setOf(limits, "rateLimitQueue");
   return {
     enqueueRateLimited: (ctx, args, fn, ...[fnArgs = {}]) =>
-      enqueue(set, ctx as Ctx, args as unknown as AnyEnqueueArgs, { fn, args: fnArgs }) as never,
+      enqueue(set, ctx as Ctx, args, { fn, args: fnArgs }) as never,
     cancelQueued: (ctx, job) => cancel(set, ctx as Ctx, job),
     getQueued: (ctx, job) => get(set, ctx as Ctx, job),
     exposeQueue: (args) => exposeQueue(args, (ctx, job) => get(set, ctx as Ctx, job)),

@@ -16,7 +16,6 @@ export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wir
 export type { RateLimitConfig } from "../wire/configs.js";
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
 
-import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { RateLimitDefinitions, ThrowChoice } from "../client/args.js";
 import { type CalledBucket, type CalledRequest, parseDefinitions } from "../client/definitions.js";
@@ -135,16 +134,14 @@ function demandArgs({ bucket, asked }: CalledRequest) {
   };
 }
 
-type Caller = GenericActionCtx<GenericDataModel>;
-
 const mutation: ComponentCalls["mutation"] = (ctx) => {
   checkCaller(ctx, "runMutation", "a mutation or action");
-  return (...call) => inOrder(ctx, () => ctx.runMutation(...call)) as ReturnType<Caller["runMutation"]>;
+  return (...call) => inOrder(ctx, () => ctx.runMutation(...call));
 };
 
 const query: ComponentCalls["query"] = (ctx) => {
   checkCaller(ctx, "runQuery", "a query, mutation or action");
-  return (...call) => inOrder(ctx, () => ctx.runQuery(...call)) as ReturnType<Caller["runQuery"]>;
+  return (...call) => inOrder(ctx, () => ctx.runQuery(...call));
 };
 
 /**

@@ -37,7 +37,7 @@ export async function refund(
 /** Refunds have no mode. Tokens come back by the time at which they were taken; what is charged has none. */
 function refundOf({ plan: { request }, limited: { status } }: AskedLimit, count: number): LimitRefund {
   const { name, key, config, count: renews } = request;
-  const takenAt = (status.ok && status.takenAt) || 0;
+  const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
   return {
     name,
     ...(key !== undefined && { key }),

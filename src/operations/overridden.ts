@@ -36,7 +36,7 @@ export async function answerUnder(
 
 /** The answer to a request that asks what overrides the limit. */
 function showing(override: RateLimitStatus["override"], { asked }: Request, answer: Answer): Answer {
-  return asked.renews ? { ...answer, status: { ...answer.status, override } as RateLimitStatus } : answer;
+  return asked.renews ? { ...answer, status: { ...answer.status, override } } : answer;
 }
 
 /** The bucket under another config: what is asked of it in tokens is asked in the units of that. */

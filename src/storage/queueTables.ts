@@ -2,7 +2,7 @@
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
 import { configValidator, queueConfigValidator } from "../wire/configs.js";
-import { rateLimitTables } from "./tables.js";
+import { type rateLimitTables } from "./tables.js";
 
 /**
  * Spread into the app's schema, beside `rateLimitTables`, for limits with a queue in the app's own tables. Only the functions of this

@@ -36,7 +36,15 @@ describe.each(placeNames)("in the %s", (place) => {
   it("is told who asked for what, the answer, and the config that decided", async () => {
     const t = openBackend();
     const status = await take(t, { name: "mine", key: "a", count: 1.5, reserve: { within: 5 } });
-    const decision = { name: "mine", key: "a", count: 1.5, reserve: { within: 5 }, status, mode: "enforce", config: bucket };
+    const decision = {
+      name: "mine",
+      key: "a",
+      count: 1.5,
+      reserve: { within: 5 },
+      status,
+      mode: "enforce",
+      config: bucket,
+    };
     expect(told).toEqual([decision]);
     const denied = await take(t, { name: "mine", key: "a", throws: false });
     expect(denied).toMatchObject({ ok: false });

@@ -119,7 +119,7 @@ describe("tokens that come back by date", () => {
     const world = worldIn("tables", 1);
     const [config] = configs;
     if (!config) throw new Error("no config");
-    const adjust = (takenAt: number | undefined) => world.adjust({ config, count: -1, takenAt } as never);
+    const adjust = (takenAt: number | undefined) => world.adjust({ config, count: -1, takenAt });
     await expect(adjust(undefined)).rejects.toThrow("make that call with refundable: true");
     await expect(adjust(1.5)).rejects.toThrow("takenAt must be a whole number of milliseconds since the epoch");
     await expect(world.consume({ config, refundable: 1 as never })).rejects.toThrow("refundable must be true or false");

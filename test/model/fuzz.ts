@@ -420,7 +420,8 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[], takes: Take[]
       const count = countOf(plan[place.name], portion, reserve === true);
       const part = reserve === false && intent.act !== "get" ? partIn(plan[place.name], count, intent.of.part) : {};
       const request = { ...place, count, ...part, reserve, mode };
-      if (intent.act === "take") return [{ act: "take", throws: intent.throws, refundable: intent.refundable, ...request }];
+      if (intent.act === "take")
+        return [{ act: "take", throws: intent.throws, refundable: intent.refundable, ...request }];
       return [{ act: intent.act, ...request, reserve: intent.act === "get" ? reserve !== false : reserve }];
     }
     case "all":

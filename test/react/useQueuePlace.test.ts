@@ -6,7 +6,7 @@ import type { RateLimitQueuePosition } from "convex-rate-limits/queue";
 import { type QueuePlaceQuery, useQueuePlace, type UseQueuePlaceOptions } from "convex-rate-limits/react";
 import { makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, expect, expectTypeOf, it, vi } from "vitest";
-import { FakeClient, getServerTime } from "./fakeClient.js";
+import { FakeClient, type getServerTime } from "./fakeClient.js";
 
 const NOW = 1_800_000_000_000;
 const getQueued: QueuePlaceQuery = makeFunctionReference("limits:getQueued");
@@ -41,7 +41,10 @@ it("is undefined while loading, then the server's answer with the seconds until 
   const client = new FakeClient();
   const { result, places } = render(client, "a");
   expect(result.current).toBeUndefined();
-  await act(async () => await Promise.resolve(client.answerQuery({ job: "a" }, third)));
+  await act(async () => {
+    client.answerQuery({ job: "a" }, third);
+    await Promise.resolve();
+  });
   expect(result.current).toEqual({ ...third, seconds: 3 });
   places.length = 0;
   await pass(500);
@@ -49,7 +52,10 @@ it("is undefined while loading, then the server's answer with the seconds until 
   await pass(1000);
   await pass(MINUTE);
   expect(places).toMatchObject([{ seconds: 2 }, { seconds: 1 }, { seconds: 0 }]);
-  await act(async () => await Promise.resolve(client.answerQuery({ job: "a" }, null)));
+  await act(async () => {
+    client.answerQuery({ job: "a" }, null);
+    await Promise.resolve();
+  });
   expect(result.current).toBeNull();
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -46,7 +46,9 @@ describe("the engine", () => {
 
   it("knows no clock, no chance and no waiting", () => {
     const pure = new Set(
-      "Array Error Float64Array Infinity JSON Map Math Number Object Set String Boolean BigInt NaN undefined".split(" "),
+      "Array Error Float64Array Infinity JSON Map Math Number Object Set String Boolean BigInt NaN undefined".split(
+        " ",
+      ),
     );
     const impure = where(engine, (node) => {
       if (ts.isAwaitExpression(node) || node.kind === ts.SyntaxKind.AsyncKeyword) return true;

@@ -53,7 +53,9 @@ describe.each(limits)("a $name", (limit) => {
   it("is given back to, never above the capacity, whatever the moment of the promise", () => {
     expect(kind.giveBack(limit, { value: tokens(3), ts: NOW }, tokens(2))).toEqual({ value: tokens(5), ts: NOW });
     expect(kind.giveBack(limit, { value: tokens(9), ts: NOW }, tokens(2))).toEqual({ value: capacity, ts: NOW });
-    expect(kind.giveBack(limit, { value: -tokens(9), ts: NOW }, tokens(2), { takenAt: NOW, startsAt: NOW + 7 })).toEqual({
+    expect(
+      kind.giveBack(limit, { value: -tokens(9), ts: NOW }, tokens(2), { takenAt: NOW, startsAt: NOW + 7 }),
+    ).toEqual({
       value: -tokens(7),
       ts: NOW,
     });
