@@ -67,13 +67,87 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         | {
             ok: true;
+            override?: {
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              unlimited?: true;
+            };
             remaining?: number;
+            renewsAt?: number;
             resetAt?: number;
             retryAt?: number;
             shadow?:
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   taken?: number;
@@ -81,8 +155,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 };
@@ -91,8 +205,42 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           }
         | {
             ok: false;
+            override?: {
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              unlimited?: true;
+            };
             reason?: "blocked";
             remaining?: number;
+            renewsAt?: number;
             resetAt?: number;
             retryAt: number;
           },
@@ -138,19 +286,94 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            renews?: number;
             takenAt?: number;
           }>;
         },
         Array<
           | {
               ok: true;
+              override?: {
+                config?:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                unlimited?: true;
+              };
               remaining?: number;
+              renewsAt?: number;
               resetAt?: number;
               retryAt?: number;
               shadow?:
                 | {
                     ok: true;
+                    override?: {
+                      config?:
+                        | {
+                            capacity?: number;
+                            kind: "token bucket";
+                            maxReserved?: number;
+                            period: number;
+                            rate: number;
+                            shards?:
+                              | number
+                              | "auto"
+                              | { atLeast?: number; atMost?: number };
+                          }
+                        | {
+                            anchor?: number;
+                            capacity?: number;
+                            kind: "fixed window";
+                            maxReserved?: number;
+                            period: number | "day" | "week" | "month";
+                            rate: number;
+                            shards?:
+                              | number
+                              | "auto"
+                              | { atLeast?: number; atMost?: number };
+                            start?: number;
+                            timeZone?: string;
+                          }
+                        | {
+                            kind: "sliding window";
+                            maxReserved?: number;
+                            period: number;
+                            rate: number;
+                            shards?:
+                              | number
+                              | "auto"
+                              | { atLeast?: number; atMost?: number };
+                          };
+                      unlimited?: true;
+                    };
                     remaining?: number;
+                    renewsAt?: number;
                     resetAt?: number;
                     retryAt?: number;
                     taken?: number;
@@ -158,8 +381,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   }
                 | {
                     ok: false;
+                    override?: {
+                      config?:
+                        | {
+                            capacity?: number;
+                            kind: "token bucket";
+                            maxReserved?: number;
+                            period: number;
+                            rate: number;
+                            shards?:
+                              | number
+                              | "auto"
+                              | { atLeast?: number; atMost?: number };
+                          }
+                        | {
+                            anchor?: number;
+                            capacity?: number;
+                            kind: "fixed window";
+                            maxReserved?: number;
+                            period: number | "day" | "week" | "month";
+                            rate: number;
+                            shards?:
+                              | number
+                              | "auto"
+                              | { atLeast?: number; atMost?: number };
+                            start?: number;
+                            timeZone?: string;
+                          }
+                        | {
+                            kind: "sliding window";
+                            maxReserved?: number;
+                            period: number;
+                            rate: number;
+                            shards?:
+                              | number
+                              | "auto"
+                              | { atLeast?: number; atMost?: number };
+                          };
+                      unlimited?: true;
+                    };
                     reason?: "blocked";
                     remaining?: number;
+                    renewsAt?: number;
                     resetAt?: number;
                     retryAt: number;
                   };
@@ -168,8 +431,42 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             }
           | {
               ok: false;
+              override?: {
+                config?:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                unlimited?: true;
+              };
               reason?: "blocked";
               remaining?: number;
+              renewsAt?: number;
               resetAt?: number;
               retryAt: number;
             }
@@ -220,13 +517,87 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         | {
             ok: true;
+            override?: {
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              unlimited?: true;
+            };
             remaining?: number;
+            renewsAt?: number;
             resetAt?: number;
             retryAt?: number;
             shadow?:
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   taken?: number;
@@ -234,8 +605,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 };
@@ -244,8 +655,42 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           }
         | {
             ok: false;
+            override?: {
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              unlimited?: true;
+            };
             reason?: "blocked";
             remaining?: number;
+            renewsAt?: number;
             resetAt?: number;
             retryAt: number;
           },
@@ -291,6 +736,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             name: string;
             overrides?: boolean;
             refundable?: boolean;
+            renews?: boolean;
             reserve?: boolean | { within: number };
             shadow?: boolean;
           }>;
@@ -301,13 +747,93 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
@@ -315,8 +841,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       }
                     | {
                         ok: false;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         reason?: "blocked";
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
@@ -325,8 +891,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -338,13 +944,93 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
@@ -352,8 +1038,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       }
                     | {
                         ok: false;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         reason?: "blocked";
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
@@ -362,8 +1088,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -422,13 +1188,87 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         | {
             ok: true;
+            override?: {
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              unlimited?: true;
+            };
             remaining?: number;
+            renewsAt?: number;
             resetAt?: number;
             retryAt?: number;
             shadow?:
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   taken?: number;
@@ -436,8 +1276,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 };
@@ -446,8 +1326,42 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           }
         | {
             ok: false;
+            override?: {
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              unlimited?: true;
+            };
             reason?: "blocked";
             remaining?: number;
+            renewsAt?: number;
             resetAt?: number;
             retryAt: number;
           },
@@ -493,6 +1407,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             name: string;
             overrides?: boolean;
             refundable?: boolean;
+            renews?: boolean;
             reserve?: boolean | { within: number };
             shadow?: boolean;
           }>;
@@ -503,13 +1418,93 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
@@ -517,8 +1512,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       }
                     | {
                         ok: false;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         reason?: "blocked";
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
@@ -527,8 +1562,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -540,13 +1615,93 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
                         taken?: number;
@@ -554,8 +1709,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       }
                     | {
                         ok: false;
+                        override?: {
+                          config?:
+                            | {
+                                capacity?: number;
+                                kind: "token bucket";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              }
+                            | {
+                                anchor?: number;
+                                capacity?: number;
+                                kind: "fixed window";
+                                maxReserved?: number;
+                                period: number | "day" | "week" | "month";
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                                start?: number;
+                                timeZone?: string;
+                              }
+                            | {
+                                kind: "sliding window";
+                                maxReserved?: number;
+                                period: number;
+                                rate: number;
+                                shards?:
+                                  | number
+                                  | "auto"
+                                  | { atLeast?: number; atMost?: number };
+                              };
+                          unlimited?: true;
+                        };
                         reason?: "blocked";
                         remaining?: number;
+                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
@@ -564,8 +1759,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 }
               | {
                   ok: false;
+                  override?: {
+                    config?:
+                      | {
+                          capacity?: number;
+                          kind: "token bucket";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        }
+                      | {
+                          anchor?: number;
+                          capacity?: number;
+                          kind: "fixed window";
+                          maxReserved?: number;
+                          period: number | "day" | "week" | "month";
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                          start?: number;
+                          timeZone?: string;
+                        }
+                      | {
+                          kind: "sliding window";
+                          maxReserved?: number;
+                          period: number;
+                          rate: number;
+                          shards?:
+                            | number
+                            | "auto"
+                            | { atLeast?: number; atMost?: number };
+                        };
+                    unlimited?: true;
+                  };
                   reason?: "blocked";
                   remaining?: number;
+                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
