@@ -17,9 +17,8 @@ export interface StoredShard extends Shard {
 export async function loadAt(ctx: Reader, bucket: Bucket, random: number): Promise<StoredShard> {
   const point = pointAt(random);
   const row = await readLast(ctx, bucket, point);
-  // The row of the interval that begins at 0 comes before every point: if there is none, the bucket has no rows.
-  if (!row) return { ...fullShard(bucket.limit), rows: [] };
-  const shards = wasSplitUnder(row, bucket.limit) ? [fromRow(bucket, row)] : await loadAll(ctx, bucket);
+  // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
+  const shards = row && wasSplitUnder(row, bucket.limit) ? [fromRow(bucket, row)] : await loadAll(ctx, bucket);
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;

@@ -272,8 +272,8 @@ describe("a bucket that was split under another config", () => {
       config: { kind: "fixed window", rate: 8, period: 64_000, shards: 4 },
     });
     const { limit } = windows;
-    // The hash of this name and key is 25 of 64.
-    const boundary = Math.ceil(NOW / 64_000) * 64_000 + 25_000;
+    // The hash of this key is 27 of 64.
+    const boundary = Math.ceil(NOW / 64_000) * 64_000 + 27_000;
     const at = (ts: number, value: number) => ({ value: value * limit.unitsPerToken, ts });
     const shards = splitTo(limit, shardAt(limit, WHOLE, at(boundary - 1, 0)), 1, boundary - 1);
     const [left, right] = shards as [Shard, Shard];

@@ -8,14 +8,14 @@ import { components, internal } from "../_generated/api.js";
 import { httpAction } from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";
 
+const requests = {
+  kind: "token bucket",
+  rate: 1,
+  period: 3 * SECOND,
+  capacity: 5,
+} as const;
 const limits = {
-  requests: {
-    kind: "token bucket",
-    rate: 1,
-    period: 3 * SECOND,
-    capacity: 5,
-    keyed: true,
-  },
+  requests: { ...requests, keyed: true },
 } as const;
 
 const defined = defineRateLimits(limits, {
@@ -38,7 +38,7 @@ export const hello = httpAction(
         (await ctx.runQuery(internal.stage.rooms.edited, {
           room: key.slice("own.room:".length),
           name: "requests",
-        })) ?? limits.requests,
+        })) ?? requests,
       cors: { "Access-Control-Allow-Origin": "*" },
       formats: ["draft-11", "x"],
     },

@@ -7,7 +7,7 @@ const NOW = 1_700_000_000_000;
 
 function quotaOf(
   config: RateLimitConfig,
-  left: { remaining: number; resetAt: number; retryAt?: number; whenHeld?: (tokens: number) => number | undefined },
+  left: { remaining: number; resetAt: number; retryAt?: number; renewsAt?: number },
   spent: number,
   count = 1,
 ) {
@@ -38,16 +38,13 @@ it("of a token bucket of several rows, the last of which is full late: what is m
   expect(quotaOf(config, { remaining: 5, resetAt: NOW + 3000 }, 3, 5)).toEqual([2000, 300, 300]);
 });
 
-it("of a sliding window: the period, and what a snapshot says of the next token after what is spent", () => {
+it("of a sliding window: the period, and when the status says that the next token comes", () => {
   const config: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
   const left = { remaining: 4, resetAt: NOW + 700 };
   // Six were taken, the first of them 800 ms ago.
-  const whenHeld = (tokens: number) => (tokens > 10 ? undefined : NOW + (tokens > 4 ? 200 : 0));
-  expect(quotaOf(config, { ...left, whenHeld }, 4)).toEqual([1000, 200, 400]);
-  expect(quotaOf(config, { ...left, whenHeld }, 2, 2)).toEqual([1000, 0, 200]);
+  expect(quotaOf(config, { ...left, renewsAt: NOW + 200 }, 4)).toEqual([1000, 200, 400]);
   // What is spent now comes back after the period.
   expect(quotaOf(config, left, 4)).toEqual([1000, 1000, 400]);
-  expect(quotaOf(config, { ...left, whenHeld }, 10)).toEqual([1000, 1000, 1000]);
 });
 
 it("of a fixed window: as many windows as fill the capacity, and the next that brings enough", () => {
