@@ -87,6 +87,7 @@ export const faults: readonly Fault[] = [
     file: "engine/kinds/refilling.ts",
     from: "Math.max(...states.map(({ ts }) => ts)),",
     to: "Math.min(...states.map(({ ts }) => ts)),",
+    test: "test/engine/kinds/refilling.test.ts",
   },
   {
     name: "folding forgets the later of two last writes of a sliding window",
