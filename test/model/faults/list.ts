@@ -260,6 +260,20 @@ export const faults: readonly Fault[] = [
     to: "Math.min(units, capacity, headroomSince",
   },
   {
+    name: "a refund by date gives back what the bucket has let go by",
+    file: "engine/headroom.ts",
+    from: "headroom.filter(({ at }) => at > takenAt)",
+    to: "headroom.filter(({ at }) => at > takenAt && at === -1)",
+    test: "test/laws/refunds.test.ts",
+  },
+  {
+    name: "too many pairs of headroom are merged at the earlier time",
+    file: "engine/headroom.ts",
+    from: "merged.splice(best, 0, { at: second.at, units: first.units });",
+    to: "merged.splice(best, 0, { at: first.at + 0 * second.at, units: second.units });",
+    test: "test/engine/headroom.test.ts",
+  },
+  {
     name: "a charge of more than all rows hold is forgotten by all but one",
     file: "engine/sharding/pool.ts",
     from: "change);\n  const whole = fold(limit, WHOLE, shards, now);",
