@@ -87,6 +87,12 @@ describe("tokens that come back by date", () => {
   });
 });
 
+describe("a headroom that is less than those before", () => {
+  it("takes their place", () => {
+    expect(noted([{ at: 3, units: 5 }], 9, 2)).toEqual([{ at: 9, units: 2 }]);
+  });
+});
+
 describe("a state without pairs", () => {
   it("gives back what was taken at its last write, and nothing from before", () => {
     const state = { value: 3, ts: 5 };
@@ -136,6 +142,11 @@ describe("the pairs of parts", () => {
         expect(joined([left, right])).toEqual(whole);
       }),
     );
+  });
+
+  it("add nothing where a damaged row has none", () => {
+    const whole = [{ at: 3, units: 5 }];
+    expect(joined([[], whole])).toEqual(whole);
   });
 
   it("are joined to what they give back in all, or to less where that takes more than eight", () => {
