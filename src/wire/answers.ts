@@ -59,7 +59,7 @@ const letThrough = () => ({
 
 const status = () => v.union(v.object(letThrough()), v.object(denied()));
 /** Named, as its fields are: the compiler would write it out in full wherever it is used. */
-interface StatusValidator extends ReturnType<typeof status> {}
+export interface StatusValidator extends ReturnType<typeof status> {}
 export const statusValidator: () => StatusValidator = status;
 
 interface Outlook extends TypeOf<typeof outlook> {}

@@ -77,8 +77,10 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
  */
 export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
 
-export const configValidator = () =>
-  v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
+const config = () => v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
+/** Named: the compiler would write it out in full wherever it is used. */
+export interface ConfigValidator extends ReturnType<typeof config> {}
+export const configValidator: () => ConfigValidator = config;
 
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000, default unlimited. */

@@ -5,7 +5,7 @@ import { configValidator, type RateLimitConfig } from "./configs.js";
 const runsValidator = () =>
   v.array(v.object({ start: v.number(), period: v.number(), count: v.optional(v.number()), units: v.number() }));
 
-const bucketValidator = () =>
+const bucket = () =>
   v.object({
     name: v.string(),
     config: configValidator(),
@@ -32,6 +32,10 @@ const bucketValidator = () =>
     ),
     few: v.number(),
   });
+
+/** Named: the compiler would write it out in full wherever it is used. */
+export interface BucketValidator extends ReturnType<typeof bucket> {}
+const bucketValidator: () => BucketValidator = bucket;
 
 export const snapshotValidator = () =>
   v.object({
