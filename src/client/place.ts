@@ -51,6 +51,12 @@ export interface CalledAdjustment extends AdjustmentArgs {
   readonly bucket: CalledBucket;
 }
 
+/** A bucket of which nothing is to start before a time. */
+export interface CalledPause {
+  readonly bucket: CalledBucket;
+  readonly until: number;
+}
+
 export interface Place<Contexts extends InTables | InComponent> {
   /** @throws what a call of the bucket would throw before it reads. */
   check(bucket: CalledBucket): void;
@@ -62,6 +68,7 @@ export interface Place<Contexts extends InTables | InComponent> {
   /** Several adjustments in their order, in one transaction. */
   adjustAll(ctx: Contexts["mutation"], adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
   get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
+  pause(ctx: Contexts["mutation"], pause: CalledPause): Promise<null>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
   wake(ctx: Contexts["mutation"], bucket: BucketId, options: RateLimitsOptions): Promise<null>;
