@@ -65,8 +65,8 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
     throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
   }
   const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
-  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, { recent }, key) };
-  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, { headroom }, key) };
+  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, ["recent", recent], key) };
+  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, ["headroom", headroom], key) };
 }
 
 /** What was taken is rounded up, what may come back is rounded down. */
@@ -74,12 +74,11 @@ const ROUNDED = { recent: ceilUnits, headroom: floorUnits };
 
 function entriesFrom(
   limit: Limit,
-  stored: Readonly<Partial<Record<"recent" | "headroom", readonly StoredEntry[]>>>,
+  [field, stored]: readonly [field: keyof typeof ROUNDED, stored: readonly StoredEntry[]],
   key: string | undefined,
 ): Entry[] {
-  const field = stored.recent ? "recent" : "headroom";
   let last = 0;
-  return (stored[field] ?? []).map(({ at, count }) => {
+  return stored.map(({ at, count }) => {
     if (!(Number.isInteger(at) && at >= last && at <= END_OF_TIME && Number.isFinite(count) && count >= 0)) {
       throw damageError(
         limit.name,
