@@ -12,6 +12,7 @@ import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
+import * as pausing from "../src/operations/pause.js";
 import * as resetting from "../src/operations/reset.js";
 import { wake, workIn } from "../src/queue/wake.js";
 import {
@@ -25,6 +26,7 @@ import {
   listArgs,
   overrideArgs,
   pageValidator,
+  pauseArgs,
   statusValidator,
 } from "../src/wire/answers.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
@@ -103,6 +105,16 @@ export const get = query({
     return snapshotValidator();
   },
   handler: (ctx, args) => consuming.get(ctx, parseBucket(args)),
+});
+
+export const pause = mutation({
+  get args() {
+    return pauseArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, args) => pausing.pause(ctx, { ...parseBucket(args), until: args.until }),
 });
 
 export const reset = mutation({

@@ -23,6 +23,7 @@ interface Functions {
   rateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean; retryAt?: number }>;
   getRateLimit: (ctx: unknown, args: unknown) => Promise<object>;
   adjustRateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean }>;
+  pauseRateLimit: (ctx: unknown, args: unknown) => Promise<null>;
   resetRateLimit: (ctx: unknown, args: unknown) => Promise<null>;
 }
 

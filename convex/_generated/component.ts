@@ -2115,6 +2115,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         null,
         Name
       >;
+      pause: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          key?: string;
+          name: string;
+          overrides?: boolean;
+          until: number;
+        },
+        null,
+        Name
+      >;
       reset: FunctionReference<
         "mutation",
         "internal",

@@ -157,6 +157,12 @@ export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
   takenAt?: number | undefined;
 };
 
+/** What `pauseRateLimit` takes. */
+export type PauseArgs<Limits, Name> = BucketArgs<Limits, Name> & {
+  /** When work may start again, in milliseconds since the epoch; at most five years ahead. */
+  until: number;
+};
+
 /** What `scheduleRateLimited` takes. */
 export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined = ThrowChoice | undefined> = BucketArgs<
   Limits,

@@ -1,7 +1,7 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { adjustedField } from "../engine/adjustment.js";
+import { adjustedField, untilField } from "../engine/adjustment.js";
 import { countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
@@ -33,6 +33,7 @@ const DEMAND_FIELDS: Fields = {
 };
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: anything, throws: throwsField };
 const ADJUST_FIELDS: Fields = { ...BUCKET_FIELDS, count: adjustedField, takenAt: anything };
+const PAUSE_FIELDS: Fields = { ...BUCKET_FIELDS, until: untilField };
 const ALL_FIELDS: Fields = { throws: throwsField };
 
 export function functionsOf<Contexts extends InTables | InComponent>(
@@ -45,6 +46,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     rateLimitAll: (ctx, list, options) => rateLimitAll(set, ctx, list as never, options) as never,
     checkRateLimitAll: (ctx, list, options) => checkRateLimitAll(set, ctx, list as never, options) as never,
     adjustRateLimit: (ctx, args) => adjustRateLimit(set, ctx, args as never) as never,
+    pauseRateLimit: (ctx, args) => pauseRateLimit(set, ctx, args as never),
     resetRateLimit: (ctx, args) => resetRateLimit(set, ctx, args as AnyBucketArgs),
     getRateLimit: (ctx, args) => getRateLimit(set, ctx, args as AnyBucketArgs, "getRateLimit"),
     exposeRateLimit: (name, args) => exposeRateLimit(set, name, args as AnyExposeArgs),
@@ -136,6 +138,15 @@ async function adjustRateLimit<Contexts extends InTables | InComponent>(
   const status = await set.place.adjust(ctx, { bucket, count, takenAt });
   if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
   return status;
+}
+
+async function pauseRateLimit<Contexts extends InTables | InComponent>(
+  set: LimitSet<Contexts>,
+  ctx: Contexts["mutation"],
+  args: AnyBucketArgs & { until: number },
+): Promise<null> {
+  const bucket = findBucket(set.definitions, "pauseRateLimit", args, PAUSE_FIELDS);
+  return await set.place.pause(ctx, { bucket, until: args.until });
 }
 
 async function resetRateLimit<Contexts extends InTables | InComponent>(

@@ -2,7 +2,7 @@
  * The two places where limits live: the app's own tables, or the component. Both answer the same questions, which are asked in the form
  * that crosses into the component.
  */
-import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
@@ -31,12 +31,22 @@ export interface InTables {
   queueMutation: MutationCtxWithRateLimitQueue;
 }
 
-type Caller = GenericActionCtx<GenericDataModel>;
-
 /**
- * The contexts of limits in the component: queries, mutations, actions and HTTP actions can call it. An action's signature is the
- * narrowest of them (no options), so all fit.
+ * What a ctx is asked for: no options, and nothing of its data model. So those of queries, mutations, actions and HTTP actions fit, and the
+ * step of a Workflow.
  */
+interface Caller {
+  runMutation: <Fn extends FunctionReference<"mutation", FunctionVisibility>>(
+    fn: Fn,
+    args: FunctionArgs<Fn>,
+  ) => Promise<FunctionReturnType<Fn>>;
+  runQuery: <Fn extends FunctionReference<"query", FunctionVisibility>>(
+    fn: Fn,
+    args: FunctionArgs<Fn>,
+  ) => Promise<FunctionReturnType<Fn>>;
+}
+
+/** The contexts of limits in the component. */
 export interface InComponent {
   query: Pick<Caller, "runQuery">;
   mutation: Pick<Caller, "runMutation">;
@@ -51,6 +61,12 @@ export interface CalledAdjustment extends AdjustmentArgs {
   readonly bucket: CalledBucket;
 }
 
+/** A bucket of which nothing is to start before a time. */
+export interface CalledPause {
+  readonly bucket: CalledBucket;
+  readonly until: number;
+}
+
 export interface Place<Contexts extends InTables | InComponent> {
   /** @throws what a call of the bucket would throw before it reads. */
   check(bucket: CalledBucket): void;
@@ -62,6 +78,7 @@ export interface Place<Contexts extends InTables | InComponent> {
   /** Several adjustments in their order, in one transaction. */
   adjustAll(ctx: Contexts["mutation"], adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
   get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
+  pause(ctx: Contexts["mutation"], pause: CalledPause): Promise<null>;
   reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
   wake(ctx: Contexts["mutation"], bucket: BucketId, options: RateLimitsOptions): Promise<null>;

@@ -8,6 +8,7 @@ import type {
   BucketArgs,
   DemandList,
   NameIn,
+  PauseArgs,
   RateLimitArgs,
   RateLimitDefinition,
   ReturnedAnswer,
@@ -87,6 +88,16 @@ export interface RateLimits<
     ctx: Contexts["mutation"],
     args: AdjustArgs<Limits, Name>,
   ) => Promise<StatusOf<Limits, Name>>;
+
+  /**
+   * Nothing of the bucket starts before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that has
+   * answered 429. At `until` the bucket is empty. Of several pauses the longest holds; one that is over, or shorter, changes nothing. What was
+   * promised before keeps its time.
+   */
+  pauseRateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["mutation"],
+    args: PauseArgs<Limits, Name>,
+  ) => Promise<null>;
 
   /** Forgets the bucket: it is full again. For failed logins, on success. */
   resetRateLimit: <Name extends NameIn<Limits>>(

@@ -35,8 +35,8 @@ export type CancellingCtx = SchedulingCtx & JobReader;
  * - `shadow`: of a limit in shadow, what it would answer if it were enforced; the job is scheduled as if there were no limit.
  */
 export type ScheduleResult =
-  | { ok: true; runAt: number; job: RateLimitedJob; shadow?: NonNullable<Allowed["shadow"]> }
-  | { ok: false; retryAt: number };
+  | { ok: true; runAt: number; job: RateLimitedJob; retryAt?: never; shadow?: NonNullable<Allowed["shadow"]> }
+  | { ok: false; retryAt: number; runAt?: never; job?: never };
 type Allowed = Extract<RateLimitStatus, { ok: true }>;
 
 /** The state that a job was found in when it was too late to cancel it; "deleted" when Convex has forgotten it. */

@@ -6,6 +6,7 @@ import { parseBucket, requestOf } from "../engine/request.js";
 import { adjust, adjustAll } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
+import { pause } from "../operations/pause.js";
 import { reset } from "../operations/reset.js";
 import { wake, workIn } from "../queue/wake.js";
 import { inTurn, takingTurns } from "../storage/rows.js";
@@ -15,7 +16,7 @@ import { functionsOf } from "./functions.js";
 import { parseNow } from "./limitOf.js";
 import { OPTION_FIELDS, queueModuleOf } from "./options.js";
 import type { CalledRequest } from "./definitions.js";
-import type { CalledAdjustment, InTables, Place } from "./place.js";
+import type { CalledAdjustment, CalledPause, InTables, Place } from "./place.js";
 import type { KnownFields, RateLimits } from "./rateLimits.js";
 import type { RateLimitsOptions } from "./settings.js";
 
@@ -75,6 +76,7 @@ const inTables: Place<InTables> = {
   adjust: takingTurns(adjustmentTo, adjust),
   adjustAll: takingTurns((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
   get: takingTurns(parseBucket, get, false),
+  pause: takingTurns(({ bucket, until }: CalledPause) => ({ ...parseBucket(bucket), until }), pause),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(ctx as never, bucket, workIn(queueModuleOf(options))), true),
 };

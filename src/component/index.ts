@@ -99,6 +99,7 @@ function inComponent(api: ComponentApi): Place<InComponent> {
         })),
       }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
+    pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, { ...bucketArgs(bucket), until }),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
   };

@@ -1,4 +1,4 @@
-/** Charges and refunds: arguments, from the caller or from the wire → units. Neither source is trusted. */
+/** Charges, refunds and pauses: arguments, from the caller or from the wire → units. Neither source is trusted. */
 import { checkField, type Field } from "./fields.js";
 import type { Limit, Taking } from "./kinds/kind.js";
 import type { Bucket } from "./request.js";
@@ -40,6 +40,25 @@ export interface AdjustmentArgs {
   at?: number | undefined;
   takenAt?: number | undefined;
   renews?: number | undefined;
+}
+
+export const untilField = {
+  atLeast: 0,
+  atMost: END_OF_TIME,
+  isRequired: true,
+  unit: "milliseconds since the epoch",
+} as const satisfies Field;
+
+/** As far ahead as the scheduler starts work: five years of 366 days. */
+const MOST_PAUSE_MS = 5 * 366 * 86_400_000;
+
+/**
+ * The first whole ms at which a pause is over.
+ * @throws when it would end more than five years from now.
+ */
+export function parsePause(name: string, until: number, now: number): number {
+  checkField(name, "until", { ...untilField, atMost: now + MOST_PAUSE_MS }, until);
+  return Math.ceil(until);
 }
 
 const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };

@@ -20,3 +20,4 @@ export { httpKey } from "./httpKey.js";
 export { limitHttp } from "./limitHttp.js";
 export type { Caller, HttpLimit, Keyless, LimitHttpOptions } from "./options.js";
 export type { HttpStatus, LimitedBy } from "./quota.js";
+export { retryAfterOf } from "./retryAfter.js";

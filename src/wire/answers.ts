@@ -115,6 +115,7 @@ export const adjustArgs = () => ({
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
 });
+export const pauseArgs = () => ({ ...configuredArgs(), until: v.number() });
 /** `renews`: the tokens of a request; the status says when one is served next. */
 export const adjustAllArgs = () => ({
   adjustments: v.array(v.object({ ...adjustArgs(), renews: v.optional(v.number()) })),

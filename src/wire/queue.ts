@@ -18,7 +18,8 @@ export const enqueueResultValidator = () =>
  * - `ok: true`: the job waits; `job` can be stored, cancelled and asked for.
  * - `ok: false`: `maxQueued` jobs wait; ask again at `retryAt` (milliseconds since the epoch), an estimate.
  */
-export type EnqueueResult = Infer<ReturnType<typeof enqueueResultValidator>>;
+export type EnqueueResult =
+  { ok: true; job: RateLimitQueuedJob; retryAt?: never } | { ok: false; retryAt: number; job?: never };
 
 export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
 

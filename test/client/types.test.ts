@@ -4,6 +4,10 @@ import {
   type DataModelFromSchemaDefinition,
   defineSchema,
   defineTable,
+  type FunctionArgs,
+  type FunctionReference,
+  type FunctionReturnType,
+  type FunctionVisibility,
   type GenericActionCtx,
   type GenericMutationCtx,
   type GenericQueryCtx,
@@ -19,10 +23,12 @@ import {
   type RateLimits,
   type RateLimitSnapshot,
   type RateLimitStatus,
+  type ScheduleResult,
   type InTables,
 } from "convex-rate-limits";
 import { rateLimitAdmin, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
+import type { EnqueueResult } from "convex-rate-limits/queue";
 import {
   rateLimitTables,
   type vRateLimitedJob,
@@ -562,7 +568,54 @@ describe("the free forms", () => {
   });
 });
 
+/** What @convex-dev/workflow 0.4.8 gives the handler of a workflow. */
+interface WorkflowStep {
+  workflowId: string;
+  runQuery<Fn extends FunctionReference<"query", FunctionVisibility>>(
+    fn: Fn,
+    args: FunctionArgs<Fn>,
+    options?: { name?: string },
+  ): Promise<FunctionReturnType<Fn>>;
+  runMutation<Fn extends FunctionReference<"mutation", FunctionVisibility>>(
+    fn: Fn,
+    args: FunctionArgs<Fn>,
+    options?: { name?: string; runAfter?: number },
+  ): Promise<FunctionReturnType<Fn>>;
+}
+
+it("the step of a workflow is a ctx of limits in the component, and of no others", () => {
+  const step = {} as WorkflowStep;
+  const free = defineInComponent({}, { component });
+  compiled(() => [
+    free.rateLimit(step, { name: "a", config, reserve: true }),
+    free.rateLimitAll(step, [{ name: "a", config }]),
+    free.checkRateLimit(step, { name: "a", config }),
+    free.adjustRateLimit(step, { name: "a", config, count: -1 }),
+    free.pauseRateLimit(step, { name: "a", config, until: 0 }),
+    // @ts-expect-error: a workflow has no scheduler.
+    free.scheduleRateLimited(step, { name: "a", config }, makeFunctionReference<"mutation">("jobs:run")),
+    // @ts-expect-error: a workflow has no database.
+    rateLimit(step, { name: "a", config }),
+  ]);
+  compiled(async () => {
+    const { ok, retryAt } = await free.rateLimit(step, { name: "a", config });
+    expectTypeOf(ok).toEqualTypeOf<boolean>();
+    expectTypeOf(retryAt).toEqualTypeOf<number | undefined>();
+  });
+});
+
 describe("the answers narrow", () => {
+  it("those of schedule and enqueue can be taken apart before one looks at ok", () => {
+    const scheduled = { ok: false, retryAt: 1 } as ScheduleResult;
+    const enqueued = { ok: false, retryAt: 1 } as EnqueueResult;
+    const { ok, runAt, job } = scheduled;
+    expectTypeOf(ok ? runAt : 0).toEqualTypeOf<number>();
+    expectTypeOf(ok ? undefined : job).toEqualTypeOf<undefined>();
+    const { retryAt, ...rest } = enqueued;
+    expectTypeOf(retryAt).toEqualTypeOf<number | undefined>();
+    expect([scheduled.retryAt, retryAt, rest.ok]).toEqual([1, 1, false]);
+  });
+
   it("a status has a number to wait for when it is a denial", () => {
     const status = { ok: false, retryAt: 1, remaining: 0, resetAt: 2 } as RateLimitStatus;
     expectTypeOf(status.retryAt).toEqualTypeOf<number | undefined>();

@@ -84,6 +84,7 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
     call("rateLimitAll", [[bucket], {}], { optional: [2] }),
     call("checkRateLimitAll", [[bucket], {}], { optional: [2] }),
     call("adjustRateLimit", [{ ...bucket, count: 1 }]),
+    call("pauseRateLimit", [{ ...bucket, until: 1 }]),
     call("resetRateLimit", [bucket]),
     call("overrideRateLimit", [{ ...bucket, block: true }]),
     call("clearRateLimitOverride", [bucket]),

@@ -135,6 +135,7 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
     reset: (bucket: Bucket): Promise<null> => limits.resetRateLimit(ctx, named(bucketOf(bucket))),
     adjust: (args: Bucket & { count: number; takenAt?: number }): Promise<RateLimitStatus> =>
       limits.adjustRateLimit(ctx, named(args)),
+    pause: (args: Bucket & { until: number }): Promise<null> => limits.pauseRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
     consumeAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.rateLimitAll(ctx, together(requests)),
@@ -162,6 +163,7 @@ export function openWorld(backend: Backend, setting: Setting, seed: number) {
     get: alone("get"),
     reset: alone("reset"),
     adjust: alone("adjust"),
+    pause: alone("pause"),
     schedule: alone("schedule"),
     cancel: alone("cancel"),
     consumeAll: alone("consumeAll"),

@@ -30,6 +30,7 @@ export type Call =
   | ({ readonly act: "undo" } & Take)
   | ({ readonly act: "schedule"; readonly count: number; readonly spread: number } & Place)
   | { readonly act: "cancel"; readonly job: Job }
+  | ({ readonly act: "pause"; readonly until: number } & Place)
   | ({ readonly act: "reset" | "misuse" } & Place)
   | { readonly act: "list"; readonly name: Place["name"]; readonly most: number; readonly onlyLimited: boolean }
   | { readonly act: "sweep" };
@@ -147,6 +148,9 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
     }
     case "cancel":
       return { is: "canceled", canceled: (await limits.cancelRateLimited(ctx, call.job.handle)).canceled };
+    case "pause":
+      await limits.pauseRateLimit(ctx, { ...placeOf(call), until: call.until });
+      return { is: "done" };
     case "reset":
       await limits.resetRateLimit(ctx, placeOf(call));
       return { is: "done" };

@@ -38,7 +38,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     const due = jobs[step.runs];
     if (due && due.handle.runAt <= now && stage.finishJob(due.handle.id)) finished.add(due.handle.id);
     const plan = { limit, other };
-    const calls = step.calls.flatMap((intent) => callsOf(intent, plan, jobs, takes)).slice(0, 5);
+    const calls = step.calls.flatMap((intent) => callsOf(intent, { plan, jobs, takes, now })).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
     if (last && !isWhole && last.limit === written && written !== limit)
       await goesOn(stage, last, { limits: limits(0), limit });
@@ -59,7 +59,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     if (!step.isUndone) {
       states = next;
       const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, { name: "limit", key: undefined }));
-      if (effects.some((effect) => effect !== "reset" && effect < 0)) written = limit;
+      if (effects.some((effect) => effect === "pause" || (effect !== "reset" && effect < 0))) written = limit;
     }
     if (held) {
       const then = await heldBy(stage, limits(0), setting);
@@ -190,7 +190,9 @@ function unbalanced(
         if (effects.length === 1 && has !== size) return idOf(place);
         continue;
       }
-      const moves = effects.filter((effect) => effect !== "reset");
+      // What a pause takes depends on when it ends.
+      if (effects.includes("pause")) continue;
+      const moves = effects.filter((effect) => typeof effect === "number");
       const taken = moves.filter((move) => move < 0).reduce((sum, move) => sum + move, 0);
       const given = moves.filter((move) => move > 0).reduce((sum, move) => sum + move, 0);
       const near = rounding(Math.max(Math.abs(had), Math.abs(has), given - taken));
@@ -206,7 +208,7 @@ function unbalanced(
   return undefined;
 }
 
-function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[] {
+function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset" | "pause")[] {
   if (call.act === "all") {
     if (reply.is !== "statuses" || !reply.all.ok) return [];
     const { statuses } = reply.all;
@@ -217,7 +219,7 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset")[]
     return idOf(call.job) === idOf(place) && reply.is === "canceled" && reply.canceled ? [call.job.count] : [];
   }
   if (!("key" in call) || idOf(call) !== idOf(place)) return [];
-  if (call.act === "reset") return ["reset"];
+  if (call.act === "reset" || call.act === "pause") return [call.act];
   if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-(reply.status.taken ?? call.count)] : [];
   if (call.act === "schedule") return reply.is === "scheduled" ? [-call.count] : [];
   if (call.act === "undo") return [call.count];
@@ -410,8 +412,15 @@ function takeIn(call: Call, reply: Reply): Take | undefined {
   return takenAt === undefined || count === 0 ? undefined : { name: call.name, key: call.key, count, takenAt };
 }
 
-/** Of the takes, each is undone once. */
-function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[], takes: Take[]): Call[] {
+interface Known {
+  readonly plan: Plan;
+  readonly jobs: readonly Job[];
+  /** Each is undone once. */
+  readonly takes: Take[];
+  readonly now: number;
+}
+
+function callsOf(intent: Intent, { plan, jobs, takes, now }: Known): Call[] {
   switch (intent.act) {
     case "take":
     case "check":
@@ -460,6 +469,8 @@ function callsOf(intent: Intent, plan: Plan, jobs: readonly Job[], takes: Take[]
       const cancel = { act: "cancel" as const, job };
       return intent.twice ? [cancel, cancel] : [cancel];
     }
+    case "pause":
+      return [{ act: "pause", ...intent.place, until: now + intent.ms }];
     case "reset":
     case "misuse":
       return [{ act: intent.act, ...intent.place }];

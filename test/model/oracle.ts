@@ -22,6 +22,7 @@ import {
   leftAt,
   levelOf,
   partOf,
+  pause,
   type State,
   takenBehind,
   textOf,
@@ -72,6 +73,8 @@ export function after(exact: Exact, call: Call, reply: Reply, setting: Setting):
       return afterRefund(exact, call, reply, setting);
     case "cancel":
       return afterCancel(exact, call.job, reply, setting);
+    case "pause":
+      return reply.is === "done" ? [afterPause(exact, call, setting)] : [];
     case "reset":
       return reply.is === "done" ? [withBucket(exact, call, undefined)] : [];
     case "misuse":
@@ -174,6 +177,13 @@ function afterGift(exact: Exact, place: Place & { count: number }, after: State,
   const isNothing = !isLess(before, then) && !isLess(then, before);
   const written = withTaken(exact, place, after, { ...setting, now: Math.max(now, state?.ts ?? now) });
   return isNothing ? [written, exact] : [written];
+}
+
+/** On several rows, too, one state: they become one row. */
+function afterPause(exact: Exact, call: Call & { act: "pause" }, { limitOf, now }: Setting): Exact {
+  if (call.until <= now) return exact;
+  const state = pause(limitOf(call), bucketOf(exact, call), call.until);
+  return { ...withBucket(exact, call, state), spilled: new Map(exact.spilled).set(idOf(call), []) };
 }
 
 function afterRefund(exact: Exact, call: Call & { act: "undo" }, reply: Reply, setting: Setting): Exact[] {

@@ -204,6 +204,14 @@ function callsOn(asked: Asked, weights: Weights) {
     },
     {
       arbitrary: fc.record({
+        act: fc.constant("pause" as const),
+        place,
+        ms: fc.constantFrom(-5, 0, 1, 50, 900, 60_000),
+      }),
+      weight: 2,
+    },
+    {
+      arbitrary: fc.record({
         act: fc.constant("list" as const),
         name,
         most: fc.constantFrom(1, 2, 100),

@@ -97,8 +97,8 @@ describe("the component's functions", () => {
     },
   );
 
-  it("are those of version 2 and the one that finds workers to sweep", () => {
+  it("are those of version 2, a pause, and the one that finds workers to sweep", () => {
     const names = functions.map(([name]) => name).sort();
-    expect(names).toEqual([...Object.keys(VERSION_2), "sweep:findWorkers"].sort());
+    expect(names).toEqual([...Object.keys(VERSION_2), "public:pause", "sweep:findWorkers"].sort());
   });
 });

@@ -37,6 +37,31 @@ describe.each(placeNames)("in the %s", (place) => {
     };
   };
 
+  it("a worker sleeps until a pause of its bucket ends, whatever is given back meanwhile, and what was promised keeps its time", async () => {
+    const { enqueue, t, pauseRateLimit, adjustRateLimit, until, startsAt } = open();
+    for (const label of ["first", "second"]) await enqueue(label, { count: 5 });
+    await pass(t, 1000);
+    await t.mutation(async (ctx) => {
+      await pauseRateLimit(ctx, { name: "llm", until: NOW + 20 * MINUTE });
+      await adjustRateLimit(ctx, { name: "llm", count: -5, takenAt: NOW });
+    });
+    for (const label of ["third", "fourth"]) await enqueue(label);
+    await pass(t, 1000);
+    const before = Date.now();
+    // One run is planned: a second before the first job that waits can be paid.
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersToNextTimer();
+    expect(Date.now() - before).toBeGreaterThan(19 * MINUTE);
+    await t.finishInProgressScheduledFunctions();
+    await until(30 * MINUTE);
+    expect(startsAt()).toEqual([
+      ["first", 0],
+      ["second", 0],
+      ["third", 21 * MINUTE],
+      ["fourth", 22 * MINUTE],
+    ]);
+  });
+
   describe("when somebody deletes the worker's row", () => {
     it("the planned run goes on, and puts it back", async () => {
       const { enqueue, t, deleteWorkers, workers, until, startsAt } = open();

@@ -111,6 +111,7 @@ describe("the queue does what the exact queue does", () => {
     for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled", "damaged"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);
     }
+    expect(total("paused")).toBeGreaterThan(WORLDS / 4);
     expect(total("split")).toBe(0);
   });
 });

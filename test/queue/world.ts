@@ -6,7 +6,7 @@ import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
-import { adjust, ask, isFull, isJoined, undo } from "../model/exact/bucket.js";
+import { adjust, ask, isFull, isJoined, pause, undo } from "../model/exact/bucket.js";
 import { type ExactJob, ExactQueue, nsOf, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
@@ -49,6 +49,8 @@ export interface Told {
   readonly positions: number;
   readonly overtaken: number;
   readonly settled: number;
+  /** Pauses of the limit. */
+  readonly paused: number;
   readonly dropped: number;
   readonly damaged: number;
   /** Runs of the worker that have paid from several rows. */
@@ -81,6 +83,7 @@ class World {
     positions: 0,
     overtaken: 0,
     settled: 0,
+    paused: 0,
     dropped: 0,
     damaged: 0,
     split: 0,
@@ -249,7 +252,8 @@ class World {
     const count = wholeNumber(this.#random, 1, held);
     const drawn = this.#random();
     if (drawn < 0.5) this.#take(count, drawn < 0.15 ? { within: 500 } : false);
-    else if (drawn < 0.95) this.#adjust(drawn < 0.8 ? -count : count);
+    else if (drawn < 0.9) this.#adjust(drawn < 0.78 ? -count : count);
+    else if (drawn < 0.95) this.#pause();
     else {
       this.#call(
         (ctx) => this.app.resetRateLimit(ctx, { name: "llm" }),
@@ -271,6 +275,22 @@ class World {
         demand(answer.ok, "what is granted an exact bucket could grant", said);
         this.#checkMoment(status.retryAt ?? clock, answer.retryAt ?? clock, said);
         exact.bucket = after;
+      },
+    );
+  }
+
+  /** As a provider's 429 does: for a part of a second, or for seconds, which the worker sleeps through. */
+  #pause(): void {
+    const ms = this.#random() < 0.5 ? 300 : 2500;
+    this.#call(
+      async (ctx) => {
+        const until = Date.now() + ms;
+        await this.app.pauseRateLimit(ctx, { name: "llm", until });
+        return until;
+      },
+      (until) => {
+        this.#exact.bucket = pause(this.setting.limit, this.#exact.bucket, until);
+        this.#counts.paused++;
       },
     );
   }

@@ -143,6 +143,11 @@ export interface Kind<L extends Limit = Limit> {
    * without it they are a gift.
    */
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
+  /**
+   * The lesser of a state and one that is empty until a time: nothing is there before it, and nothing that was taken earlier comes back. Its
+   * `ts` is that time, or later.
+   */
+  pause(limit: L, state: State, until: number): State;
   /** Splits a state that owes nothing between two shares. */
   split(left: L, right: L, advanced: State): readonly [State, State];
   /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */

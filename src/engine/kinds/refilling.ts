@@ -21,7 +21,17 @@ function stateOf(value: number, ts: number, headroom: readonly Entry[] | undefin
 }
 
 type Common =
-  "most" | "advance" | "whenHolding" | "take" | "reserve" | "whenReservable" | "owed" | "giveBack" | "split" | "join";
+  | "most"
+  | "advance"
+  | "whenHolding"
+  | "take"
+  | "reserve"
+  | "whenReservable"
+  | "owed"
+  | "giveBack"
+  | "pause"
+  | "split"
+  | "join";
 
 export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>): Pick<Kind<L>, Common> {
   function whenHolding(limit: L, { value, ts }: State, units: number): number {
@@ -34,16 +44,17 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
     return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom);
   }
+  function advance(limit: L, { value, ts, headroom }: State, now: number): State {
+    const held = Math.min(limit.capacity, value + accrued(limit, ts, now));
+    const to = Math.max(ts, now);
+    if (!headroom) return { value: held, ts: to };
+    return stateOf(held, to, noted(headroom, to, limit.capacity - held));
+  }
   return {
     whenHolding,
     take,
+    advance,
     most: ({ capacity, maxReserved }, reserve) => (reserve ? capacity + maxReserved : capacity),
-    advance(limit, { value, ts, headroom }, now) {
-      const held = Math.min(limit.capacity, value + accrued(limit, ts, now));
-      const to = Math.max(ts, now);
-      if (!headroom) return { value: held, ts: to };
-      return stateOf(held, to, noted(headroom, to, limit.capacity - held));
-    },
     reserve(limit, advanced, units) {
       const state = take(limit, advanced, units);
       // Not what the state can count: a debt that was cut off has no room for more.
@@ -56,6 +67,12 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
       const { takenAt } = taking ?? { takenAt: ts };
       const back = Math.max(0, Math.min(units, capacity - value, headroomSince(state, takenAt)));
       return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back));
+    },
+    pause(limit, state, until) {
+      const { value, ts, headroom } = advance(limit, state, until);
+      const level = Math.min(0, value);
+      // What comes back pays what is still owed then, and no more.
+      return stateOf(level, ts, headroom && noted(headroom, ts, -level));
     },
     split(left, right, { value, ts, headroom }) {
       const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);

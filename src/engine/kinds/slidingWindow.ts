@@ -143,6 +143,14 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     if (entries.some(isUnknown)) return advanced;
     return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
   },
+  /** As if all that the window held, or had taken before, were taken at that time. */
+  pause(limit, state, until) {
+    const ts = Math.max(state.ts, until);
+    const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+    const later = entries.filter(({ at }) => at > ts);
+    const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
+    return withEntries(limit, insert(later, { at: ts, units }), ts);
+  },
   split(left, right, { value, ts, recent = [] }) {
     const whole = left.capacity + right.capacity;
     const taken = whole - value;

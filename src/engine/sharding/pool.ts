@@ -47,6 +47,15 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
   return leaving(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
 }
 
+/** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */
+export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, until: number): readonly Shard[] {
+  const [only] = shards;
+  const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
+  const { value, ts } = whole.state;
+  if (whole === only && ts >= until && value <= 0) return shards;
+  return [{ ...whole, state: limit.kind.pause(limit, whole.state, until) }];
+}
+
 /** Rows may stand at different times: what was taken from several is dated by the clock, which is not later than any of them. */
 function known(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
   return status.ok && status.takenAt !== undefined && shards.length > 1 ? { ...status, takenAt: now } : status;

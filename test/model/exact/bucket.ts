@@ -40,6 +40,13 @@ export function adjust(limit: ExactLimit, state: State, now: number, count: numb
     : refilling.adjust(limit, levelOf(state), now, count);
 }
 
+/** Empty until a time, and owing what it would still owe then. */
+export function pause(limit: ExactLimit, state: State, until: number): State {
+  return limit.kind === "sliding window"
+    ? slidingWindow.pause(limit, logOf(limit, state), until)
+    : refilling.pause(limit, levelOf(state), until);
+}
+
 /** The state that a clock behind the last write leaves of several rows: of a sliding window, what was taken is as old as the clock says. */
 export function takenBehind(limit: ExactLimit, before: State, after: State, clock: number, count: number): State {
   if (limit.kind !== "sliding window" || !after || !("entries" in after) || after === before) return after;

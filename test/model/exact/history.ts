@@ -1,5 +1,5 @@
 /** What happened to an exact bucket since it was last full, so that a take can be undone by replaying the rest; in fractions. */
-import { isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
+import { greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
 import type { RefillingLimit } from "./config.js";
 
 /** Tokens that were taken, or came back when negative, under the limit that held then. */
@@ -9,6 +9,8 @@ export interface Happened {
   /** What the bucket held before. */
   readonly before: Rational;
   readonly taken: Rational;
+  /** Whether all was taken that was there, however much that is. */
+  readonly isPause?: boolean;
 }
 export type History = readonly Happened[];
 
@@ -16,7 +18,7 @@ export type History = readonly Happened[];
 export function withEvent(history: History, event: Happened): History {
   const kept = isLess(event.before, rational(event.limit.capacity)) ? history : [];
   const last = kept.at(-1);
-  const isSame = last?.ts === event.ts && last.limit === event.limit;
+  const isSame = last?.ts === event.ts && last.limit === event.limit && !last.isPause && !event.isPause;
   if (!last || !isSame || isLess(last.taken, ZERO) || isLess(event.taken, ZERO)) return [...kept, event];
   return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken) }];
 }
@@ -31,13 +33,14 @@ export function without(
   count: Rational,
   levelAt: (limit: RefillingLimit, value: Rational, from: number, to: number) => Rational,
 ): History | undefined {
-  const at = history.findIndex(({ ts, taken }) => ts === takenAt && !isLess(taken, count));
+  const at = history.findIndex(({ ts, taken, isPause }) => ts === takenAt && !isPause && !isLess(taken, count));
   if (at < 0) return undefined;
   const replayed: Happened[] = [];
   for (const [i, event] of history.entries()) {
     const previous = replayed.at(-1);
     const before = previous ? levelAt(event.limit, leftBy(previous), previous.ts, event.ts) : event.before;
-    replayed.push({ ...event, before, taken: i === at ? minus(event.taken, count) : event.taken });
+    const taken = event.isPause ? greatest(ZERO, before) : event.taken;
+    replayed.push({ ...event, before, taken: i === at ? minus(taken, count) : taken });
   }
   return replayed;
 }

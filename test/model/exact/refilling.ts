@@ -87,6 +87,15 @@ export function adjust(limit: RefillingLimit, state: Level, now: number, count: 
   return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
 }
 
+/** What is there at a time is lost then, whatever comes back of what was taken before. */
+export function pause(limit: RefillingLimit, state: Level, until: number): Level {
+  const ts = Math.max(until, state?.ts ?? until);
+  const before = levelAt(limit, state, ts);
+  const taken = greatest(ZERO, before);
+  const history = withEvent(state?.history ?? [], { limit, ts, before, taken, isPause: true });
+  return { value: minus(before, taken), ts, history, ...(state?.isInexact && { isInexact: true }) };
+}
+
 function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {
   const wait = isLess(levelAt(limit, after, now), ZERO) ? { retryAt: whenHolding(limit, after, now, ZERO) } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };

@@ -120,6 +120,16 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
   return takenAway(limit, log, now, rational(count), (entry) => entry.at <= promised);
 }
 
+/** All that was taken before a time counts as taken then, and with it all that is left. */
+export function pause(limit: SlidingWindow, log: Log, until: number): Log {
+  const ts = Math.max(until, log?.ts ?? until);
+  const inWindow = log?.entries.filter(({ at }) => at > ts - limit.period) ?? [];
+  const later = inWindow.filter(({ at }) => at > ts);
+  const earlier = sum(inWindow.filter(({ at }) => at <= ts));
+  const count = greatest(earlier, greatest(ZERO, minus(rational(limit.rate), sum(later))));
+  return written(limit, log, ts, isLess(ZERO, count) ? [...later, { at: ts, count }] : later);
+}
+
 export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
   return sum(log?.entries.filter(({ at }) => at > now - period) ?? []);
 }

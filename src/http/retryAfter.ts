@@ -1,0 +1,89 @@
+/** The other direction: when a provider that has denied a request takes the next one. */
+
+/** As much of a `Response` as is read. */
+interface Answered {
+  readonly headers: Iterable<readonly [string, string]> & Pick<Headers, "get">;
+}
+
+/** What `pauseRateLimit` takes; a header that names a later time is no wait but a mistake. */
+const MOST_MS = 5 * 366 * 86_400_000;
+
+/**
+ * When the server that answered wants the next request, in milliseconds since the epoch: the `until` of `pauseRateLimit`. Undefined if
+ * its headers do not say. It reads, in this order:
+ *
+ * - `retry-after-ms`; `Retry-After` in seconds or as a date;
+ * - `anthropic-ratelimit-*-reset`, `x-ratelimit-reset-*`, `ratelimit-reset`, and t of `RateLimit`: the latest of those of which nothing
+ *   remains, or, if none says so, the latest.
+ *
+ * @param now - when the answer came, in milliseconds since the epoch.
+ * @example
+ * ```ts
+ * import { retryAfterOf } from "convex-rate-limits/http";
+ *
+ * export async function until(url: string): Promise<number | undefined> {
+ *   const response = await fetch(url);
+ *   return response.status === 429 ? (retryAfterOf(response, Date.now()) ?? Date.now() + 1000) : undefined;
+ * }
+ * ```
+ */
+export function retryAfterOf({ headers }: Answered, now: number): number | undefined {
+  const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
+  const said = [now + milliseconds, timeIn(headers.get("retry-after") ?? "", now)];
+  const first = said.find((time) => isTime(time, now));
+  if (first !== undefined) return Math.ceil(first);
+  const resets = [...resetsIn(headers, now), ...itemsIn(headers.get("ratelimit") ?? "", now)];
+  const known = resets.filter(({ at }) => isTime(at, now));
+  const spent = known.filter(({ isSpent }) => isSpent);
+  const latest = Math.max(...(spent.length > 0 ? spent : known).map(({ at }) => at));
+  return Number.isFinite(latest) ? Math.ceil(latest) : undefined;
+}
+
+function isTime(time: number, now: number): boolean {
+  return time >= 0 && time <= now + MOST_MS;
+}
+
+interface Reset {
+  readonly at: number;
+  readonly isSpent: boolean;
+}
+
+const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/;
+
+function resetsIn(headers: Answered["headers"], now: number): Reset[] {
+  return [...headers].flatMap(([field, value]) => {
+    const name = field.toLowerCase();
+    if (!RESET.test(name)) return [];
+    return [{ at: timeIn(value, now), isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0" }];
+  });
+}
+
+/** The items of a `RateLimit` field: `"day";r=0;t=30, "minute";r=5;t=2`. */
+function itemsIn(field: string, now: number): Reset[] {
+  return field.split(",").map((item) => {
+    const seconds = /;\s*t=(\d+)/.exec(item)?.[1];
+    return { at: now + Number(seconds ?? NaN) * 1000, isSpent: /;\s*r=0\s*(?:;|$)/.test(item) };
+  });
+}
+
+/** From so many on, seconds are those since the epoch, and then milliseconds: a wait of 31 years is none. */
+const EPOCH_SECONDS = 1e9;
+const EPOCH_MS = 1e12;
+
+/** Seconds, the epoch's seconds or milliseconds, a duration such as `6m0s`, or a date; NaN for anything else. */
+function timeIn(text: string, now: number): number {
+  const value = text.trim();
+  if (/^\d+(\.\d+)?$/.test(value)) {
+    const number = Number(value);
+    return number >= EPOCH_MS ? number : number >= EPOCH_SECONDS ? number * 1000 : now + number * 1000;
+  }
+  if (/^(\d+(\.\d+)?(ms|[dhms]))+$/.test(value)) return now + durationMs(value);
+  return /^\w{3},? .*GMT$|^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+function durationMs(text: string): number {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g)];
+  return parts.reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? NaN), 0);
+}

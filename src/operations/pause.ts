@@ -1,0 +1,23 @@
+/** A pause: nothing of a bucket starts before a time that somebody else has named, such as the provider behind it. */
+import { parsePause } from "../engine/adjustment.js";
+import type { Bucket } from "../engine/request.js";
+import { pauseAll } from "../engine/sharding/pool.js";
+import type { Writer } from "../storage/rows.js";
+import { loadAll, save, shardsOf } from "../storage/shards.js";
+import { findOverride } from "./override.js";
+
+/**
+ * Pauses a bucket as a whole. A time that has passed, or one before the end of a longer pause, changes nothing and writes nothing.
+ * @throws when the time is more than five years ahead.
+ */
+export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & { until: number }): Promise<null> {
+  const now = Date.now();
+  const until = parsePause(bucket.name, asked, now);
+  if (until <= now) return null;
+  const { override, rows } = bucket.isOverridable ? await findOverride(ctx, bucket, now) : {};
+  const limit = override?.does === "configure" ? override.limit : bucket.limit;
+  const paused = { ...bucket, limit };
+  const shards = rows ? shardsOf(paused, rows) : await loadAll(ctx, paused);
+  await save(ctx, paused, shards, pauseAll(limit, shards, now, until));
+  return null;
+}
