@@ -128,7 +128,7 @@ describe("the source", () => {
     const used = importedDeclarations(new Set(exported.map(({ symbol }) => symbol.name)));
     // A validator's named type: the declarations of those that use the validator name it.
     const isNamed = (symbol: ts.Symbol) =>
-      (symbol.flags & ts.SymbolFlags.Interface) !== 0 && /Validator$/.test(symbol.name);
+      (symbol.flags & ts.SymbolFlags.Interface) !== 0 && symbol.name.endsWith("Validator");
     const dead = exported.filter(
       ({ symbol }) => !isNamed(symbol) && !symbol.declarations?.some((one) => used.has(one)),
     );
