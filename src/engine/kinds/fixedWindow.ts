@@ -6,10 +6,10 @@ import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit } from "./kind.js";
+import type { Kind, Limit, State } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { lowered } from "../units.js";
+import { lowered, MAX_UNITS } from "../units.js";
 import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
@@ -40,21 +40,57 @@ function periodic(period: number, start: number): Calendar {
   };
 }
 
-/** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-function accrued({ windows, refill }: FixedWindowLimit, from: number, to: number): number {
-  return to <= from ? 0 : (windows.windowAt(to) - windows.windowAt(from)) * refill;
+/**
+ * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
+ * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each hour.
+ */
+function firstRefill({ windows, refill, unitsPerToken }: FixedWindowLimit, { ts, window }: State): number {
+  if (!window) return refill;
+  const current = windows.windowAt(ts);
+  const start = windows.startOf(current);
+  if (window.since <= start) return refill;
+  const next = windows.startOf(current + 1);
+  const tokens = ((refill / unitsPerToken) * (next - window.since)) / (next - start);
+  return Math.floor(tokens) * unitsPerToken;
 }
 
-/** The first millisecond, from `from` on, by which `units` have arrived. */
-function whenAccrued({ windows, refill }: FixedWindowLimit, from: number, units: number): number {
-  if (units <= 0) return from;
+function accrued(limit: FixedWindowLimit, state: State, to: number): number {
+  const { windows, refill } = limit;
+  if (to <= state.ts) return 0;
+  const count = windows.windowAt(to) - windows.windowAt(state.ts);
+  return count === 0 ? 0 : firstRefill(limit, state) + (count - 1) * refill;
+}
+
+function whenAccrued(limit: FixedWindowLimit, state: State, units: number): number {
+  const { windows, refill } = limit;
+  if (units <= 0) return state.ts;
   // A share without refill never fills: so many windows end after the end of time.
-  const count = Math.min(1e15, Math.ceil(units / refill));
-  return windows.startOf(windows.windowAt(from) + count);
+  const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
+  return windows.startOf(windows.windowAt(state.ts) + 1 + further);
+}
+
+/** Under a larger capacity than before, what was not used in the window; never less than before. */
+function held({ capacity }: FixedWindowLimit, { value, window }: State): number {
+  return Math.max(Math.min(capacity, value), window ? capacity - window.used : -Infinity);
+}
+
+/**
+ * What counts as used goes down by what the new windows bring. So it may exceed the capacity after that was lowered: then it says what is
+ * left if it is raised again.
+ */
+function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
+  const { windows, capacity } = limit;
+  const { window, ts } = state;
+  const current = windows.windowAt(to);
+  const missing = capacity - value;
+  if (missing > MAX_UNITS) return undefined;
+  const hasNew = current > windows.windowAt(ts);
+  const used = window ? Math.max(missing, window.used - accrued(limit, state, to)) : missing;
+  return { since: window && !hasNew ? window.since : windows.startOf(current), used };
 }
 
 export const fixedWindow: Kind<FixedWindowLimit> = {
-  ...refilling({ accrued, whenAccrued }),
+  ...refilling({ accrued, whenAccrued, held, windowAt }),
   name: "fixed window",
   parse({ name, config: given }) {
     const config = given as FixedWindowConfig;
@@ -88,7 +124,8 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     const start = windows.startOf(0);
     return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
   },
-  arrivals({ refill, windows, averageMs, config }) {
+  arrivals(limit) {
+    const { refill, windows, averageMs, config } = limit;
     const { period, timeZone } = config as FixedWindowConfig;
     // The days and weeks of UTC have one length.
     const isEven = typeof period === "number" || (timeZone === "UTC" && period !== "month");
@@ -98,6 +135,13 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
         if (isEven) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
         const begin = ts || FIRST_USE;
         return runsOf(windows, begin, begin + LISTED_MS, averageMs);
+      },
+      shortStep: (state) => {
+        const units = refill - firstRefill(limit, state);
+        if (units === 0) return undefined;
+        const window = windows.windowAt(state.ts);
+        const start = windows.startOf(window);
+        return { start, period: windows.startOf(window + 1) - start, count: 1, units };
       },
     };
   },

@@ -4,45 +4,55 @@
  */
 import { halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import type { Entry, Kind, Limit, State } from "./kind.js";
+import type { Kind, Limit, State } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
 interface Accrual<L> {
-  /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-  accrued: (limit: L, from: number, to: number) => number;
-  /** The first ms, from `from` on, by which `units` have arrived. */
-  whenAccrued: (limit: L, from: number, units: number) => number;
+  /** The units that arrive after a state's `ts`, up to and including `to`; none when the clock stepped back. */
+  accrued: (limit: L, state: State, to: number) => number;
+  /** The first ms, from a state's `ts` on, by which `units` have arrived. */
+  whenAccrued: (limit: L, state: State, units: number) => number;
+  /** The units that a state holds at its `ts`; by default its value, up to the capacity. */
+  held?: (limit: L, state: State) => number;
+  /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */
+  windowAt?: (limit: L, state: State, to: number, value: number) => State["window"];
 }
 
 /** A state of these kinds: a field is absent, not undefined. */
-function stateOf(value: number, ts: number, headroom: readonly Entry[] | undefined): State {
-  return headroom ? { value, ts, headroom } : { value, ts };
+function stateOf(value: number, ts: number, headroom: State["headroom"], window: State["window"]): State {
+  return { value, ts, ...(headroom && { headroom }), ...(window && { window }) };
+}
+
+/** A window in which more was used, or less. What cannot be counted is not known. */
+function using(window: State["window"], units: number): State["window"] {
+  if (!window || window.used + units > MAX_UNITS) return undefined;
+  return { since: window.since, used: Math.max(0, window.used + units) };
 }
 
 type Common =
   "most" | "advance" | "whenHolding" | "take" | "reserve" | "whenReservable" | "owed" | "giveBack" | "split" | "join";
 
-export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>): Pick<Kind<L>, Common> {
-  function whenHolding(limit: L, { value, ts }: State, units: number): number {
-    return whenAccrued(limit, ts, units - Math.min(limit.capacity, value));
+export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, Common> {
+  const { accrued, whenAccrued, held = holding, windowAt } = accrual;
+  function whenHolding(limit: L, state: State, units: number): number {
+    return whenAccrued(limit, state, units - held(limit, state));
   }
-  function take(_limit: L, { value, ts, headroom }: State, units: number): State {
-    if (value - units >= -MAX_UNITS) {
-      return headroom ? { value: value - units, ts, headroom } : { value: value - units, ts };
-    }
+  function take(_limit: L, { value, ts, headroom, window }: State, units: number): State {
+    if (value - units >= -MAX_UNITS) return stateOf(value - units, ts, headroom, using(window, units));
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom);
+    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom, undefined);
   }
   return {
     whenHolding,
     take,
     most: ({ capacity, maxReserved }, reserve) => (reserve ? capacity + maxReserved : capacity),
-    advance(limit, { value, ts, headroom }, now) {
-      const held = Math.min(limit.capacity, value + accrued(limit, ts, now));
+    advance(limit, state, now) {
+      const { capacity } = limit;
+      const { ts, headroom } = state;
+      const value = Math.min(capacity, held(limit, state) + accrued(limit, state, now));
       const to = Math.max(ts, now);
-      if (!headroom) return { value: held, ts: to };
-      return stateOf(held, to, noted(headroom, to, limit.capacity - held));
+      return stateOf(value, to, headroom && noted(headroom, to, capacity - value), windowAt?.(limit, state, to, value));
     },
     reserve(limit, advanced, units) {
       const state = take(limit, advanced, units);
@@ -52,21 +62,41 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
     whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
     owed: ({ value }) => Math.max(0, -value),
     giveBack({ capacity }, state, units, taking) {
-      const { value, ts, headroom } = state;
+      const { value, ts, headroom, window } = state;
       const { takenAt } = taking ?? { takenAt: ts };
       const back = Math.max(0, Math.min(units, capacity - value, headroomSince(state, takenAt)));
-      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back));
+      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), using(window, -back));
     },
-    split(left, right, { value, ts, headroom }) {
+    split(left, right, { value, ts, headroom, window }) {
       const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
       const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
-      return [stateOf(half, ts, ofLeft), stateOf(value - half, ts, ofRight)];
+      const used = left.capacity - half;
+      return [
+        stateOf(half, ts, ofLeft, window && { ...window, used }),
+        stateOf(value - half, ts, ofRight, using(window, -used)),
+      ];
     },
     join: (_limit, states) =>
       stateOf(
         states.reduce((sum, { value }) => sum + value, 0),
         Math.max(...states.map(({ ts }) => ts)),
         joined(states.map(({ headroom }) => headroom)),
+        joinedWindow(states.map(({ window }) => window)),
       ),
   };
+}
+
+function holding({ capacity }: Limit, { value }: State): number {
+  return Math.min(capacity, value);
+}
+
+/** The windows of the parts of one bucket as one: it began when the latest did. */
+function joinedWindow(windows: readonly State["window"][]): State["window"] {
+  const known = windows.filter((window) => window !== undefined);
+  if (known.length < windows.length) return undefined;
+  const since = Math.max(...known.map((window) => window.since));
+  return using(
+    { since, used: 0 },
+    known.reduce((sum, { used }) => sum + used, 0),
+  );
 }

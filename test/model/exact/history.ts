@@ -9,6 +9,8 @@ export interface Happened {
   /** What the bucket held before. */
   readonly before: Rational;
   readonly taken: Rational;
+  /** Of a fixed window, what counted as used before, and since when. */
+  readonly window?: { readonly since: number; readonly used: Rational } | undefined;
 }
 export type History = readonly Happened[];
 
@@ -21,25 +23,11 @@ export function withEvent(history: History, event: Happened): History {
   return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken) }];
 }
 
-/**
- * The history as it would be had `count` tokens not been taken at a time; undefined if it does not know of them.
- * @param levelAt - what a bucket holds after a time.
- */
-export function without(
-  history: History,
-  takenAt: number,
-  count: Rational,
-  levelAt: (limit: RefillingLimit, value: Rational, from: number, to: number) => Rational,
-): History | undefined {
+/** The history as it would be had `count` tokens not been taken at a time; undefined if it does not know of them. */
+export function without(history: History, takenAt: number, count: Rational): History | undefined {
   const at = history.findIndex(({ ts, taken }) => ts === takenAt && !isLess(taken, count));
   if (at < 0) return undefined;
-  const replayed: Happened[] = [];
-  for (const [i, event] of history.entries()) {
-    const previous = replayed.at(-1);
-    const before = previous ? levelAt(event.limit, leftBy(previous), previous.ts, event.ts) : event.before;
-    replayed.push({ ...event, before, taken: i === at ? minus(event.taken, count) : event.taken });
-  }
-  return replayed;
+  return history.map((event, i) => (i === at ? { ...event, taken: minus(event.taken, count) } : event));
 }
 
 /** What an event left: a gift to a full bucket is lost. */
