@@ -50,7 +50,7 @@ export interface StoredState {
   readonly ts: number;
   readonly recent?: StoredEntry[] | undefined;
   readonly headroom?: StoredEntry[] | undefined;
-  readonly window?: { readonly since: number; readonly used: number } | undefined;
+  readonly window?: { readonly since: number; readonly used: number; readonly excess?: number | undefined } | undefined;
 }
 
 /**
@@ -73,13 +73,16 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
 
 function windowFrom(
   { name, unitsPerToken }: Limit,
-  { since, used }: NonNullable<StoredState["window"]>,
+  { since, used, excess = 0 }: NonNullable<StoredState["window"]>,
   key: string | undefined,
 ): NonNullable<State["window"]> {
-  if (!(Number.isInteger(since) && since <= END_OF_TIME && Number.isFinite(used) && used >= 0)) {
-    throw damageError(name, key, `the stored window is unusable (since ${show(since)}, used ${show(used)})`);
+  const isPlausible = [used, excess].every((tokens) => Number.isFinite(tokens) && tokens >= 0);
+  if (!(Number.isInteger(since) && since <= END_OF_TIME && isPlausible)) {
+    const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
+    throw damageError(name, key, `the stored window is unusable (${stored})`);
   }
-  return { since, used: Math.max(0, ceilUnits(used, unitsPerToken)) };
+  const more = excess > 0 && { excess: ceilUnits(excess, unitsPerToken) };
+  return { since, used: Math.max(0, ceilUnits(used, unitsPerToken)), ...more };
 }
 
 /** What was taken is rounded up, what may come back is rounded down. */
@@ -114,7 +117,13 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
     // Several rows that have become one remember more than a row holds.
     ...(recent && { recent: inTokens(compact(recent, ts)) }),
     ...(headroom && { headroom: inTokens(headroom) }),
-    ...(window && { window: { since: window.since, used: window.used / unitsPerToken } }),
+    ...(window && {
+      window: {
+        since: window.since,
+        used: window.used / unitsPerToken,
+        ...(window.excess && { excess: window.excess / unitsPerToken }),
+      },
+    }),
   };
 }
 

@@ -69,24 +69,26 @@ function whenAccrued(limit: FixedWindowLimit, state: State, units: number): numb
   return windows.startOf(windows.windowAt(state.ts) + 1 + further);
 }
 
-/** Under a larger capacity than before, what was not used in the window; never less than before. */
+/** Under another capacity than before: what was not used of it in the window, or the debt. What was used before counts against a raise. */
 function held({ capacity }: FixedWindowLimit, { value, window }: State): number {
-  return Math.max(Math.min(capacity, value), window ? capacity - window.used : -Infinity);
+  if (!window) return Math.min(capacity, value);
+  const unused = capacity - window.used;
+  return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
 }
 
 /**
- * What counts as used goes down by what the new windows bring. So it may exceed the capacity after that was lowered: then it says what is
- * left if it is raised again.
+ * A new window forgets what was used, as far as it brings it. What was used under a larger capacity than now is brought by as many windows as
+ * it takes: else a caller who changes between a month's limit and a day's got the month's each day.
  */
 function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
   const { windows, capacity } = limit;
   const { window, ts } = state;
   const current = windows.windowAt(to);
-  const missing = capacity - value;
-  if (missing > MAX_UNITS) return undefined;
-  const hasNew = current > windows.windowAt(ts);
-  const used = window ? Math.max(missing, window.used - accrued(limit, state, to)) : missing;
-  return { since: window && !hasNew ? window.since : windows.startOf(current), used };
+  if (window && current <= windows.windowAt(ts)) return window;
+  const used = capacity - value;
+  if (used > MAX_UNITS) return undefined;
+  const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
+  return { since: windows.startOf(current), used, ...(excess > 0 && { excess }) };
 }
 
 export const fixedWindow: Kind<FixedWindowLimit> = {
@@ -167,6 +169,7 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
   },
   // What is above the refill is saved up.
   lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
+  countsMs: ({ averageMs }) => Math.ceil(averageMs),
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
   whenReset: ({ windows }, { ts }, now) => windows.startOf(windows.windowAt(Math.max(ts, now)) + 1),
 };

@@ -21,10 +21,12 @@ export interface State {
   readonly window?: Window;
 }
 
-/** The units that count as used in a window, and when it began. They say what a row holds under another config. */
+/** The units that were used in a window, and when it began. They say what a row holds under another config. */
 interface Window {
   readonly since: number;
   readonly used: number;
+  /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
+  readonly excess?: number;
 }
 
 /** Units that were taken at a moment, or are promised for it. */
@@ -128,6 +130,8 @@ export interface Kind<L extends Limit = Limit> {
   shareOf(limit: L, share: Share): L;
   /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
   lapses?(limit: L): "together" | "singly" | undefined;
+  /** How long a full bucket's row still says something in ms: of windows when the last one began, for windows with other starts. */
+  countsMs?(limit: L): number;
   /** Units that arrive per ms, on average. */
   unitsPerMs(limit: L): number;
   /** The most units that one request can ever get. */

@@ -26,8 +26,8 @@ function stateOf(value: number, ts: number, headroom: State["headroom"], window:
 
 /** A window in which more was used, or less. What cannot be counted is not known. */
 function using(window: State["window"], units: number): State["window"] {
-  if (!window || window.used + units > MAX_UNITS) return undefined;
-  return { since: window.since, used: Math.max(0, window.used + units) };
+  if (!window || window.used + (window.excess ?? 0) + units > MAX_UNITS) return undefined;
+  return { ...window, used: Math.max(0, window.used + units) };
 }
 
 type Common =
@@ -70,10 +70,17 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
     split(left, right, { value, ts, headroom, window }) {
       const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
       const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
-      const used = left.capacity - half;
+      const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
+      // All that counts beside what is missing goes to the right half.
+      const excess = window && Math.max(0, window.used + (window.excess ?? 0) - leftUsed - rightUsed);
       return [
-        stateOf(half, ts, ofLeft, window && { ...window, used }),
-        stateOf(value - half, ts, ofRight, using(window, -used)),
+        stateOf(half, ts, ofLeft, window && { since: window.since, used: leftUsed }),
+        stateOf(
+          value - half,
+          ts,
+          ofRight,
+          window && { since: window.since, used: rightUsed, ...(excess && { excess }) },
+        ),
       ];
     },
     join: (_limit, states) =>
@@ -95,8 +102,7 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const known = windows.filter((window) => window !== undefined);
   if (known.length < windows.length) return undefined;
   const since = Math.max(...known.map((window) => window.since));
-  return using(
-    { since, used: 0 },
-    known.reduce((sum, { used }) => sum + used, 0),
-  );
+  const used = known.reduce((sum, window) => sum + window.used, 0);
+  const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
+  return using({ since, used, ...(excess > 0 && { excess }) }, 0);
 }

@@ -10,7 +10,7 @@ export interface Happened {
   readonly before: Rational;
   readonly taken: Rational;
   /** Of a fixed window, what counted as used before, and since when. */
-  readonly window?: { readonly since: number; readonly used: Rational } | undefined;
+  readonly window?: { readonly since: number; readonly used: Rational; readonly excess?: Rational } | undefined;
 }
 export type History = readonly Happened[];
 

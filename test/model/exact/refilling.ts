@@ -14,6 +14,7 @@ import * as tokenBucket from "./tokenBucket.js";
 interface Window {
   readonly since: number;
   readonly used: Rational;
+  readonly excess?: Rational;
 }
 
 export type Level =
@@ -36,23 +37,25 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
   return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, state.window?.since)));
 }
 
-/** At the last write: a window that is larger than it was then holds what was not used. */
+/** At the last write: under another capacity a window holds what was not used of it. */
 function heldBy(limit: RefillingLimit, { value, window }: Exclude<Level, undefined>): Rational {
   const capacity = rational(limit.capacity);
-  const held = least(capacity, value);
-  return limit.kind === "fixed window" && window ? greatest(held, minus(capacity, window.used)) : held;
+  if (limit.kind !== "fixed window" || !window) return least(capacity, value);
+  const unused = minus(capacity, window.used);
+  return greatest(least(value, greatest(ZERO, unused)), minus(unused, window.excess ?? ZERO));
 }
 
-/** What counts as used goes down by what new windows bring, and is at least what is missing. */
+/** A new window forgets what was used as far as it brings it. */
 function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | undefined {
   if (limit.kind !== "fixed window") return undefined;
-  const missing = minus(rational(limit.capacity), levelAt(limit, state, ts));
   const current = fixedWindow.windowAt(limit, ts);
-  const isNew = state && fixedWindow.windowAt(limit, state.ts) < current;
   const old = state?.window;
-  if (!old) return { since: fixedWindow.startOf(limit, current), used: missing };
-  const left = minus(old.used, gained(limit, state.ts, ts, old.since));
-  return { since: isNew ? fixedWindow.startOf(limit, current) : old.since, used: greatest(missing, left) };
+  if (old && fixedWindow.windowAt(limit, state.ts) >= current) return old;
+  const used = minus(rational(limit.capacity), levelAt(limit, state, ts));
+  const counted = old ? plus(old.used, old.excess ?? ZERO) : ZERO;
+  const gainedSince = state ? gained(limit, state.ts, ts, old?.since) : ZERO;
+  const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
+  return { since: fixedWindow.startOf(limit, current), used, excess };
 }
 
 /** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
