@@ -24,19 +24,15 @@ export interface DocPage {
   linked: string[];
 }
 
-/** In the order of a first visit; pages that are not named here follow. */
-const ORDER = "guide functions choosing several-limits jobs http react recipes hot-limits upkeep migrating".split(" ");
 /** Besides those in the root. */
 const READMES = ["example/README.md", "bench/README.md", "convex/README.md"];
 const PICTURE = /\.(png|svg|jpg)$/;
 
+/** The pages of the documentation, in the order of its first page, which lists them all. */
 export function docFiles(): string[] {
-  const names = readdirSync(path.join(root, "docs")).flatMap((file) =>
-    file.endsWith(".md") ? [file.slice(0, -3)] : [],
-  );
-  const rank = (name: string) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
-  names.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
-  return names.map((name) => `docs/${name}.md`);
+  const index = "docs/README.md";
+  const text = readFileSync(path.join(root, index), "utf8");
+  return [index, ...[...text.matchAll(/^- \[.+?\]\(([\w-]+\.md)\)/gm)].map(([, page = ""]) => `docs/${page}`)];
 }
 
 export function projectFiles(): string[] {

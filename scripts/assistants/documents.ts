@@ -9,15 +9,25 @@ import { format, resolveConfig } from "prettier";
 const root = path.resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 
+/** The one list of the pages. */
+const INDEX = "docs/README.md";
+
 /** Where AGENTS.md takes its parts from: a heading of a page, or its beginning; under which heading they go. */
 const PARTS = [
-  { heading: "Install", page: "docs/first-hour.md", section: "Install" },
+  { heading: "Install", page: "README.md", section: "Installation" },
   { heading: "Limit a mutation", page: "docs/first-hour.md", section: "First limit" },
   { heading: "Read the answer", page: "docs/guide.md", section: "Answer" },
   { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
   { heading: "Functions", page: "docs/functions.md", section: undefined },
   { heading: "Kinds", page: "docs/choosing.md", section: undefined },
   { heading: "Fields of a limit", page: "docs/choosing.md", section: "Fields" },
+  { heading: "Show a limit: a query", page: "docs/react.md", section: "Expose a limit" },
+  { heading: "Show a limit: a component", page: "docs/react.md", section: "useRateLimit" },
+  { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
+  { heading: "Override a limit for one key", page: "docs/overrides.md", section: "Set and clear" },
+  { heading: "Several limits", page: "docs/several-limits.md", section: undefined },
+  { heading: "Queues", page: "docs/queue.md", section: undefined },
+  { heading: "HTTP", page: "docs/http.md", section: undefined },
   { heading: "Test", page: "docs/first-hour.md", section: "Test it" },
 ] as const;
 
@@ -28,7 +38,7 @@ export async function documents(): Promise<Record<"llms.txt" | "AGENTS.md", stri
 }
 
 function llms(): string {
-  return [`# ${title("README.md")}`, quote(opening("README.md")), ...groups()].join("\n\n");
+  return [`# ${title("README.md")}`, quote(opening("README.md")), groups()].join("\n\n");
 }
 
 function agents(): string {
@@ -37,20 +47,16 @@ function agents(): string {
     "# convex-rate-limits, for assistants that write code with it",
     "Made by `npm run assistants` from the documents; edit those. To work on the package itself read [CONTRIBUTING](CONTRIBUTING.md).",
     opening("README.md"),
+    "Sections after the first four come from pages of their own, each of which defines its own limits.",
     ...parts,
-    "## Pages",
-    ...groups().map((group) => group.replace("## ", "### ")),
+    "The other pages are listed in [llms.txt](llms.txt).",
   ].join("\n\n");
 }
 
-/** The lists of the README's section on the documents; of each page its title and its answer. */
-function groups(): string[] {
-  const list = sectionOf("README.md", "Documentation");
-  return [...list.matchAll(/^\*\*(.+)\*\*\n\n([^]*?)(?=\n\n\*\*|$(?![^]))/gm)].map(([, group = "", text = ""]) => {
-    const pages = [...text.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, page = ""]) => page);
-    const lines = pages.map((page) => `- [${title(page)}](${page}): ${plain(opening(page))}`);
-    return `## ${group}\n\n${lines.join("\n")}`;
-  });
+/** The list of the documentation's first page, with links from the root of the package. */
+function groups(): string {
+  const page = read(INDEX);
+  return moved(INDEX, page.slice(page.indexOf("## "))).trim();
 }
 
 function title(page: string): string {

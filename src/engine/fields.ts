@@ -5,13 +5,13 @@
 import { fieldError, misuseError, show } from "./misuse.js";
 
 /** A number within a range; NaN and infinities are within none. */
-interface Range {
-  readonly above?: number;
-  readonly atLeast?: number;
+type Range = {
   readonly atMost: number;
   readonly unit?: string;
   readonly isWhole?: boolean;
-}
+} & (
+  { readonly above: number; readonly atLeast?: undefined } | { readonly atLeast: number; readonly above?: undefined }
+);
 
 /** What a field may be: a number within the range, one of the values, or what `holds` says; `permitted` then completes "must be …". */
 export type Field = { readonly isRequired?: boolean } & (
@@ -67,7 +67,7 @@ export function describePermitted(field: Field): string {
   const list = [words.slice(0, -1).join(", "), ...words.slice(-1)].filter(Boolean).join(" or ");
   if (field.atMost === undefined) return list;
   const { above, atLeast, atMost, unit, isWhole } = field;
-  const least = above === undefined ? `at least ${plain(atLeast ?? -Infinity)}` : `above ${plain(above)}`;
+  const least = above === undefined ? `at least ${plain(atLeast)}` : `above ${plain(above)}`;
   const number = `a ${isWhole ? "whole " : ""}number${unit ? ` of ${unit}` : ""} ${least} and at most ${plain(atMost)}`;
   return list ? `${number}, or ${list}` : number;
 }

@@ -46,8 +46,11 @@ export function returned(headroom: readonly Entry[], takenAt: number, back: numb
 
 /** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */
 export function halved(headroom: readonly Entry[], share: number): readonly [Entry[], Entry[]] {
-  const left = headroom.map(({ at, units }) => ({ at, units: Math.min(units, Math.floor(units * share)) }));
-  return [left, headroom.map(({ at, units }, i) => ({ at, units: units - (left[i]?.units ?? 0) }))];
+  const ofLeft = (units: number) => Math.min(units, Math.floor(units * share));
+  return [
+    headroom.map(({ at, units }) => ({ at, units: ofLeft(units) })),
+    headroom.map(({ at, units }) => ({ at, units: units - ofLeft(units) })),
+  ];
 }
 
 /**

@@ -70,6 +70,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const { value } = kind.advance(limit, state, ts);
   const { refill, lastsMs } = kind.arrivals(limit);
   const short = correction(shard);
+  const entries = entriesOf(shard);
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,
@@ -78,7 +79,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
     runs:
       lastsMs === undefined
         ? [...bringing(refill, untilFull(runs, ts, (capacity - value) / refill + short.length)), ...short]
-        : entriesOf(shard).map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
+        : entries.map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
   };
 }
 
@@ -88,7 +89,7 @@ function correction({ limit, state }: Shard): SnapshotRun[] {
   return run ? [{ ...run, units: -run.units }] : [];
 }
 
-/** The entries of a sliding window that still counted when it was written. */
+/** The entries of a sliding window that still counted when it was written; none of any other kind. */
 function entriesOf({ limit, state }: Shard): readonly Entry[] {
   const { kind } = limit;
   return kind.entries(limit, kind.advance(limit, state, state.ts)) ?? [];

@@ -67,8 +67,8 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   }
   const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
   const state = window ? { ...held, window: windowFrom(limit, window, key) } : held;
-  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, { recent }, key) };
-  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, { headroom }, key) };
+  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, ["recent", recent], key) };
+  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, ["headroom", headroom], key) };
 }
 
 function windowFrom(
@@ -90,12 +90,11 @@ const ROUNDED = { recent: ceilUnits, headroom: floorUnits };
 
 function entriesFrom(
   limit: Limit,
-  stored: Readonly<Partial<Record<"recent" | "headroom", readonly StoredEntry[]>>>,
+  [field, stored]: readonly [field: keyof typeof ROUNDED, stored: readonly StoredEntry[]],
   key: string | undefined,
 ): Entry[] {
-  const field = stored.recent ? "recent" : "headroom";
   let last = 0;
-  return (stored[field] ?? []).map(({ at, count }) => {
+  return stored.map(({ at, count }) => {
     if (!(Number.isInteger(at) && at >= last && at <= END_OF_TIME && Number.isFinite(count) && count >= 0)) {
       throw damageError(
         limit.name,

@@ -6,7 +6,7 @@ import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
-import { areEnough, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
+import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
@@ -23,7 +23,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const first = await loadAt(ctx, request, random());
   if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
 
-  if (looksFurther(limit, demand)) return await answerLooking(ctx, request, first, call);
+  if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, request, first, call);
   const isLarge = 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
   const near = isLarge ? await loadAll(ctx, request, span) : undefined;
@@ -61,7 +61,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
       write: (writer) => save(writer, request, seen, left),
     };
   }
-  if (!areJustWritten(seen.slice(0, 2), now)) return denialOn(request, seen, now);
+  if (!areFull(seen, now) && !areJustWritten(seen.slice(0, 2), now)) return denialOn(request, seen, now);
   return answerOnAll(request, await loadAll(ctx, request), now);
 }
 

@@ -25,6 +25,9 @@ const limits = defineRateLimits({
 });
 `;
 
+/** The files that all programs share are parsed once. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** The compiler's messages about each of several programs, which are compiled together: their imports are checked once. */
 function messagesOf(programs: readonly string[], extra: ts.CompilerOptions = {}): string[][] {
   const texts = new Map(
@@ -40,9 +43,9 @@ function messagesOf(programs: readonly string[], extra: ts.CompilerOptions = {})
     fileExists: (name) => texts.has(name) || host.fileExists(name),
     getSourceFile: (name, version, ...rest) => {
       const text = texts.get(name);
-      return text === undefined
-        ? host.getSourceFile(name, version, ...rest)
-        : ts.createSourceFile(name, text, version, true);
+      if (text !== undefined) return ts.createSourceFile(name, text, version, true);
+      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, version, ...rest));
+      return parsed.get(name);
     },
   };
   const compiled = ts.createProgram([...texts.keys()], options, ownHost);

@@ -1,6 +1,7 @@
 /** One bucket, one row of the table per question: the state, the moment, the demand, and the whole answer. */
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decide, outlook } from "../../src/engine/decide.js";
+import { decide, outlook, renewsAt } from "../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
@@ -397,5 +398,45 @@ describe("the outlook of a state", () => {
     const state = fromStored(bucket, { value: 2.75, ts: NOW }, undefined);
     expect(outlook(bucket, state, NOW)).toEqual({ remaining: 2, resetAt: NOW + 725 });
     expect(outlook(bucket, fullState(bucket), NOW)).toEqual({ remaining: 10, resetAt: NOW });
+  });
+});
+
+describe("the time at which a request is served once all that remains is spent on such requests", () => {
+  const limits = [
+    parseLimit("bucket", { kind: "token bucket", rate: 10, period: 1000 }),
+    parseLimit("window", { kind: "fixed window", rate: 10, period: 1000, start: 0 }),
+  ];
+
+  it.each(limits)(
+    "is when a $name serves it that has been spent so; without one it is more than is ever there",
+    (limit) => {
+      const { kind, unitsPerToken } = limit;
+      fc.assert(
+        fc.property(
+          fc.nat(10 * unitsPerToken),
+          fc.integer({ min: 1, max: 11 }),
+          fc.nat(1000),
+          (value, count, later) => {
+            const state = { value, ts: NOW };
+            const now = NOW + later;
+            const advanced = kind.advance(limit, state, now);
+            const spent = Math.floor(Math.floor(advanced.value / unitsPerToken) / count) * count;
+            const left = kind.take(limit, advanced, spent * unitsPerToken);
+            const renewed = renewsAt(limit, state, count, now);
+            if (spent + count > 10) {
+              expect(renewed).toBeUndefined();
+              return;
+            }
+            const { status } = decide(limit, left, now, parseDemand(limit, { count }));
+            expect(status).toMatchObject({ ok: false, retryAt: renewed });
+          },
+        ),
+      );
+    },
+  );
+
+  it("is when the next token is there, of a request that takes none", () => {
+    const [bucket] = limits as [Limit];
+    expect(renewsAt(bucket, { value: 2.5 * bucket.unitsPerToken, ts: NOW }, 0, NOW)).toBe(NOW + 50);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseChecked, parseLimit } from "../../src/engine/limit.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 
 /** The limit as it applies to a key. */
@@ -163,6 +163,11 @@ const bad: [unknown, string][] = [
 describe("a config that is", () => {
   it.each(bad)("%j is refused, and the error names limit, field, value and range", (config, problem) => {
     expect(() => parseLimit("send", config as RateLimitConfig)).toThrow(`Rate limit "send": ${problem}`);
+  });
+
+  it("of a kind that is not registered is refused", () => {
+    const unknown = { ...bucket, kind: "leaky bucket" as never };
+    expect(() => parseChecked("send", unknown)).toThrow("Rate limit kind leaky bucket has fields, and is no kind.");
   });
 
   it("of a limit without a proper name is refused", () => {

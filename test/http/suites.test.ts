@@ -1,6 +1,6 @@
 /**
  * The behaviours that the suites of express-rate-limit and hono-rate-limiter ask of their middleware, asked of this one: the
- * table in docs/comparison.md. Each of its rows that is held or refused is one test here.
+ * table in docs/http-compared.md. Each of its rows that is held or refused is one test here.
  */
 import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { address, custom, type HttpLimit, type LimitedBy, limitHttp } from "convex-rate-limits/http";
@@ -10,7 +10,7 @@ import { defineIn } from "../support/places.js";
 
 useClock();
 
-const pages = import.meta.glob<string>("../../docs/comparison.md", {
+const pages = import.meta.glob<string>("../../docs/http-compared.md", {
   query: "?raw",
   import: "default",
   eager: true,

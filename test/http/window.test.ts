@@ -184,9 +184,9 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
           const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 6 * period);
           expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
         }),
-        { numRuns: 25 },
+        { numRuns: runs(100) },
       );
-      expect(busy).toBeGreaterThan(5);
+      expect(busy).toBeGreaterThan(0);
     },
   );
 

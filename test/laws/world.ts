@@ -25,7 +25,7 @@ import {
   type StoredRow,
   withAll,
 } from "../support/places.js";
-import { randomFrom } from "../support/random.js";
+import { effort, randomFrom, runs as share } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
@@ -275,9 +275,7 @@ export function onSeveralRows(law: string, body: (where: Where) => void): void {
 }
 
 /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
-const SHARE = 1 / 5;
-
-export const runs = (numRuns: number) => ({ numRuns: Math.ceil(numRuns * SHARE) });
+export const runs = (numRuns: number) => ({ numRuns: share(numRuns) });
 
 /** How often a case must at least have come up in the runs, so that the property has not been true of nothing. */
-export const enough = (times: number): number => Math.floor((times * SHARE) / 5);
+export const enough = (times: number): number => Math.floor((times * effort) / 5);

@@ -116,7 +116,7 @@ describe.each(stages)("$title", ({ open }) => {
     const limit = bucket({ rate: 1024, period: 86_400_000, capacity: 1024 });
     const limits = stage.limits(limit, shards);
     let granted = 0;
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < 60; round++) {
       await stage.mutation(async (ctx) => {
         const scheduled = await limits.scheduleRateLimited(ctx, { ...NAME, count: 100 }, jobs.run);
         if (scheduled.ok) await limits.cancelRateLimited(ctx, scheduled.job);

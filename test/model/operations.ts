@@ -1,17 +1,17 @@
 /**
- * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations (default 30,000), all worlds together; as many
- * as test/model/faults plays to find its faults. SEED chooses other ones, and repeats a run whose seed a failure printed: SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for
+ * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations (default: 60,000 times EFFORT, so 6,000), all worlds together; test/model/faults
+ * plays 30,000 to find its faults. SEED chooses other ones, and repeats a run whose seed a failure printed: SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for
  * FUZZ_SHRINK_MS (default 5,000) at most.
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import type { PlaceName } from "../support/places.js";
-import { seed } from "../support/random.js";
+import { runs, seed } from "../support/random.js";
 import { play, T0 } from "./fuzz.js";
 import type { Scenario } from "./scenario.js";
 import type { Stage } from "./stage.js";
 
-const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? 30_000);
+export const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? runs(60_000));
 const SHRINK_MS = Number(process.env["FUZZ_SHRINK_MS"] ?? 5000);
 const RUNS = 20;
 

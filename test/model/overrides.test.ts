@@ -15,7 +15,7 @@ import { FakeDb, fakeComponent } from "../support/fakeDb.js";
 import { type PlaceName, placeNames, withAll } from "../support/places.js";
 import { adjust, ask, isFull, leftAt, type State } from "./exact/bucket.js";
 import { type Answer, type Ask, type ExactLimit, LAST_MOMENT, lengthOf, type Outcome, sizeOf } from "./exact/config.js";
-import { useFuzzedClock } from "./operations.js";
+import { OPERATIONS, useFuzzedClock } from "./operations.js";
 import { T0 } from "./fuzz.js";
 import { exactly, isLess, plus } from "./rational.js";
 import { allKinds, plansOf } from "./scenario.js";
@@ -334,7 +334,7 @@ function beyondList(exact: Exact, now: number): boolean {
   return limits.some((limit) => typeof limit.period === "string") && (now > T0 || lengthOf(exact.base) > 0);
 }
 
-const RUNS = Math.ceil(Number(process.env["FUZZ_OPERATIONS"] ?? 30_000) / 1000);
+const RUNS = Math.ceil(OPERATIONS / 1000);
 const SEED = process.env["FUZZ_SEED"] === undefined ? {} : { seed: Number(process.env["FUZZ_SEED"]) };
 
 describe.each(placeNames)("overrides in the %s", (place) => {

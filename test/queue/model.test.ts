@@ -9,7 +9,7 @@ import { createRandom, wholeNumber } from "../../bench/simulator/random.js";
 import type { ExactLimit } from "../model/exact/config.js";
 import { play, type Setting, type Told } from "./world.js";
 
-const WORLDS = Number(process.env["QUEUE_WORLDS"] ?? 16);
+const WORLDS = Number(process.env["QUEUE_WORLDS"] ?? 8);
 const SEED = process.env["QUEUE_SEED"] ?? "1";
 
 /** Each world has its own mix; over sixteen of them every two features meet. */

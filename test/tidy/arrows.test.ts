@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: ["wire"],
   wire: [],
   convex: ["queue", "operations", "wire", "generated"],
-  test: ["convex"],
+  test: ["convex", "generated"],
   generated: ["convex", "wire"],
 };
 

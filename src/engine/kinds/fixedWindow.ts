@@ -6,7 +6,7 @@ import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit, State } from "./kind.js";
+import type { Kind, Limit, Share, State } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
@@ -18,6 +18,8 @@ interface FixedWindowLimit extends Limit {
   readonly windows: Calendar;
   /** The length of a window, on average. */
   readonly averageMs: number;
+  /** For a shard, the units of the whole bucket's windows, and its part of them. */
+  readonly part?: { readonly refill: number; readonly share: Share };
 }
 
 /** A month is the twelfth part of a year of 365.2425 days. */
@@ -44,14 +46,16 @@ function periodic(period: number, start: number): Calendar {
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
  * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each hour.
  */
-function firstRefill({ windows, refill, unitsPerToken }: FixedWindowLimit, { ts, window }: State): number {
+function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
   if (!window) return refill;
   const current = windows.windowAt(ts);
   const start = windows.startOf(current);
   if (window.since <= start) return refill;
   const next = windows.startOf(current + 1);
-  const tokens = ((refill / unitsPerToken) * (next - window.since)) / (next - start);
-  return Math.floor(tokens) * unitsPerToken;
+  const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - window.since)) / (next - start);
+  const units = Math.floor(tokens) * unitsPerToken;
+  // The parts of all shards add up to it.
+  return part ? shareOfUnits(units, unitsPerToken, part.share) : units;
 }
 
 function accrued(limit: FixedWindowLimit, state: State, to: number): number {
@@ -149,8 +153,9 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
   },
   entries: () => undefined,
   shareOf(limit, share) {
-    const part = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
-    return { ...limit, capacity: part(limit.capacity), refill: part(limit.refill) };
+    const { capacity, refill, unitsPerToken } = limit;
+    const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
+    return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
   },
   quota: {
     windowMs({ config, windows }, now) {
@@ -171,5 +176,11 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
   lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
   countsMs: ({ averageMs }) => Math.ceil(averageMs),
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
-  whenReset: ({ windows }, { ts }, now) => windows.startOf(windows.windowAt(Math.max(ts, now)) + 1),
+  whenReset(limit, state, now) {
+    const { windows } = limit;
+    const current = windows.windowAt(Math.max(state.ts, now));
+    // A window that brings nothing resets nothing.
+    const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
+    return windows.startOf(current + (isEmpty ? 2 : 1));
+  },
 };

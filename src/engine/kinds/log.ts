@@ -44,21 +44,21 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
  * do at least, and all passes together take as long as two sorts.
  */
 function joinCheapest(entries: readonly Entry[], most: number, now: number): Entry[] {
-  const waits = new Float64Array(entries.length).fill(Infinity);
-  entries.forEach(({ at, units }, i) => {
+  const weighed = entries.map((entry, i) => {
+    const { at, units } = entry;
     const next = entries[i + 1];
-    if (i > 0 && next && !(at <= now && next.at > now)) waits[i] = units * (next.at - at);
+    return { entry, wait: i > 0 && next && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity };
   });
-  const dearest = waits.slice().sort()[most - 1] ?? 0;
+  const waits = Float64Array.from(weighed, ({ wait }) => wait).sort();
+  const dearest = Math.max(...waits.subarray(most - 1, most));
   let alike = most - waits.filter((wait) => wait < dearest).length;
   const joined: Entry[] = [];
   let isJoined = false;
-  entries.forEach((entry, i) => {
-    const before = isJoined ? joined.pop() : undefined;
+  for (const { entry, wait } of weighed) {
+    const before: Entry | undefined = isJoined ? joined.pop() : undefined;
     joined.push(before ? { at: entry.at, units: before.units + entry.units } : entry);
-    const wait = waits[i] ?? Infinity;
     isJoined = !before && (wait < dearest || (wait === dearest && alike-- > 0));
-  });
+  }
   return joined;
 }
 

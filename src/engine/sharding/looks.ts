@@ -18,6 +18,11 @@ export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
 }
 
+/** Whether a few rows like a row hold units when they are full. A larger count is taken from a span of rows, read at once. */
+export function fitsFew({ limit }: Shard, units: number): boolean {
+  return units <= LIKELY_ROWS * limit.capacity;
+}
+
 /** Whether rows that do not hold a count together are enough for its denial. */
 export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
   const { kind, unitsPerToken } = limit;
@@ -26,9 +31,17 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
     kind.lapses?.(limit) === "together" ||
     units <= unitsPerToken ||
     heldByAll(rows, now) * LIKELY_ROWS >= units * rows.length;
-  const share = rows.reduce((total, row) => total + row.limit.capacity, 0);
-  const isFull = rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && share >= TOKENS * unitsPerToken);
+  const isFull = rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken);
   return !isLikely || isFull;
+}
+
+/** Whether rows say nothing against a count that they do not hold: they are full, so the others may be. */
+export function areFull(rows: readonly Shard[], now: number): boolean {
+  return heldByAll(rows, now) >= sharesOf(rows);
+}
+
+function sharesOf(rows: readonly Shard[]): number {
+  return rows.reduce((total, row) => total + row.limit.capacity, 0);
 }
 
 /** A call draws points until it has enough rows; some draws find a row again. */

@@ -26,6 +26,8 @@ describe.each(limits)("a $name", (limit) => {
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(2))).toEqual({ value: tokens(1), ts: NOW });
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(5))).toEqual({ value: -tokens(2), ts: NOW });
     expect(kind.take(limit, { value: 0, ts: NOW }, 2 * MAX_UNITS)).toMatchObject({ value: -MAX_UNITS, ts: NOW });
+    const larger = { value: -2 * MAX_UNITS, ts: NOW };
+    expect(kind.take(limit, larger, 0)).toEqual(larger);
   });
 
   it("owes what is below zero", () => {

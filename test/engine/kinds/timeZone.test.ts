@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { timeZoneOf } from "../../../src/engine/kinds/timeZone.js";
-import { isTimeZone } from "../../../src/engine/kinds/zoneName.js";
 
 const HOUR_MS = 3_600_000;
 const zones = Intl.supportedValuesOf("timeZone");
@@ -84,38 +83,5 @@ describe("where a test has faked the timers, and Intl with them,", () => {
     for (const local of [0, Date.UTC(1970, 0, 2), Date.UTC(2011, 11, 31), Date.UTC(2026, 0, 1)]) {
       expect(faked.firstAt(local)).toBe(real.firstAt(local));
     }
-  });
-});
-
-describe("a time zone", () => {
-  it("has an IANA name", () => {
-    const names = ["UTC", "GMT", "CET", "Etc/GMT+5", "Europe/Berlin", "Asia/Kolkata", "Asia/Calcutta", "US/Pacific"];
-    for (const name of [...names, "Japan", "EST5EDT", "America/Argentina/Buenos_Aires", "Africa/Monrovia"]) {
-      expect([name, isTimeZone(name)]).toEqual([name, true]);
-    }
-  });
-
-  it("is neither an offset, nor an abbreviation that means several zones, nor anything else", () => {
-    const names = [
-      "",
-      " ",
-      "+01:00",
-      "-05",
-      "IST",
-      "PST",
-      "BST",
-      "ist",
-      "SystemV/PST8",
-      "local",
-      "Europe/Berlin ",
-      "Mars/X",
-    ];
-    for (const name of [...names, "Europe", "Europe/", undefined, null, 1, {}, ["UTC"]]) {
-      expect([name, isTimeZone(name)]).toEqual([name, false]);
-    }
-  });
-
-  it("may be any that Intl lists, in any case", () => {
-    expect(zones.filter((zone) => !isTimeZone(zone) || !isTimeZone(zone.toLowerCase()))).toEqual([]);
   });
 });

@@ -190,7 +190,14 @@ function outlook(limit: RefillingLimit, state: Level, now: number): Pick<Answer,
 /** When the bucket is full again; for windows, the start of the next one. */
 function resetAt(limit: RefillingLimit, state: Level, now: number): number {
   if (limit.kind === "fixed window") {
-    return fixedWindow.startOf(limit, fixedWindow.windowAt(limit, Math.max(now, state?.ts ?? now)) + 1n);
+    const current = fixedWindow.windowAt(limit, Math.max(now, state?.ts ?? now));
+    const next = fixedWindow.startOf(limit, current + 1n);
+    // A window that brings nothing resets nothing.
+    const isEmpty =
+      state &&
+      fixedWindow.windowAt(limit, state.ts) === current &&
+      !isLess(ZERO, gained(limit, state.ts, next, state.window?.since));
+    return isEmpty ? fixedWindow.startOf(limit, current + 2n) : next;
   }
   return Math.max(now, whenHolding(limit, state, now, fraction(...ratioOf(limit.capacity))));
 }

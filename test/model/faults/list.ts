@@ -37,14 +37,14 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, retryAt is a millisecond late",
     file: "engine/sharding/pool.ts",
-    from: "shards, moment);\n    return decide(limit, state, moment, demand)",
-    to: "shards, moment - 1);\n    return decide(limit, state, moment - 1, demand)",
+    from: "heldByAll(shards, at) >= atLeast.units),",
+    to: "heldByAll(shards, at - 1) >= atLeast.units),",
   },
   {
     name: "on several rows, retryAt is a millisecond early",
     file: "engine/sharding/pool.ts",
-    from: "shards, moment);\n    return decide(limit, state, moment, demand)",
-    to: "shards, moment + 1);\n    return decide(limit, state, moment + 1, demand)",
+    from: "heldByAll(shards, at) >= atLeast.units),",
+    to: "heldByAll(shards, at + 1) >= atLeast.units),",
   },
   {
     name: "maxReserved is one unit less",
@@ -79,14 +79,15 @@ export const faults: readonly Fault[] = [
   {
     name: "a clock that steps back moves the last write back",
     file: "engine/kinds/refilling.ts",
-    from: "ts: Math.max(ts, now) };",
-    to: "ts: now };",
+    from: "const to = Math.max(ts, now);",
+    to: "const to = now;",
   },
   {
     name: "folding forgets the later of two last writes",
     file: "engine/kinds/refilling.ts",
-    from: "ts: Math.max(...states.map(({ ts }) => ts)),",
-    to: "ts: Math.min(...states.map(({ ts }) => ts)),",
+    from: "Math.max(...states.map(({ ts }) => ts)),",
+    to: "Math.min(...states.map(({ ts }) => ts)),",
+    test: "test/engine/kinds/refilling.test.ts",
   },
   {
     name: "folding forgets the later of two last writes of a sliding window",
@@ -97,14 +98,14 @@ export const faults: readonly Fault[] = [
   {
     name: "splitting rounds up",
     file: "engine/kinds/refilling.ts",
-    from: "{ value: value - half, ts },",
-    to: "{ value: Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken, ts },",
+    from: "stateOf(value - half, ts, ofRight)",
+    to: "stateOf(Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken, ts, ofRight)",
   },
   {
     name: "splitting leaves both halves with the whole",
     file: "engine/kinds/refilling.ts",
-    from: "{ value: value - half, ts },",
-    to: "{ value, ts },",
+    from: "stateOf(value - half, ts, ofRight)",
+    to: "stateOf(value, ts, ofRight)",
   },
   {
     name: "each half of a split bucket refills as the whole",
@@ -133,8 +134,8 @@ export const faults: readonly Fault[] = [
   {
     name: "of two rows that are made even, one keeps what it gives",
     file: "engine/sharding/shard.ts",
-    from: "adjusted(other, units)",
-    to: "adjusted(other, 0)",
+    from: "adjusted(other, { units })",
+    to: "adjusted(other, { units: 0 * units })",
   },
   {
     name: "of two rows that are made even, one is filled beyond its share",
@@ -218,15 +219,15 @@ export const faults: readonly Fault[] = [
   {
     name: "too many moments are joined at the earlier one",
     file: "engine/kinds/log.ts",
-    from: "joined.splice(best, 0, { at: second.at, units: first.units + second.units });",
-    to: "joined.splice(best, 0, { at: first.at, units: first.units + second.units });",
+    from: "joined.push(before ? { at: entry.at, units: before.units + entry.units } : entry);",
+    to: "joined.push(before ? { at: before.at, units: before.units + entry.units } : entry);",
     test: "test/model/window.test.ts",
   },
   {
     name: "too many moments lose the older one",
     file: "engine/kinds/log.ts",
-    from: "joined.splice(best, 0, { at: second.at, units: first.units + second.units });",
-    to: "joined.splice(best, 0, { at: second.at, units: second.units });",
+    from: "joined.push(before ? { at: entry.at, units: before.units + entry.units } : entry);",
+    to: "joined.push(before ? { at: entry.at, units: entry.units } : entry);",
   },
   {
     name: "a cancelled job's tokens come from the latest entry",
@@ -243,8 +244,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund goes to one row, whatever room it has",
     file: "operations/adjust.ts",
-    from: "if (offerOf(before, units, at) < Math.abs(units)) return undefined;",
-    to: "if (units > 0 && offerOf(before, units, at) < units) return undefined;",
+    from: "if (offerOf(before, adjustment) < Math.abs(units)) return undefined;",
+    to: "if (units > 0 && offerOf(before, adjustment) < units) return undefined;",
   },
   {
     name: "what one row has no room for is given to each of the others",
@@ -255,14 +256,28 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund may fill a bucket above its capacity",
     file: "engine/kinds/refilling.ts",
-    from: "({ value: Math.min(capacity, value + units), ts }),",
-    to: "({ value: value + units + 0 * capacity, ts }),",
+    from: "Math.min(units, capacity - value, headroomSince",
+    to: "Math.min(units, capacity, headroomSince",
+  },
+  {
+    name: "a refund by date gives back what the bucket has let go by",
+    file: "engine/headroom.ts",
+    from: "headroom.filter(({ at }) => at > takenAt)",
+    to: "headroom.filter(({ at }) => at > takenAt && at === -1)",
+    test: "test/laws/refunds.test.ts",
+  },
+  {
+    name: "too many pairs of headroom are merged at the earlier time",
+    file: "engine/headroom.ts",
+    from: "merged.splice(best, 0, { at: second.at, units: first.units });",
+    to: "merged.splice(best, 0, { at: first.at + 0 * second.at, units: second.units });",
+    test: "test/engine/headroom.test.ts",
   },
   {
     name: "a charge of more than all rows hold is forgotten by all but one",
     file: "engine/sharding/pool.ts",
-    from: "units, at);\n  const whole = fold(limit, WHOLE, shards, now);",
-    to: "units, at);\n  const whole = fold(limit, WHOLE, shards.slice(0, 1), now);",
+    from: "change);\n  const whole = fold(limit, WHOLE, shards, now);",
+    to: "change);\n  const whole = fold(limit, WHOLE, shards.slice(0, 1), now);",
   },
   {
     name: "reset forgets one row",
@@ -332,9 +347,9 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a job that is spread is cancelled at the moment of its start",
-    file: "client/functions.ts",
-    from: "const { config, dueAt = job.runAt } = job;",
-    to: "const { config, runAt: dueAt } = job;",
+    file: "client/schedule.ts",
+    from: "const { config, dueAt = job.runAt, takenAt } = job;",
+    to: "const { config, runAt: dueAt, takenAt } = job;",
   },
   {
     name: "a sliding window takes a bucket of another kind for a full one",
@@ -357,8 +372,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a row keeps the moments of the kind that it was",
     file: "storage/rows.ts",
-    from: "config: undefined, recent: undefined };",
-    to: "config: undefined };",
+    from: "config: undefined, recent: undefined, headroom",
+    to: "config: undefined, headroom",
   },
   {
     name: "a list shows the limit at another key",
@@ -375,8 +390,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a snapshot is of the first write",
     file: "engine/snapshot.ts",
-    from: "const ts = Math.max(...moments);",
-    to: "const ts = Math.min(...moments);",
+    from: "const ts = Math.max(...times);",
+    to: "const ts = Math.min(...times);",
   },
   {
     name: "a limit in shadow stops others",
@@ -418,8 +433,8 @@ export const faults: readonly Fault[] = [
   {
     name: "on several rows, who takes as much as there is waits for all",
     file: "engine/sharding/pool.ts",
-    from: "decide(limit, state, moment, demand)",
-    to: "decide(limit, state, moment, { ...demand, atLeast: undefined })",
+    from: "heldByAll(shards, at) >= atLeast.units),",
+    to: "heldByAll(shards, at) >= (atLeast.units > 0 ? units : 0)),",
     test: "test/operations/atLeast.test.ts",
   },
 ];

@@ -1,0 +1,171 @@
+/** What comes back of a take, beside the history in which it was never made. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { halved, headroomSince, joined, noted, remembering, returned, UNKNOWN } from "../../src/engine/headroom.js";
+import type { Entry, State } from "../../src/engine/kinds/kind.js";
+
+const CAPACITY = 20;
+
+/** Units arrive, and then some are taken, or some of what an earlier step has taken come back. */
+type Step = { readonly waitMs: number; readonly arrive: number; readonly units: number; readonly undoes?: number };
+
+const steps = (maxLength: number): fc.Arbitrary<Step[]> =>
+  fc.array(
+    fc.record(
+      { waitMs: fc.nat(2), arrive: fc.nat(12), units: fc.nat(15), undoes: fc.nat(maxLength - 1) },
+      { requiredKeys: ["waitMs", "arrive", "units"] },
+    ),
+    { minLength: 2, maxLength },
+  );
+
+/** The level that a bucket ends with, and the pairs that it has had at most; `kept` says how much of each take stays taken. */
+function play(history: readonly Step[]): { level: number; kept: number[]; mostPairs: number } {
+  let state: State = { value: CAPACITY, ts: 1 };
+  let mostPairs = 0;
+  const times: number[] = [];
+  const kept = history.map(() => 0);
+  for (const [i, { waitMs, arrive, units, undoes }] of history.entries()) {
+    const ts = state.ts + waitMs;
+    const value = waitMs === 0 ? state.value : Math.min(CAPACITY, state.value + arrive);
+    const headroom = state.headroom && noted(state.headroom, ts, CAPACITY - value);
+    state = { value, ts, ...(headroom && { headroom }) };
+    times.push(ts);
+    const takenAt = undoes === undefined ? undefined : times[undoes];
+    if (undoes === undefined || takenAt === undefined || undoes >= i) {
+      kept[i] = units;
+      state = remembering({ ...state, value: value - units });
+    } else {
+      const own = Math.min(units, kept[undoes] ?? 0);
+      const back = Math.min(own, CAPACITY - value, headroomSince(state, takenAt));
+      kept[undoes] = (kept[undoes] ?? 0) - own;
+      state = { ...state, value: value + back };
+      if (state.headroom) state = { ...state, headroom: returned(state.headroom, takenAt, back) };
+    }
+    mostPairs = Math.max(mostPairs, state.headroom?.length ?? 0);
+  }
+  return { level: state.value, kept, mostPairs };
+}
+
+/** The level of a bucket from which only what has not come back was ever taken. */
+function levelWithout(history: readonly Step[], kept: readonly number[]): number {
+  return history.reduce((level, { waitMs, arrive }, i) => {
+    const held = waitMs === 0 ? level : Math.min(CAPACITY, level + arrive);
+    return held - (kept[i] ?? 0);
+  }, CAPACITY);
+}
+
+describe("tokens that come back by date", () => {
+  it("are what the bucket would hold had they never been taken, while eight pairs say it", () => {
+    fc.assert(
+      fc.property(steps(8), (history) => {
+        const { level, kept } = play(history);
+        expect(level).toBe(levelWithout(history, kept));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("are never more than that in a longer history, of which no more than eight pairs stay", () => {
+    fc.assert(
+      fc.property(steps(60), (history) => {
+        const { level, kept, mostPairs } = play(history);
+        expect(level).toBeLessThanOrEqual(levelWithout(history, kept));
+        expect(mostPairs).toBeLessThanOrEqual(8);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("merges the two of nine pairs that differ the least: the later time, with the lesser headroom", () => {
+    const eight = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => ({ at: i, units: i === 5 ? 41 : 10 * i }));
+    expect(noted(eight, 9, 90)).toEqual([
+      ...eight.slice(0, 3),
+      { at: 5, units: 40 },
+      ...eight.slice(5),
+      { at: 9, units: 90 },
+    ]);
+  });
+});
+
+describe("a headroom that is less than those before", () => {
+  it("takes their place", () => {
+    expect(noted([{ at: 3, units: 5 }], 9, 2)).toEqual([{ at: 9, units: 2 }]);
+  });
+});
+
+describe("a state without pairs", () => {
+  it("gives back what was taken at its last write, and nothing from before", () => {
+    const state = { value: 3, ts: 5 };
+    expect([4, 5, 6].map((takenAt) => headroomSince(state, takenAt))).toEqual([0, Infinity, Infinity]);
+    expect([4, 5, 6].map((takenAt) => headroomSince(remembering(state), takenAt))).toEqual([0, Infinity, Infinity]);
+  });
+
+  it("gets none if its kind logs what was taken", () => {
+    const logged = { value: 3, ts: 5, recent: [] };
+    expect(remembering(logged)).toBe(logged);
+  });
+});
+
+describe("a bucket that owes more than can be counted", () => {
+  it("takes nothing back until it has been full", () => {
+    expect(headroomSince({ value: -5, ts: 5, headroom: UNKNOWN }, 5)).toBe(0);
+    const later = noted(UNKNOWN, 9, 3) ?? [];
+    expect(headroomSince({ value: -5, ts: 9, headroom: later }, 9)).toBe(0);
+    expect(noted(UNKNOWN, 9, 0)).toBeUndefined();
+  });
+});
+
+/** Pairs that rise in both. */
+const pairs = (maxLength: number): fc.Arbitrary<Entry[]> =>
+  fc
+    .array(fc.record({ at: fc.integer({ min: 1, max: 3 }), units: fc.integer({ min: 1, max: 9 }) }), {
+      minLength: 1,
+      maxLength,
+    })
+    .map((gaps) => {
+      let last: Entry = { at: 0, units: -1 };
+      return gaps.map(({ at, units }) => (last = { at: last.at + at, units: last.units + units }));
+    });
+
+/** What a part gives back of what was taken at a time. After its last pair that is what this says, of another part's time. */
+function sinceIn(headroom: readonly Entry[], takenAt: number): number {
+  return (headroom.find(({ at }) => at > takenAt) ?? headroom.at(-1))?.units ?? NaN;
+}
+
+describe("the pairs of parts", () => {
+  it("give back together what those of the whole do, and are joined to the same", () => {
+    fc.assert(
+      fc.property(pairs(8), fc.double({ min: 0, max: 1, noNaN: true }), (whole, share) => {
+        const [left, right] = halved(whole, share);
+        for (let at = 0; at < 24; at++) expect(sinceIn(left, at) + sinceIn(right, at)).toBe(sinceIn(whole, at));
+        for (const { units } of [...left, ...right]) expect(units).toBeGreaterThanOrEqual(0);
+        expect(joined([left, right])).toEqual(whole);
+      }),
+    );
+  });
+
+  it("add nothing where a damaged row has none", () => {
+    const whole = [{ at: 3, units: 5 }];
+    expect(joined([[], whole])).toEqual(whole);
+  });
+
+  it("are joined to what they give back in all, or to less where that takes more than eight", () => {
+    fc.assert(
+      fc.property(fc.array(fc.option(pairs(5), { nil: undefined }), { minLength: 1, maxLength: 4 }), (parts) => {
+        const known = parts.filter((part) => part !== undefined);
+        const whole = joined(parts);
+        if (!whole) {
+          expect(known).toEqual([]);
+          return;
+        }
+        expect(whole.length).toBeLessThanOrEqual(8);
+        const isExact = new Set(known.flat().map(({ at }) => at)).size <= 8;
+        for (let at = 0; at < (whole.at(-1)?.at ?? 0); at++) {
+          const all = known.reduce((sum, part) => sum + sinceIn(part, at), 0);
+          if (isExact) expect(sinceIn(whole, at)).toBe(all);
+          else expect(sinceIn(whole, at)).toBeLessThanOrEqual(all);
+        }
+      }),
+    );
+  });
+});

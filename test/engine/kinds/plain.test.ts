@@ -1,0 +1,86 @@
+/** Which configs are told at a glance: never one that the full parse refuses. */
+import type { RateLimitConfig } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isPlain } from "../../../src/engine/kinds/plain.js";
+import { parseLimit } from "../../../src/engine/limit.js";
+
+const bucket = { kind: "token bucket", rate: 10, period: 1000 };
+const window = { kind: "fixed window", rate: 10, period: 1000 };
+const sliding = { kind: "sliding window", rate: 10, period: 1000 };
+
+describe("a config is told at a glance", () => {
+  it.each<[object, boolean]>([
+    [bucket, true],
+    [{ ...bucket, capacity: 20, maxReserved: 5, shards: "auto" }, true],
+    [{ ...bucket, keyed: true, throws: false, overrides: true }, true],
+    [{ ...bucket, rate: 1e9, period: 1e12, capacity: 1e9, maxReserved: 1e9 }, true],
+    [{ ...window, period: "month" }, true],
+    [sliding, true],
+    // Valid, but not at a glance.
+    [{ ...bucket, rate: 0.5 }, false],
+    [{ ...bucket, rate: 1e9 + 1 }, false],
+    [{ ...bucket, period: 1e12 + 1 }, false],
+    [{ ...bucket, capacity: 0 }, false],
+    [{ ...bucket, shards: 16 }, false],
+    [{ ...bucket, mode: "shadow" }, false],
+    [{ ...window, start: 1 }, false],
+    [{ ...window, period: "day", anchor: 1 }, false],
+    [{ ...bucket, capacity: undefined }, false],
+    // Not valid.
+    [{ ...bucket, period: "day" }, false],
+    [{ ...sliding, capacity: 5 }, false],
+    [{ ...bucket, kind: "leaky bucket" }, false],
+    [{ ...bucket, kind: ["token bucket"] }, false],
+    [{ ...bucket, keyed: 1 }, false],
+    [{ ...bucket, rate: true }, false],
+    [{ ...bucket, rat: "auto" }, false],
+    [{ kind: "token bucket", rate: 1 }, false],
+    [{ kind: "token bucket", period: 1 }, false],
+    [[], false],
+    [{}, false],
+  ])("%j: %s", (config, expected) => {
+    expect(isPlain(config)).toBe(expected);
+  });
+});
+
+const wholes = (max: number) => fc.oneof(fc.integer({ min: 1, max }), fc.constantFrom(1, 2, 7, 1000, max));
+const oddities = fc.constantFrom<unknown[]>(
+  ...[0, -1, 0.5, NaN, Infinity, 1e9 + 1, 1e12 + 1, 1e16, "day", "week", "year", "auto", "5", true, null, undefined],
+  ...[{ atLeast: 2 }, [1], 5n],
+);
+const plainConfigs = fc.record(
+  {
+    kind: fc.constantFrom("token bucket", "fixed window", "sliding window"),
+    rate: wholes(1e9),
+    period: fc.oneof(wholes(1e12), fc.constantFrom("day", "week", "month")),
+    capacity: wholes(1e9),
+    maxReserved: wholes(1e9),
+    shards: fc.constant("auto"),
+  },
+  { requiredKeys: ["kind", "rate", "period"] },
+);
+const fields = ["kind", "rate", "period", "capacity", "maxReserved", "shards", "start", "timeZone", "anchor", "rat"];
+/** Plain ones, of which some have a field with any value. */
+const anyConfigs = fc
+  .tuple(plainConfigs, fc.option(fc.tuple(fc.constantFrom(...fields), oddities), { nil: undefined, freq: 2 }))
+  .map(([config, odd]) => ({ ...config, ...(odd && { [odd[0]]: odd[1] }) }));
+const flags = fc.record({ keyed: fc.boolean(), throws: fc.boolean(), overrides: fc.boolean() }, { requiredKeys: [] });
+
+describe("what is told at a glance", () => {
+  it("is parsed, with the same limit as result, whatever else the definition says", () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyConfigs, flags, (config, terms) => {
+        const isAccepted = isPlain({ ...config, ...terms });
+        expect(isPlain(config)).toBe(isAccepted);
+        if (!isAccepted) return;
+        accepted++;
+        const limit = parseLimit("some", config as RateLimitConfig);
+        expect(limit.config).toMatchObject(config);
+      }),
+      { numRuns: 5000 },
+    );
+    expect(accepted).toBeGreaterThan(1000);
+  });
+});
