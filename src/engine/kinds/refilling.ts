@@ -64,8 +64,12 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
     giveBack({ capacity }, state, units, taking) {
       const { value, ts, headroom, window } = state;
       const { takenAt } = taking ?? { takenAt: ts };
-      const back = Math.max(0, Math.min(units, capacity - value, headroomSince(state, takenAt)));
-      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), using(window, -back));
+      const missing = capacity - value;
+      // What was used beyond a capacity that was lowered since: without the take it would have been less, and nothing more.
+      const beyond = taking ? Math.min(units, beyondOf(window, missing, takenAt)) : 0;
+      const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
+      const used = lessened(using(window, -back), beyond);
+      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
     },
     split(left, right, { value, ts, headroom, window }) {
       const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
@@ -91,6 +95,21 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
         joinedWindow(states.map(({ window }) => window)),
       ),
   };
+}
+
+/** The units that count as used at a time beside those that are missing. */
+function beyondOf(window: State["window"], missing: number, takenAt: number): number {
+  if (!window) return 0;
+  const { since, used, excess = 0 } = window;
+  return Math.max(0, used + (takenAt < since ? excess : 0) - missing);
+}
+
+/** A window of which fewer units count, those first that were used before it. */
+function lessened(window: State["window"], units: number): State["window"] {
+  if (!window || units === 0) return window;
+  const { since, used, excess = 0 } = window;
+  const before = Math.max(0, excess - units);
+  return { since, used: used - Math.max(0, units - excess), ...(before > 0 && { excess: before }) };
 }
 
 function holding({ capacity }: Limit, { value }: State): number {
