@@ -34,12 +34,15 @@ type Common =
   "most" | "advance" | "whenHolding" | "take" | "reserve" | "whenReservable" | "owed" | "giveBack" | "split" | "join";
 
 export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, Common> {
-  const { accrued, whenAccrued, held = holding, windowAt } = accrual;
+  const { accrued, whenAccrued, held, windowAt } = accrual;
   function whenHolding(limit: L, state: State, units: number): number {
-    return whenAccrued(limit, state, units - held(limit, state));
+    return whenAccrued(limit, state, units - (held ? held(limit, state) : Math.min(limit.capacity, state.value)));
   }
   function take(_limit: L, { value, ts, headroom, window }: State, units: number): State {
-    if (value - units >= -MAX_UNITS) return stateOf(value - units, ts, headroom, using(window, units));
+    if (value - units >= -MAX_UNITS) {
+      if (!headroom && !window) return { value: value - units, ts };
+      return stateOf(value - units, ts, headroom, using(window, units));
+    }
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
     return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom, undefined);
   }
@@ -50,8 +53,10 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
     advance(limit, state, now) {
       const { capacity } = limit;
       const { ts, headroom } = state;
-      const value = Math.min(capacity, held(limit, state) + accrued(limit, state, now));
+      const before = held ? held(limit, state) : state.value;
+      const value = Math.min(capacity, before + accrued(limit, state, now));
       const to = Math.max(ts, now);
+      if (!headroom && !windowAt) return { value, ts: to };
       return stateOf(value, to, headroom && noted(headroom, to, capacity - value), windowAt?.(limit, state, to, value));
     },
     reserve(limit, advanced, units) {
@@ -110,10 +115,6 @@ function lessened(window: State["window"], units: number): State["window"] {
   const { since, used, excess = 0 } = window;
   const before = Math.max(0, excess - units);
   return { since, used: used - Math.max(0, units - excess), ...(before > 0 && { excess: before }) };
-}
-
-function holding({ capacity }: Limit, { value }: State): number {
-  return Math.min(capacity, value);
 }
 
 /** The windows of the parts of one bucket as one: it began when the latest did. */
