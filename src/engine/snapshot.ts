@@ -31,7 +31,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     capacity,
     maxReserved,
     ...(lastsMs !== undefined && { lastsMs, lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)) }),
-    runs: bringing(refill, runs),
+    runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
     ...(runsFrom && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
     fullAt: Math.max(...shards.map(whenFull)),
@@ -69,6 +69,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const { ts } = state;
   const { value } = kind.advance(limit, state, ts);
   const { refill, lastsMs } = kind.arrivals(limit);
+  const short = correction(shard);
   const entries = entriesOf(shard);
   return {
     ...(interval !== WHOLE && { shard: interval }),
@@ -77,9 +78,15 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
     capacity,
     runs:
       lastsMs === undefined
-        ? bringing(refill, untilFull(runs, ts, (capacity - value) / refill))
+        ? [...bringing(refill, untilFull(runs, ts, (capacity - value) / refill + short.length)), ...short]
         : entries.map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
   };
+}
+
+/** What the step after the last write brings less than the others: a run of its own, since runs add up. */
+function correction({ limit, state }: Shard): SnapshotRun[] {
+  const run = limit.kind.arrivals(limit).shortStep?.(state);
+  return run ? [{ ...run, units: -run.units }] : [];
 }
 
 /** The entries of a sliding window that still counted when it was written; none of any other kind. */

@@ -50,6 +50,7 @@ export interface StoredState {
   readonly ts: number;
   readonly recent?: StoredEntry[] | undefined;
   readonly headroom?: StoredEntry[] | undefined;
+  readonly window?: { readonly since: number; readonly used: number; readonly excess?: number | undefined } | undefined;
 }
 
 /**
@@ -57,16 +58,31 @@ export interface StoredState {
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
  */
 export function fromStored(limit: Limit, stored: StoredState, key: string | undefined): State {
-  const { value, ts, recent, headroom } = stored;
+  const { value, ts, recent, headroom, window } = stored;
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, whatever the config was when the row was written.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
     throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
   }
-  const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
+  const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
+  const state = window ? { ...held, window: windowFrom(limit, window, key) } : held;
   if (recent !== undefined) return { ...state, recent: entriesFrom(limit, ["recent", recent], key) };
   return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, ["headroom", headroom], key) };
+}
+
+function windowFrom(
+  { name, unitsPerToken }: Limit,
+  { since, used, excess = 0 }: NonNullable<StoredState["window"]>,
+  key: string | undefined,
+): NonNullable<State["window"]> {
+  const isPlausible = [used, excess].every((tokens) => Number.isFinite(tokens) && tokens >= 0);
+  if (!(Number.isInteger(since) && since <= END_OF_TIME && isPlausible)) {
+    const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
+    throw damageError(name, key, `the stored window is unusable (${stored})`);
+  }
+  const more = excess > 0 && { excess: ceilUnits(excess, unitsPerToken) };
+  return { since, used: Math.max(0, ceilUnits(used, unitsPerToken)), ...more };
 }
 
 /** What was taken is rounded up, what may come back is rounded down. */
@@ -91,7 +107,7 @@ function entriesFrom(
   });
 }
 
-export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom }: State): StoredState {
+export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom, window }: State): StoredState {
   const inTokens = (entries: readonly Entry[]) =>
     entries.map(({ at, units }) => ({ at, count: units / unitsPerToken }));
   return {
@@ -100,6 +116,13 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
     // Several rows that have become one remember more than a row holds.
     ...(recent && { recent: inTokens(compact(recent, ts)) }),
     ...(headroom && { headroom: inTokens(headroom) }),
+    ...(window && {
+      window: {
+        since: window.since,
+        used: window.used / unitsPerToken,
+        ...(window.excess && { excess: window.excess / unitsPerToken }),
+      },
+    }),
   };
 }
 

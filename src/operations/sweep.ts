@@ -21,7 +21,7 @@ import type { SweepArgs } from "../wire/answers.js";
 /**
  * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so
  * all of them agree that it is full, and none of them is about to write it. So long after its end they agree that an override has
- * ended, too.
+ * ended, too. A row of a window stays for one window more: it says when its windows began.
  */
 const SETTLED_MS = 60_000;
 
@@ -118,11 +118,12 @@ function isFull(
   stored: RateLimitOverride | undefined,
   now: number,
 ): boolean {
-  const settled = now - SETTLED_MS;
-  const isFullUnder = (limit: Limit) =>
-    shardsOf({ name: limit.name, limit: limit.kind.forKey(limit, key), key }, rows).every(
+  const isFullUnder = (limit: Limit) => {
+    const settled = now - SETTLED_MS - (limit.kind.countsMs?.(limit) ?? 0);
+    return shardsOf({ name: limit.name, limit: limit.kind.forKey(limit, key), key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
+  };
   try {
     const overridden = limits.flatMap((limit) => {
       const override = stored && overrideOf({ name: limit.name, limit, key }, stored);

@@ -159,7 +159,7 @@ export async function replaceRows(
 }
 
 /** A patch takes a field away by undefined. */
-const NOTHING = { shard: undefined, config: undefined, recent: undefined, headroom: undefined };
+const NOTHING = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
 
 /** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */
 export async function readOverrideRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {

@@ -59,7 +59,9 @@ function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
   const taken = shards.reduce((sum, shard) => sum + limit.capacity - heldBy(shard, latest), 0);
   // Kinds that remember what was taken hold this already. Of the others the sum holds a capacity for each row.
   const surplus = state.value - (limit.capacity - taken);
-  return { interval: WHOLE, limit, state: limit.kind.take(limit, state, surplus), rows };
+  // The sum of what they say of a window would count a capacity for each, too: what is missing counts as used.
+  const mended = { ...limit.kind.take(limit, state, surplus), window: undefined };
+  return { interval: WHOLE, limit, state: mended, rows };
 }
 
 function formerBucket({ name, limit, key }: Bucket, config: RateLimitConfig): Bucket {

@@ -41,6 +41,11 @@ export const rateLimitTables = {
      * So many come back of what was taken before.
      */
     headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+    /**
+     * Of a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. So another config
+     * counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
+     */
+    window: v.optional(v.object({ since: v.number(), used: v.number(), excess: v.optional(v.number()) })),
     /** What holds in place of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */
     override: v.optional(v.object(overrideFields())),
   }).index("by_name_key_shard", ["name", "key", "shard"]),

@@ -363,7 +363,10 @@ describe("decide", () => {
     const before = state === "none" ? fullState(limit) : fromStored(limit, state, undefined);
     const decision = decide(limit, before, now, parseDemand(limit, demand));
     expect(decision.status).toEqual(status);
-    expect(decision.taken ? toStored(limit, decision.taken) : "unchanged").toEqual(next);
+    const { window, ...taken } = toStored(limit, decision.taken ?? before);
+    expect(decision.taken ? taken : "unchanged").toEqual(next);
+    // What is missing counts as used.
+    expect(window?.used).toBe(window && limit.capacity / limit.unitsPerToken - taken.value);
   });
 
   it.each(rows.filter(({ status }) => "ok" in status && !status.ok))(

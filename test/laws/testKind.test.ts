@@ -39,8 +39,8 @@ function startOf(wave: number): number {
 }
 
 const common = refilling<TidalLimit>({
-  accrued: ({ refill }, from, to) => (to <= from ? 0 : (waveAt(to) - waveAt(from)) * refill),
-  whenAccrued: ({ refill }, from, units) => (units <= 0 ? from : startOf(waveAt(from) + Math.ceil(units / refill))),
+  accrued: ({ refill }, { ts }, to) => (to <= ts ? 0 : (waveAt(to) - waveAt(ts)) * refill),
+  whenAccrued: ({ refill }, { ts }, units) => (units <= 0 ? ts : startOf(waveAt(ts) + Math.ceil(units / refill))),
 });
 
 const tidal: Kind<TidalLimit> = {

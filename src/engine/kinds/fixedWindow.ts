@@ -6,10 +6,10 @@ import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit } from "./kind.js";
+import type { Kind, Limit, Share, State } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { lowered } from "../units.js";
+import { lowered, MAX_UNITS } from "../units.js";
 import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
@@ -18,6 +18,8 @@ interface FixedWindowLimit extends Limit {
   readonly windows: Calendar;
   /** The length of a window, on average. */
   readonly averageMs: number;
+  /** For a shard, the units of the whole bucket's windows, and its part of them. */
+  readonly part?: { readonly refill: number; readonly share: Share };
 }
 
 /** A month is the twelfth part of a year of 365.2425 days. */
@@ -40,21 +42,61 @@ function periodic(period: number, start: number): Calendar {
   };
 }
 
-/** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-function accrued({ windows, refill }: FixedWindowLimit, from: number, to: number): number {
-  return to <= from ? 0 : (windows.windowAt(to) - windows.windowAt(from)) * refill;
+/**
+ * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
+ * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each hour.
+ */
+function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
+  if (!window) return refill;
+  const current = windows.windowAt(ts);
+  const start = windows.startOf(current);
+  if (window.since <= start) return refill;
+  const next = windows.startOf(current + 1);
+  const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - window.since)) / (next - start);
+  const units = Math.floor(tokens) * unitsPerToken;
+  // The parts of all shards add up to it.
+  return part ? shareOfUnits(units, unitsPerToken, part.share) : units;
 }
 
-/** The first millisecond, from `from` on, by which `units` have arrived. */
-function whenAccrued({ windows, refill }: FixedWindowLimit, from: number, units: number): number {
-  if (units <= 0) return from;
+function accrued(limit: FixedWindowLimit, state: State, to: number): number {
+  const { windows, refill } = limit;
+  if (to <= state.ts) return 0;
+  const count = windows.windowAt(to) - windows.windowAt(state.ts);
+  return count === 0 ? 0 : firstRefill(limit, state) + (count - 1) * refill;
+}
+
+function whenAccrued(limit: FixedWindowLimit, state: State, units: number): number {
+  const { windows, refill } = limit;
+  if (units <= 0) return state.ts;
   // A share without refill never fills: so many windows end after the end of time.
-  const count = Math.min(1e15, Math.ceil(units / refill));
-  return windows.startOf(windows.windowAt(from) + count);
+  const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
+  return windows.startOf(windows.windowAt(state.ts) + 1 + further);
+}
+
+/** Under another capacity than before: what was not used of it in the window, or the debt. What was used before counts against a raise. */
+function held({ capacity }: FixedWindowLimit, { value, window }: State): number {
+  if (!window) return Math.min(capacity, value);
+  const unused = capacity - window.used;
+  return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
+}
+
+/**
+ * A new window forgets what was used, as far as it brings it. What was used under a larger capacity than now is brought by as many windows as
+ * it takes: else a caller who changes between a month's limit and a day's got the month's each day.
+ */
+function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
+  const { windows, capacity } = limit;
+  const { window, ts } = state;
+  const current = windows.windowAt(to);
+  if (window && current <= windows.windowAt(ts)) return window;
+  const used = capacity - value;
+  if (used > MAX_UNITS) return undefined;
+  const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
+  return { since: windows.startOf(current), used, ...(excess > 0 && { excess }) };
 }
 
 export const fixedWindow: Kind<FixedWindowLimit> = {
-  ...refilling({ accrued, whenAccrued }),
+  ...refilling({ accrued, whenAccrued, held, windowAt }),
   name: "fixed window",
   parse({ name, config: given }) {
     const config = given as FixedWindowConfig;
@@ -88,7 +130,8 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     const start = windows.startOf(0);
     return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
   },
-  arrivals({ refill, windows, averageMs, config }) {
+  arrivals(limit) {
+    const { refill, windows, averageMs, config } = limit;
     const { period, timeZone } = config as FixedWindowConfig;
     // The days and weeks of UTC have one length.
     const isEven = typeof period === "number" || (timeZone === "UTC" && period !== "month");
@@ -99,12 +142,20 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
         const begin = ts || FIRST_USE;
         return runsOf(windows, begin, begin + LISTED_MS, averageMs);
       },
+      shortStep: (state) => {
+        const units = refill - firstRefill(limit, state);
+        if (units === 0) return undefined;
+        const window = windows.windowAt(state.ts);
+        const start = windows.startOf(window);
+        return { start, period: windows.startOf(window + 1) - start, count: 1, units };
+      },
     };
   },
   entries: () => undefined,
   shareOf(limit, share) {
-    const part = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
-    return { ...limit, capacity: part(limit.capacity), refill: part(limit.refill) };
+    const { capacity, refill, unitsPerToken } = limit;
+    const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
+    return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
   },
   quota: {
     windowMs({ config, windows }, now) {
@@ -123,6 +174,13 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
   },
   // What is above the refill is saved up.
   lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
+  countsMs: ({ averageMs }) => Math.ceil(averageMs),
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
-  whenReset: ({ windows }, { ts }, now) => windows.startOf(windows.windowAt(Math.max(ts, now)) + 1),
+  whenReset(limit, state, now) {
+    const { windows } = limit;
+    const current = windows.windowAt(Math.max(state.ts, now));
+    // A window that brings nothing resets nothing.
+    const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
+    return windows.startOf(current + (isEmpty ? 2 : 1));
+  },
 };

@@ -17,6 +17,16 @@ export interface State {
   readonly recent?: readonly Entry[];
   /** The least headroom since several times (headroom.ts), for a kind that keeps no log and takes that may be undone. */
   readonly headroom?: readonly Entry[];
+  /** For a kind with windows, when the window began that the bucket was in, and what it was short of full. */
+  readonly window?: Window;
+}
+
+/** The units that were used in a window, and when it began. They say what a row holds under another config. */
+interface Window {
+  readonly since: number;
+  readonly used: number;
+  /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
+  readonly excess?: number;
 }
 
 /** Units that were taken at a moment, or are promised for it. */
@@ -78,6 +88,8 @@ interface Arrivals {
   readonly refill: number;
   /** The starts of windows, from the last write on; without them a step is a ms. */
   readonly runsFrom?: (ts: number) => readonly Run[];
+  /** The step after the last write of a state, if it brings less than the others, and how many units less. */
+  readonly shortStep?: (state: State) => (Run & { readonly units: number }) | undefined;
   /** How long a taken unit stays away, in ms. */
   readonly lastsMs?: number;
 }
@@ -118,6 +130,8 @@ export interface Kind<L extends Limit = Limit> {
   shareOf(limit: L, share: Share): L;
   /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
   lapses?(limit: L): "together" | "singly" | undefined;
+  /** How long a full bucket's row still says something in ms: of windows when the last one began, for windows with other starts. */
+  countsMs?(limit: L): number;
   /** Units that arrive per ms, on average. */
   unitsPerMs(limit: L): number;
   /** The most units that one request can ever get. */

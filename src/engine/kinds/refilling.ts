@@ -4,20 +4,30 @@
  */
 import { halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import type { Entry, Kind, Limit, State } from "./kind.js";
+import type { Kind, Limit, State } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
 interface Accrual<L> {
-  /** The units that arrive after `from`, up to and including `to`; none when the clock stepped back. */
-  accrued: (limit: L, from: number, to: number) => number;
-  /** The first ms, from `from` on, by which `units` have arrived. */
-  whenAccrued: (limit: L, from: number, units: number) => number;
+  /** The units that arrive after a state's `ts`, up to and including `to`; none when the clock stepped back. */
+  accrued: (limit: L, state: State, to: number) => number;
+  /** The first ms, from a state's `ts` on, by which `units` have arrived. */
+  whenAccrued: (limit: L, state: State, units: number) => number;
+  /** The units that a state holds at its `ts`; by default its value, up to the capacity. */
+  held?: (limit: L, state: State) => number;
+  /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */
+  windowAt?: (limit: L, state: State, to: number, value: number) => State["window"];
 }
 
 /** A state of these kinds: a field is absent, not undefined. */
-function stateOf(value: number, ts: number, headroom: readonly Entry[] | undefined): State {
-  return headroom ? { value, ts, headroom } : { value, ts };
+function stateOf(value: number, ts: number, headroom: State["headroom"], window: State["window"]): State {
+  return { value, ts, ...(headroom && { headroom }), ...(window && { window }) };
+}
+
+/** A window in which more was used, or less. What cannot be counted is not known. */
+function using(window: State["window"], units: number): State["window"] {
+  if (!window || window.used + (window.excess ?? 0) + units > MAX_UNITS) return undefined;
+  return { ...window, used: Math.max(0, window.used + units) };
 }
 
 type Common =
@@ -33,22 +43,27 @@ type Common =
   | "split"
   | "join";
 
-export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>): Pick<Kind<L>, Common> {
-  function whenHolding(limit: L, { value, ts }: State, units: number): number {
-    return whenAccrued(limit, ts, units - Math.min(limit.capacity, value));
+export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, Common> {
+  const { accrued, whenAccrued, held, windowAt } = accrual;
+  function whenHolding(limit: L, state: State, units: number): number {
+    return whenAccrued(limit, state, units - (held ? held(limit, state) : Math.min(limit.capacity, state.value)));
   }
-  function take(_limit: L, { value, ts, headroom }: State, units: number): State {
+  function take(_limit: L, { value, ts, headroom, window }: State, units: number): State {
     if (value - units >= -MAX_UNITS) {
-      return headroom ? { value: value - units, ts, headroom } : { value: value - units, ts };
+      if (!headroom && !window) return { value: value - units, ts };
+      return stateOf(value - units, ts, headroom, using(window, units));
     }
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom);
+    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom, undefined);
   }
-  function advance(limit: L, { value, ts, headroom }: State, now: number): State {
-    const held = Math.min(limit.capacity, value + accrued(limit, ts, now));
+  function advance(limit: L, state: State, now: number): State {
+    const { capacity } = limit;
+    const { ts, headroom } = state;
+    const before = held ? held(limit, state) : state.value;
+    const value = Math.min(capacity, before + accrued(limit, state, now));
     const to = Math.max(ts, now);
-    if (!headroom) return { value: held, ts: to };
-    return stateOf(held, to, noted(headroom, to, limit.capacity - held));
+    if (!headroom && !windowAt) return { value, ts: to };
+    return stateOf(value, to, headroom && noted(headroom, to, capacity - value), windowAt?.(limit, state, to, value));
   }
   return {
     whenHolding,
@@ -63,27 +78,68 @@ export function refilling<L extends Limit>({ accrued, whenAccrued }: Accrual<L>)
     whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
     owed: ({ value }) => Math.max(0, -value),
     giveBack({ capacity }, state, units, taking) {
-      const { value, ts, headroom } = state;
+      const { value, ts, headroom, window } = state;
       const { takenAt } = taking ?? { takenAt: ts };
-      const back = Math.max(0, Math.min(units, capacity - value, headroomSince(state, takenAt)));
-      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back));
+      const missing = capacity - value;
+      // What was used beyond a capacity that was lowered since: without the take it would have been less, and nothing more.
+      const beyond = taking ? Math.min(units, beyondOf(window, missing, takenAt)) : 0;
+      const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
+      const used = lessened(using(window, -back), beyond);
+      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
     },
     pause(limit, state, until) {
-      const { value, ts, headroom } = advance(limit, state, until);
+      const { value, ts, headroom, window } = advance(limit, state, until);
       const level = Math.min(0, value);
       // What comes back pays what is still owed then, and no more.
-      return stateOf(level, ts, headroom && noted(headroom, ts, -level));
+      return stateOf(level, ts, headroom && noted(headroom, ts, -level), using(window, value - level));
     },
-    split(left, right, { value, ts, headroom }) {
+    split(left, right, { value, ts, headroom, window }) {
       const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
       const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
-      return [stateOf(half, ts, ofLeft), stateOf(value - half, ts, ofRight)];
+      const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
+      // All that counts beside what is missing goes to the right half.
+      const excess = window && Math.max(0, window.used + (window.excess ?? 0) - leftUsed - rightUsed);
+      return [
+        stateOf(half, ts, ofLeft, window && { since: window.since, used: leftUsed }),
+        stateOf(
+          value - half,
+          ts,
+          ofRight,
+          window && { since: window.since, used: rightUsed, ...(excess && { excess }) },
+        ),
+      ];
     },
     join: (_limit, states) =>
       stateOf(
         states.reduce((sum, { value }) => sum + value, 0),
         Math.max(...states.map(({ ts }) => ts)),
         joined(states.map(({ headroom }) => headroom)),
+        joinedWindow(states.map(({ window }) => window)),
       ),
   };
+}
+
+/** The units that count as used at a time beside those that are missing. */
+function beyondOf(window: State["window"], missing: number, takenAt: number): number {
+  if (!window) return 0;
+  const { since, used, excess = 0 } = window;
+  return Math.max(0, used + (takenAt < since ? excess : 0) - missing);
+}
+
+/** A window of which fewer units count, those first that were used before it. */
+function lessened(window: State["window"], units: number): State["window"] {
+  if (!window || units === 0) return window;
+  const { since, used, excess = 0 } = window;
+  const before = Math.max(0, excess - units);
+  return { since, used: used - Math.max(0, units - excess), ...(before > 0 && { excess: before }) };
+}
+
+/** The windows of the parts of one bucket as one: it began when the latest did. */
+function joinedWindow(windows: readonly State["window"][]): State["window"] {
+  const known = windows.filter((window) => window !== undefined);
+  if (known.length < windows.length) return undefined;
+  const since = Math.max(...known.map((window) => window.since));
+  const used = known.reduce((sum, window) => sum + window.used, 0);
+  const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
+  return using({ since, used, ...(excess > 0 && { excess }) }, 0);
 }

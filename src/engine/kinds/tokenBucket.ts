@@ -4,7 +4,7 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Limit } from "./kind.js";
+import type { Kind, Limit, State } from "./kind.js";
 import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -17,16 +17,17 @@ interface TokenBucketLimit extends Limit {
 /** Four units in the last place: more than the rounding of a quotient and a product. */
 const QUOTIENT_ERROR = 2 ** -50;
 
-function accrued({ refill }: TokenBucketLimit, from: number, to: number): number {
-  return to <= from ? 0 : Math.floor((to - from) * refill);
+function accrued({ refill }: TokenBucketLimit, { ts }: State, to: number): number {
+  return to <= ts ? 0 : Math.floor((to - ts) * refill);
 }
 
-function whenAccrued(limit: TokenBucketLimit, from: number, units: number): number {
-  if (units <= 0) return from;
+function whenAccrued(limit: TokenBucketLimit, state: State, units: number): number {
+  const { ts } = state;
+  if (units <= 0) return ts;
   // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
   const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
-  let moment = from + elapsedMs;
-  while (moment < END_OF_TIME && accrued(limit, from, moment) < units) moment++;
+  let moment = ts + elapsedMs;
+  while (moment < END_OF_TIME && accrued(limit, state, moment) < units) moment++;
   return Math.min(END_OF_TIME, moment);
 }
 
@@ -73,5 +74,5 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
     },
   },
   unitsPerMs: ({ refill }) => refill,
-  whenReset: (limit, { value, ts }, now) => Math.max(now, whenAccrued(limit, ts, limit.capacity - value)),
+  whenReset: (limit, state, now) => Math.max(now, whenAccrued(limit, state, limit.capacity - state.value)),
 };

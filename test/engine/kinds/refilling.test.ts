@@ -73,7 +73,7 @@ describe.each(limits)("a $name", (limit) => {
           expect(half.state.value).toBeGreaterThanOrEqual(0);
           expect(half.state.value).toBeLessThanOrEqual(half.limit.capacity);
         }
-        expect(fold(limit, WHOLE, halves, NOW).state).toEqual({ value, ts: NOW });
+        expect(fold(limit, WHOLE, halves, NOW).state).toMatchObject({ value, ts: NOW });
       }),
     );
   });

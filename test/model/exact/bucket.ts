@@ -106,7 +106,8 @@ export function textOf(state: State): string {
   const level = `${state.ts}:${fraction(state.value)}`;
   if (!("entries" in state)) {
     const events = (state.history ?? []).map(({ ts, before, taken }) => `${ts}=${fraction(before)}-${fraction(taken)}`);
-    return `${level}:${events.join()}${state.isInexact ? "~" : ""}`;
+    const window = state.window && `:${state.window.since}=${fraction(state.window.used)}`;
+    return `${level}:${events.join()}${state.isInexact ? "~" : ""}${window ?? ""}`;
   }
   return `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}`;
 }

@@ -1,5 +1,5 @@
 /** An exact fixed window's refill: `rate` tokens at the start of each window. */
-import { ceilOf, floorOf, fraction, over, type Rational, rational, times } from "../rational.js";
+import { ceilOf, floorOf, fraction, minus, over, plus, type Rational, rational, times } from "../rational.js";
 import { type FixedWindow, LAST_MOMENT, ZONES } from "./config.js";
 
 const DAY_MS = 86_400_000;
@@ -47,12 +47,24 @@ function offsetOf({ timeZone = "UTC" }: FixedWindow): number {
   return ZONES[timeZone];
 }
 
-/** The tokens that arrive after `from`, up to and including `to`. */
-export function gained(limit: FixedWindow, from: number, to: number): Rational {
-  return times(rational(limit.rate), fraction(windowAt(limit, to) - windowAt(limit, from), 1n));
+/** The tokens that arrive after `from`, up to and including `to`. @param since - when the window before began, if that is known. */
+export function gained(limit: FixedWindow, from: number, to: number, since?: number): Rational {
+  const windows = windowAt(limit, to) - windowAt(limit, from);
+  if (windows <= 0n) return rational(0);
+  return minus(times(rational(limit.rate), fraction(windows, 1n)), lacking(limit, from, since));
+}
+
+/** What the first window after `from` brings less: it brings whole tokens for the time since the window before began. */
+function lacking(limit: FixedWindow, from: number, since = -Infinity): Rational {
+  const current = windowAt(limit, from);
+  const [start, next] = [startOf(limit, current), startOf(limit, current + 1n)];
+  if (since <= start) return rational(0);
+  const brought = floorOf(times(rational(limit.rate), fraction(BigInt(next - since), BigInt(next - start))));
+  return minus(rational(limit.rate), fraction(brought, 1n));
 }
 
 /** The first millisecond by which so many tokens have arrived after `from`. */
-export function whenGained(limit: FixedWindow, from: number, tokens: Rational): number {
-  return startOf(limit, windowAt(limit, from) + ceilOf(over(tokens, rational(limit.rate))));
+export function whenGained(limit: FixedWindow, from: number, tokens: Rational, since?: number): number {
+  const windows = ceilOf(over(plus(tokens, lacking(limit, from, since)), rational(limit.rate)));
+  return startOf(limit, windowAt(limit, from) + (windows < 1n ? 1n : windows));
 }

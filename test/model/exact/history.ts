@@ -1,5 +1,5 @@
 /** What happened to an exact bucket since it was last full, so that a take can be undone by replaying the rest; in fractions. */
-import { greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
+import { isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
 import type { RefillingLimit } from "./config.js";
 
 /** Tokens that were taken, or came back when negative, under the limit that held then. */
@@ -11,6 +11,8 @@ export interface Happened {
   readonly taken: Rational;
   /** Whether all was taken that was there, however much that is. */
   readonly isPause?: boolean;
+  /** Of a fixed window, what counted as used before, and since when. */
+  readonly window?: { readonly since: number; readonly used: Rational; readonly excess?: Rational } | undefined;
 }
 export type History = readonly Happened[];
 
@@ -23,26 +25,11 @@ export function withEvent(history: History, event: Happened): History {
   return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken) }];
 }
 
-/**
- * The history as it would be had `count` tokens not been taken at a time; undefined if it does not know of them.
- * @param levelAt - what a bucket holds after a time.
- */
-export function without(
-  history: History,
-  takenAt: number,
-  count: Rational,
-  levelAt: (limit: RefillingLimit, value: Rational, from: number, to: number) => Rational,
-): History | undefined {
+/** The history as it would be had `count` tokens not been taken at a time; undefined if it does not know of them. */
+export function without(history: History, takenAt: number, count: Rational): History | undefined {
   const at = history.findIndex(({ ts, taken, isPause }) => ts === takenAt && !isPause && !isLess(taken, count));
   if (at < 0) return undefined;
-  const replayed: Happened[] = [];
-  for (const [i, event] of history.entries()) {
-    const previous = replayed.at(-1);
-    const before = previous ? levelAt(event.limit, leftBy(previous), previous.ts, event.ts) : event.before;
-    const taken = event.isPause ? greatest(ZERO, before) : event.taken;
-    replayed.push({ ...event, before, taken: i === at ? minus(taken, count) : taken });
-  }
-  return replayed;
+  return history.map((event, i) => (i === at ? { ...event, taken: minus(event.taken, count) } : event));
 }
 
 /** What an event left: a gift to a full bucket is lost. */

@@ -7,9 +7,15 @@
  */
 import { fraction, greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
-import { type History, leftBy, mostPeaks, withEvent, without } from "./history.js";
+import { type Happened, type History, leftBy, mostPeaks, withEvent, without } from "./history.js";
 import * as fixedWindow from "./fixedWindow.js";
 import * as tokenBucket from "./tokenBucket.js";
+
+interface Window {
+  readonly since: number;
+  readonly used: Rational;
+  readonly excess?: Rational;
+}
 
 export type Level =
   | {
@@ -18,6 +24,8 @@ export type Level =
       readonly history?: History;
       /** Whether a take was undone that a bucket which remembers little may have undone in part. */
       readonly isInexact?: boolean;
+      /** Of a fixed window: what counts as used, and since when. */
+      readonly window?: Window | undefined;
     }
   | undefined;
 
@@ -25,9 +33,29 @@ export type Level =
 export function levelAt(limit: RefillingLimit, state: Level, now: number): Rational {
   const capacity = rational(limit.capacity);
   if (!state) return capacity;
-  return now <= state.ts
-    ? least(capacity, state.value)
-    : least(capacity, plus(state.value, gained(limit, state.ts, now)));
+  const held = heldBy(limit, state);
+  return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, state.window?.since)));
+}
+
+/** At the last write: under another capacity a window holds what was not used of it. */
+function heldBy(limit: RefillingLimit, { value, window }: Exclude<Level, undefined>): Rational {
+  const capacity = rational(limit.capacity);
+  if (limit.kind !== "fixed window" || !window) return least(capacity, value);
+  const unused = minus(capacity, window.used);
+  return greatest(least(value, greatest(ZERO, unused)), minus(unused, window.excess ?? ZERO));
+}
+
+/** A new window forgets what was used as far as it brings it. */
+function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | undefined {
+  if (limit.kind !== "fixed window") return undefined;
+  const current = fixedWindow.windowAt(limit, ts);
+  const old = state?.window;
+  if (old && fixedWindow.windowAt(limit, state.ts) >= current) return old;
+  const used = minus(rational(limit.capacity), levelAt(limit, state, ts));
+  const counted = old ? plus(old.used, old.excess ?? ZERO) : ZERO;
+  const gainedSince = state ? gained(limit, state.ts, ts, old?.since) : ZERO;
+  const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
+  return { since: fixedWindow.startOf(limit, current), used, excess };
 }
 
 /** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
@@ -92,8 +120,9 @@ export function pause(limit: RefillingLimit, state: Level, until: number): Level
   const ts = Math.max(until, state?.ts ?? until);
   const before = levelAt(limit, state, ts);
   const taken = greatest(ZERO, before);
-  const history = withEvent(state?.history ?? [], { limit, ts, before, taken, isPause: true });
-  return { value: minus(before, taken), ts, history, ...(state?.isInexact && { isInexact: true }) };
+  const happened = { limit, ts, before, taken, isPause: true, window: windowOf(limit, state, ts) };
+  const history = withEvent(state?.history ?? [], happened);
+  return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
 }
 
 function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {
@@ -101,11 +130,19 @@ function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Leve
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
 }
 
-function written(limit: RefillingLimit, state: Level, now: number, value: Rational): Level {
+function written(limit: RefillingLimit, state: Level, now: number, value: Rational): Exclude<Level, undefined> {
   const ts = Math.max(now, state?.ts ?? now);
   const before = levelAt(limit, state, now);
-  const history = withEvent(state?.history ?? [], { limit, ts, before, taken: minus(before, value) });
-  return { value, ts, history, ...(state?.isInexact && { isInexact: true }) };
+  const happened = { limit, ts, before, taken: minus(before, value), window: windowOf(limit, state, ts) };
+  const history = withEvent(state?.history ?? [], happened);
+  return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
+}
+
+/** The state that an event leaves. */
+function leftAfter(event: Happened): Exclude<Level, undefined> {
+  const { ts, before, window } = event;
+  const value = leftBy(event);
+  return { value, ts, ...(window && { window: { ...window, used: plus(window.used, minus(before, value)) } }) };
 }
 
 /** So many peaks, of those that were not reached again, a bucket remembers exactly; one is what it holds now. */
@@ -120,28 +157,43 @@ export function undo(
   takenAt: number,
 ): Exclude<Level, undefined> | undefined {
   const before = written(limit, state, now, levelAt(limit, state, now));
-  const history = without(before?.history ?? [], takenAt, rational(count), (then, value, from, to) =>
-    levelAt(then, { value, ts: from }, to),
-  );
-  const last = history?.at(-1);
-  if (!before || !last) return undefined;
-  const isInexact = before.isInexact === true || mostPeaks(state?.history ?? []) > REMEMBERED;
-  return { value: leftBy(last), ts: before.ts, history, ...(isInexact && { isInexact }) };
+  const events = without(before.history ?? [], takenAt, rational(count));
+  if (!events) return undefined;
+  const history: Happened[] = [];
+  let after: Level;
+  for (const event of events) {
+    const { limit: then, ts } = event;
+    const before = after ? levelAt(then, after, ts) : event.before;
+    const replayed: Happened = {
+      ...event,
+      before,
+      taken: event.isPause ? greatest(ZERO, before) : event.taken,
+      window: after ? windowOf(then, after, ts) : event.window,
+    };
+    history.push(replayed);
+    after = leftAfter(replayed);
+  }
+  // A window that was lowered and raised meanwhile gives back less.
+  const hasChanged = before.window !== undefined && events.some((event) => event.limit !== limit);
+  const isInexact = before.isInexact === true || hasChanged || mostPeaks(state?.history ?? []) > REMEMBERED;
+  return after && { ...after, ts: before.ts, history, ...(isInexact && { isInexact }) };
 }
 
-/** The tokens that arrive after `from`, up to and including `to`. */
-export function gained(limit: RefillingLimit, from: number, to: number): Rational {
-  return limit.kind === "token bucket" ? tokenBucket.gained(limit, from, to) : fixedWindow.gained(limit, from, to);
+/** The tokens that arrive after `from`, up to and including `to`. @param since - when the window before began, if that is known. */
+export function gained(limit: RefillingLimit, from: number, to: number, since?: number): Rational {
+  return limit.kind === "token bucket"
+    ? tokenBucket.gained(limit, from, to)
+    : fixedWindow.gained(limit, from, to, since);
 }
 
 /** The first millisecond at which the bucket holds `wanted`, which is at most its capacity. */
 function whenHolding(limit: RefillingLimit, state: Level, now: number, wanted: Rational): number {
   if (!state) return now;
-  const missing = minus(wanted, least(rational(limit.capacity), state.value));
+  const missing = minus(wanted, heldBy(limit, state));
   if (!isLess(ZERO, missing)) return state.ts;
   return limit.kind === "token bucket"
     ? tokenBucket.whenGained(limit, state.ts, missing)
-    : fixedWindow.whenGained(limit, state.ts, missing);
+    : fixedWindow.whenGained(limit, state.ts, missing, state.window?.since);
 }
 
 function outlook(limit: RefillingLimit, state: Level, now: number): Pick<Answer, "remaining" | "resetAt"> {
@@ -152,7 +204,14 @@ function outlook(limit: RefillingLimit, state: Level, now: number): Pick<Answer,
 /** When the bucket is full again; for windows, the start of the next one. */
 function resetAt(limit: RefillingLimit, state: Level, now: number): number {
   if (limit.kind === "fixed window") {
-    return fixedWindow.startOf(limit, fixedWindow.windowAt(limit, Math.max(now, state?.ts ?? now)) + 1n);
+    const current = fixedWindow.windowAt(limit, Math.max(now, state?.ts ?? now));
+    const next = fixedWindow.startOf(limit, current + 1n);
+    // A window that brings nothing resets nothing.
+    const isEmpty =
+      state &&
+      fixedWindow.windowAt(limit, state.ts) === current &&
+      !isLess(ZERO, gained(limit, state.ts, next, state.window?.since));
+    return isEmpty ? fixedWindow.startOf(limit, current + 2n) : next;
   }
   return Math.max(now, whenHolding(limit, state, now, fraction(...ratioOf(limit.capacity))));
 }
