@@ -1,15 +1,14 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
-import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {
   AdjustArgs,
   BucketArgs,
   DemandList,
   NameIn,
+  PlannedBucketArgs,
   RateLimitArgs,
-  RateLimitDefinition,
   ReturnedAnswer,
   ScheduleArgs,
   StatusOf,
@@ -91,13 +90,13 @@ export interface RateLimits<
   /** Forgets the bucket: it is full again. For failed logins, on success. */
   resetRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
-    args: BucketArgs<Limits, Name>,
+    args: BucketArgs<Limits, Name> & { plan?: string | undefined },
   ) => Promise<null>;
 
   /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
   getRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["query"],
-    args: BucketArgs<Limits, Name>,
+    args: PlannedBucketArgs<Limits, Name>,
   ) => Promise<RateLimitSnapshot>;
 
   /**
@@ -131,17 +130,3 @@ export interface RateLimits<
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 }
-
-/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
-export type KnownFields<Limits> = {
-  [Name in keyof Limits]: RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
-};
-type FieldOf<Definition> =
-  | "keyed"
-  | "overrides"
-  | "throws"
-  | "mode"
-  | "queue"
-  | (Definition extends { kind: infer Kind }
-      ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
-      : never);
