@@ -54,7 +54,11 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
 /** The ctx of either place: which one is known when the limits are defined. */
 type Ctx = InTables["mutation"] & InComponent["mutation"] & InComponent["query"];
 
-async function listRateLimits(set: LimitSet, ctx: Ctx, args: ListArgs<string>): Promise<RateLimitPage> {
+async function listRateLimits(
+  set: LimitSet,
+  ctx: Ctx,
+  args: ListArgs<string> & { plan?: string },
+): Promise<RateLimitPage> {
   checkNamed(set.definitions, "listRateLimits", args);
   const { name, plan, ...options } = args;
   const own = set.definitions.get(name);

@@ -17,7 +17,7 @@ export type ListArgs<Name, Definition = unknown> = {
   onlyLimited?: boolean | undefined;
   /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
-} & (Definition extends { plans: object } ? PlanArg<Definition> : { plan?: string | undefined });
+} & PlanArg<Definition>;
 
 export interface SweepOptions {
   /**

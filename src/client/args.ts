@@ -2,7 +2,7 @@
 import type { FunctionReference } from "convex/server";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
-import type { PlanArg, PlannedDefinition } from "./planTypes.js";
+import type { PlanArg, PlannedConfig } from "./planTypes.js";
 
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and the wait that it
@@ -32,6 +32,8 @@ export interface Terms {
   /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
   queue?: QueueConfig;
 }
+/** A limit with plans. */
+export type PlannedDefinition = PlannedConfig & Omit<Terms, "queue">;
 export type RateLimitDefinitions = Record<string, RateLimitDefinition | PlannedDefinition>;
 
 /** The names that autocomplete; any other string is a limit defined inline. */
@@ -69,7 +71,10 @@ type DefinedArgs<Definition> = (Definition extends { plans: object }
 export type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
   PlansByName<Limits>[Name & keyof PlansByName<Limits>];
 
-type PlansByName<Limits> = { [Name in keyof Limits]: PlanArg<Limits[Name]> } & Others<Limits, { plan?: undefined }>;
+/** Limits whose definitions are not known may have plans. */
+type PlansByName<Limits> = {
+  [Name in keyof Limits]: string extends keyof Limits ? { plan?: string | undefined } : PlanArg<Limits[Name]>;
+} & Others<Limits, unknown>;
 
 /** A key if the limit has keys, as a text or as what leads to one. */
 export type KeyArg<Definition, Key = string> = Definition extends { keyed: true }

@@ -14,7 +14,7 @@ import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { keyedError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
-import { checkPlans, definitionUnder, parsePlans, planField, type Plans } from "./plans.js";
+import { checkPlans, definitionUnder, parsePlans, planField } from "./plans.js";
 
 /** A limit as an app defines it. */
 export interface Definition {
@@ -25,7 +25,7 @@ export interface Definition {
   readonly mode: Mode | undefined;
   readonly queue: QueueConfig | undefined;
   /** Of a limit with plans; its own config is then only what they share. */
-  readonly plans?: Plans;
+  readonly plans?: ReadonlyMap<string, Definition>;
   /** The parsed config, from the first call on; in the component there is none. */
   limit?: Limit;
 }

@@ -2,10 +2,12 @@
 import type { Field } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { Definition } from "./definitions.js";
 
-/** The definition of each plan, which has all that the plans share. */
-export type Plans = ReadonlyMap<string, Definition>;
+/** A definition, as far as plans are concerned. */
+interface Planned<Own> {
+  readonly config: RateLimitConfig;
+  readonly plans?: ReadonlyMap<string, Own>;
+}
 
 const isText = (value: unknown) => typeof value === "string";
 /** Of calls that a plan changes: they need one where a limit has plans. */
@@ -14,7 +16,11 @@ export const planField: Field = { permitted: "the name of a plan", holds: isText
 export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
-export function parsePlans(name: string, given: unknown, shared: Omit<Definition, "plans">): Plans {
+export function parsePlans<Own extends { config: RateLimitConfig; queue: unknown }>(
+  name: string,
+  given: unknown,
+  shared: Own,
+): ReadonlyMap<string, Own> {
   const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
   const plans = isObject ? Object.entries(given as Record<string, unknown>) : [];
   if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
@@ -33,7 +39,11 @@ export function parsePlans(name: string, given: unknown, shared: Omit<Definition
 }
 
 /** Checks each plan by itself. @throws what the check throws, naming the plan. */
-export function checkPlans(name: string, plans: Plans, check: (name: string, definition: Definition) => void): void {
+export function checkPlans<Own>(
+  name: string,
+  plans: ReadonlyMap<string, Own>,
+  check: (name: string, definition: Own) => void,
+): void {
   for (const [plan, definition] of plans) {
     try {
       check(name, definition);
@@ -48,12 +58,12 @@ export function checkPlans(name: string, plans: Plans, check: (name: string, def
  * The definition that holds in a call.
  * @throws when the limit has plans and the call names none of them, or it has none and the call names one.
  */
-export function definitionUnder(
+export function definitionUnder<Own extends Planned<Own>>(
   name: string,
-  definition: Definition,
+  definition: Own,
   plan: string | undefined,
   isRequired: boolean | undefined,
-): Definition {
+): Own {
   const { plans } = definition;
   if (!plans) throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   const [first] = plans.values();

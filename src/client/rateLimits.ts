@@ -1,6 +1,7 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
+import type { FixedWindowConfig, RateLimitConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {
   AdjustArgs,
@@ -8,6 +9,9 @@ import type {
   DemandList,
   NameIn,
   PlannedBucketArgs,
+  PlannedDefinition,
+  RateLimitDefinition,
+  Terms,
   RateLimitArgs,
   ReturnedAnswer,
   ScheduleArgs,
@@ -90,7 +94,7 @@ export interface RateLimits<
   /** Forgets the bucket: it is full again. For failed logins, on success. */
   resetRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
-    args: BucketArgs<Limits, Name> & { plan?: string | undefined },
+    args: BucketArgs<Limits, Name>,
   ) => Promise<null>;
 
   /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
@@ -130,3 +134,26 @@ export interface RateLimits<
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 }
+
+/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+export type KnownFields<Limits> = {
+  [Name in keyof Limits]: string extends keyof Limits
+    ? Limits[Name]
+    : Limits[Name] extends { plans: infer Plans }
+      ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
+            Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
+            never
+          >
+      : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+};
+
+/** A plan is a config together with what the plans share: of that, the fields that are missing. */
+type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> & Plan extends RateLimitConfig
+  ? Record<Exclude<keyof Plan, keyof FixedWindowConfig>, never>
+  : Pick<FixedWindowConfig, Exclude<"rate" | "period", keyof Shared>>;
+
+type FieldOf<Definition> =
+  | keyof Terms
+  | (Definition extends { kind: infer Kind }
+      ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
+      : never);

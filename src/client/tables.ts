@@ -16,8 +16,7 @@ import { parseNow } from "./limitOf.js";
 import { OPTION_FIELDS, queueModuleOf } from "./options.js";
 import type { CalledRequest } from "./definitions.js";
 import type { CalledAdjustment, InTables, Place } from "./place.js";
-import type { KnownFields } from "./planTypes.js";
-import type { RateLimits } from "./rateLimits.js";
+import type { KnownFields, RateLimits } from "./rateLimits.js";
 import type { RateLimitsOptions } from "./settings.js";
 
 /**

@@ -22,8 +22,7 @@ import { type CalledBucket, type CalledRequest, parseDefinitions } from "../clie
 import { functionsOf } from "../client/functions.js";
 import { COMMON_FIELDS } from "../client/options.js";
 import type { ComponentCalls, InComponent, Place } from "../client/place.js";
-import type { KnownFields } from "../client/planTypes.js";
-import type { RateLimits } from "../client/rateLimits.js";
+import type { KnownFields, RateLimits } from "../client/rateLimits.js";
 import type { RateLimitsOptions } from "../client/settings.js";
 import { checkField, checkFields } from "../engine/fields.js";
 import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
