@@ -33,7 +33,7 @@ export function parsePlans<Own extends { config: RateLimitConfig; queue: unknown
         throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
       // All plans of a key are one bucket, on the same rows.
       if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
-      return [plan, { ...shared, config: { ...shared.config, ...fields } as RateLimitConfig }];
+      return [plan, { ...shared, config: { ...shared.config, ...fields } }];
     }),
   );
 }

@@ -67,7 +67,8 @@ async function planFor(
   if (without !== undefined && without !== "share") return { kind: "refuse", without };
   const call = { ctx, request, key };
   const under = caller ? caller.plan : typeof given.plan === "function" ? await given.plan(call) : given.plan;
-  const limit = rule.limit ?? plannedLimit(rule, caller, under) ?? (await limitFor(rule, caller, call));
+  const defined = caller?.config ? undefined : rule.limit;
+  const limit = defined ?? plannedLimit(rule, caller, under) ?? (await limitFor(rule, caller, call));
   const capacity = limit.config.capacity ?? limit.config.rate;
   const count = typeof given.cost === "function" ? await given.cost(request, capacity) : (given.cost ?? 1);
   if (!isPermitted(countField, count)) {

@@ -57,9 +57,9 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("a job that was scheduled under a plan gives back under it", async () => {
     const held = await inOne(async (ctx) => {
-      const scheduled = await limits.scheduleRateLimited(ctx as never, { ...of("pro"), count: 4 }, send);
+      const scheduled = await limits.scheduleRateLimited(ctx, { ...of("pro"), count: 4 }, send);
       if (!scheduled.ok) throw new Error("denied");
-      await limits.cancelRateLimited(ctx as never, scheduled.job);
+      await limits.cancelRateLimited(ctx, scheduled.job);
       return await limits.checkRateLimit(ctx, { ...of("pro"), count: 10 });
     });
     expect(held).toMatchObject({ ok: true, remaining: 0 });
@@ -87,7 +87,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const { t } = openQueue();
     await t.mutation((ctx) => limits.rateLimit(ctx, { name: "mixed", plan: "steady" }));
     const next = makeFunctionReference<"mutation", { cursor?: string }>("jobs:send");
-    await t.mutation((ctx) => limits.sweepRateLimits(ctx as never, { next } as never));
+    await t.mutation((ctx) => limits.sweepRateLimits(ctx as never, { next }));
     expect(await rowsIn(place, t)).toHaveLength(1);
   });
 
