@@ -3,7 +3,7 @@ import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "
 
 /** Some of the fields of a config: of the kind that is said, or of any. */
 type PartOf<Config> = Config extends { kind: infer Kind } ? { kind: Kind } & Partial<Omit<Config, "kind">> : never;
-export type ConfigPart =
+type ConfigPart =
   | PartOf<TokenBucketConfig>
   | PartOf<FixedWindowConfig>
   | PartOf<SlidingWindowConfig>
