@@ -1,38 +1,32 @@
 /**
- * Reports, of which a paying user may make more. One limit with one bucket for each user; the plan chooses the config with
- * each call, so a change of plan counts at once, and what was used before stays used.
+ * Reports, of which a paying user may make more. One limit with one bucket for each user. Each call says the user's plan, so
+ * a change of plan counts from the next call on, and what was used before stays used.
  */
-import { DAY, type RateLimitConfig } from "convex-rate-limits";
 import { vRateLimitSnapshot } from "convex-rate-limits/schema";
-import { ConvexError, type Infer, v } from "convex/values";
+import { ConvexError, v } from "convex/values";
 import type { Id } from "./_generated/dataModel.js";
 import { mutation, query, type QueryCtx } from "./_generated/server.js";
 import { getRateLimit, rateLimit } from "./rateLimits.js";
 import { vPlan } from "./schema.js";
 
-export const reports: Record<Infer<typeof vPlan>, RateLimitConfig> = {
-  free: { kind: "token bucket", rate: 3, period: DAY },
-  pro: { kind: "token bucket", rate: 100, period: DAY },
-};
-
 /** Which bucket of which limit: by the user's plan as it is now. */
 async function reportsOf(ctx: QueryCtx, id: Id<"users">) {
   const user = await ctx.db.get("users", id);
   if (!user) throw new ConvexError({ kind: "NoSuchUser", user: id });
-  return { name: "report", key: id, config: reports[user.plan] };
+  return { name: "report" as const, key: id, plan: user.plan };
 }
 
 export const makeReport = mutation({
   args: { user: v.id("users"), title: v.string() },
   returns: v.union(
-    v.object({ ok: v.literal(true), left: v.optional(v.number()) }),
+    v.object({ ok: v.literal(true), left: v.number() }),
     v.object({ ok: v.literal(false), retryAt: v.number() }),
   ),
   handler: async (ctx, { user, title }) => {
     const status = await rateLimit(ctx, await reportsOf(ctx, user));
     if (!status.ok) return { ok: false as const, retryAt: status.retryAt };
     await ctx.db.insert("reports", { user, title });
-    return { ok: true as const, ...(status.remaining !== undefined && { left: status.remaining }) };
+    return { ok: true as const, left: status.remaining };
   },
 });
 

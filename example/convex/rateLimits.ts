@@ -39,6 +39,9 @@ export const limits = defineRateLimits(
       queue: { priorities: 2, aging: MINUTE, fair: true },
     },
 
+    /** Reports, of which a paying user may make more (plans.ts). */
+    report: { kind: "token bucket", period: DAY, keyed: true, plans: { free: { rate: 3 }, pro: { rate: 100 } } },
+
     /** An upload needs room in all three layers (uploads.ts). */
     uploadsByUser: { kind: "token bucket", rate: 3, period: MINUTE, keyed: true },
     uploadsByTeam: { kind: "token bucket", rate: 5, period: MINUTE, keyed: true },

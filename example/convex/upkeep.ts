@@ -2,7 +2,6 @@
 import { vRateLimitPage } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "./_generated/server.js";
-import { reports } from "./plans.js";
 import { listRateLimits, sweepRateLimits } from "./administration.js";
 
 /** Who has to wait now, page by page. An app makes it a query that only admins may call. */
@@ -12,12 +11,12 @@ export const limited = internalQuery({
   handler: (ctx, args) => listRateLimits(ctx, { ...args, onlyLimited: true }),
 });
 
-/** The first batch; the component goes on by itself. The reports' limit is defined nowhere else than in the plans. */
+/** The first batch; the component goes on by itself. */
 export const sweep = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await sweepRateLimits(ctx, { configs: { report: Object.values(reports) } });
+    await sweepRateLimits(ctx, {});
     return null;
   },
 });

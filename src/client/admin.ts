@@ -12,12 +12,13 @@ import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
-import type { RateLimitOverride } from "../wire/configs.js";
+import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
 import type { SweepContinuation } from "./args.js";
 import type { ListArgs, RateLimitAdmin, SweepOptions } from "./adminTypes.js";
-import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
+import { type AnyBucketArgs, BUCKET_FIELDS, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
+import { anyPlanField, definitionUnder } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
 
@@ -53,11 +54,16 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
 /** The ctx of either place: which one is known when the limits are defined. */
 type Ctx = InTables["mutation"] & InComponent["mutation"] & InComponent["query"];
 
-async function listRateLimits(set: LimitSet, ctx: Ctx, args: ListArgs<string>): Promise<RateLimitPage> {
+async function listRateLimits(
+  set: LimitSet,
+  ctx: Ctx,
+  args: ListArgs<string> & { plan?: string },
+): Promise<RateLimitPage> {
   checkNamed(set.definitions, "listRateLimits", args);
-  const { name, ...options } = args;
-  const definition = set.definitions.get(name);
-  if (!definition) throw misuseError(name, "is not defined, so its keys cannot be listed.");
+  const { name, plan, ...options } = args;
+  const own = set.definitions.get(name);
+  if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
+  const definition = own.plans || plan !== undefined ? definitionUnder(name, own, plan, true) : own;
   const request = parseList(limitOf(name, definition), options, definition.overrides);
   const { component } = set.place;
   if (!component) return await inTurn(ctx, () => list(ctx, request));
@@ -69,9 +75,17 @@ async function listRateLimits(set: LimitSet, ctx: Ctx, args: ListArgs<string>): 
 
 async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
   checkNamed(set.definitions, "overrideRateLimit", args);
-  const { name, key, ...override } = args;
-  const id = idOf(findOverridable(set.definitions, "overrideRateLimit", { name, key }));
-  const parsed = parseOverride(name, override);
+  const { name, key, plan, ...override } = args;
+  const bucket = findOverridable(set.definitions, "overrideRateLimit", {
+    name,
+    key,
+    ...(plan !== undefined && { plan }),
+  });
+  if (plan !== undefined && override.config) {
+    throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
+  }
+  const id = idOf(bucket);
+  const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
   const { component } = set.place;
   if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
   return await component.mutation(ctx)(component.api.public.override, { ...id, ...parsed });
@@ -84,8 +98,11 @@ async function clearRateLimitOverride(set: LimitSet, ctx: Ctx, args: AnyBucketAr
   return await component.mutation(ctx)(component.api.public.clearOverride, id);
 }
 
+/** An override holds under every plan. */
+const OVERRIDDEN_FIELDS: Fields = { ...BUCKET_FIELDS, plan: anyPlanField };
+
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
-  const bucket = findBucket(definitions, call, args);
+  const bucket = findBucket(definitions, call, args, OVERRIDDEN_FIELDS);
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }
@@ -110,11 +127,15 @@ async function sweepRateLimits(
   checkScheduler(ctx, "sweepRateLimits");
   checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
   const limits = new Map<string, Limit>();
+  const further: Record<string, readonly RateLimitConfig[]> = { ...options.configs };
   for (const name of definitions.names) {
     const definition = definitions.get(name);
-    if (definition) limits.set(name, limitOf(name, definition));
+    // A bucket is full only under all of a limit's plans.
+    const [first, ...others] = definition?.plans?.values() ?? [definition];
+    if (first) limits.set(name, limitOf(name, first));
+    if (others.length > 0) further[name] = [...others.flatMap((each) => each?.config ?? []), ...(further[name] ?? [])];
   }
-  const targets = sweepTargets(limits, options.configs);
+  const targets = sweepTargets(limits, further);
   const { component } = place;
   if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
   const { cursor, next } = options;

@@ -3,10 +3,11 @@ import type { Scheduler } from "convex/server";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { KeyArg } from "./args.js";
+import type { PlanArg } from "./planTypes.js";
 import type { InComponent, InTables } from "./place.js";
 
 /** What `listRateLimits` takes. */
-export type ListArgs<Name> = {
+export type ListArgs<Name, Definition = unknown> = {
   name: Name;
   /** Where the page before ended; absent for the first. */
   cursor?: string | undefined;
@@ -16,7 +17,7 @@ export type ListArgs<Name> = {
   onlyLimited?: boolean | undefined;
   /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
-};
+} & PlanArg<Definition>;
 
 export interface SweepOptions {
   /**
@@ -36,7 +37,10 @@ type OverridableIn<Limits> = {
 }[keyof Limits & string];
 
 /** What holds in place of the limit's config: exactly one of these. */
-type OverrideWay =
+type OverrideWay<Definition> =
+  | (Definition extends { plans: object }
+      ? PlanArg<Definition> & { config?: undefined; block?: undefined; unlimited?: undefined }
+      : never)
   | {
       /** Another config; the rows of a bucket stay what the limit's own `shards` says. */
       config: RateLimitConfig;
@@ -61,7 +65,7 @@ type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } &
 
 /** What `overrideRateLimit` takes. */
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
-  OverrideWay & {
+  OverrideWay<Name extends keyof Limits ? Limits[Name] : never> & {
     /** When it ends by itself: a moment to come, in whole milliseconds since the epoch; without it, when it is cleared. */
     until?: number | undefined;
     /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
@@ -92,7 +96,7 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
    */
   listRateLimits: <Name extends keyof Limits & string>(
     ctx: Contexts["query"],
-    args: ListArgs<Name>,
+    args: ListArgs<Name, Limits[Name]>,
   ) => Promise<RateLimitPage>;
 
   /**

@@ -2,6 +2,7 @@
 import type { FunctionReference } from "convex/server";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
+import type { PlanArg, PlannedConfig } from "./planTypes.js";
 
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and the wait that it
@@ -13,7 +14,10 @@ export type ThrowChoice = boolean | { jitter: number };
 export type Mode = "enforce" | "shadow";
 
 /** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and what becomes of its denials. */
-export type RateLimitDefinition = RateLimitConfig & {
+export type RateLimitDefinition = RateLimitConfig & Terms;
+
+/** What a definition says besides its config. */
+export interface Terms {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
   /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
@@ -27,14 +31,16 @@ export type RateLimitDefinition = RateLimitConfig & {
   mode?: Mode;
   /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
   queue?: QueueConfig;
-};
-export type RateLimitDefinitions = Record<string, RateLimitDefinition>;
+}
+/** A limit with plans. */
+export type PlannedDefinition = PlannedConfig & Omit<Terms, "queue">;
+export type RateLimitDefinitions = Record<string, RateLimitDefinition | PlannedDefinition>;
 
 /** The names that autocomplete; any other string is a limit defined inline. */
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 
 /**
- * One bucket of a limit. A limit that was not defined needs a config; a defined one may be given another (plans, tiers). With a key
+ * One bucket of a limit. A limit that was not defined needs a config; a defined one without plans may be given another. With a key
  * where any of several names demands one.
  */
 export type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
@@ -56,7 +62,19 @@ type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed:
 /** What holds for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
 
-type DefinedArgs<Definition> = { config?: RateLimitConfig | undefined } & KeyArg<Definition>;
+type DefinedArgs<Definition> = (Definition extends { plans: object }
+  ? { config?: undefined }
+  : { config?: RateLimitConfig | undefined }) &
+  KeyArg<Definition>;
+
+/** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
+export type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
+  PlansByName<Limits>[Name & keyof PlansByName<Limits>];
+
+/** Limits whose definitions are not known may have plans. */
+type PlansByName<Limits> = {
+  [Name in keyof Limits]: string extends keyof Limits ? { plan?: string | undefined } : PlanArg<Limits[Name]>;
+} & Others<Limits, unknown>;
 
 /** A key if the limit has keys, as a text or as what leads to one. */
 export type KeyArg<Definition, Key = string> = Definition extends { keyed: true }
@@ -91,7 +109,7 @@ interface ModeArg {
 }
 
 /** One bucket, and what is asked of it. */
-type DemandArgs<Limits, Name> = BucketArgs<Limits, Name> & Asked & ModeArg;
+type DemandArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & Asked & ModeArg;
 
 /** `Said` is what a call says, so that its answer's type can follow from it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
@@ -146,7 +164,7 @@ export type DemandList<Limits, Names extends readonly string[]> = {
 };
 
 /** What `adjustRateLimit` takes. */
-export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
+export type AdjustArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
   /** Tokens to charge; negative to give back. A number from -1e12 to 1e12. */
   count: number;
   /**
@@ -158,16 +176,17 @@ export type AdjustArgs<Limits, Name> = BucketArgs<Limits, Name> & {
 };
 
 /** What `pauseRateLimit` takes. */
-export type PauseArgs<Limits, Name> = BucketArgs<Limits, Name> & {
+export type PauseArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
   /** When work may start again, in milliseconds since the epoch; at most five years ahead. */
   until: number;
 };
 
 /** What `scheduleRateLimited` takes. */
-export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined = ThrowChoice | undefined> = BucketArgs<
+export type ScheduleArgs<
   Limits,
-  Name
-> & {
+  Name,
+  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
+> = PlannedBucketArgs<Limits, Name> & {
   /** Tokens that the job takes: a finite number of at least 0, default 1. */
   count?: number | undefined;
   /**

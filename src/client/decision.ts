@@ -117,7 +117,17 @@ export async function orGiveBack<Contexts extends InTables | InComponent, Result
 
 /** In copies: whatever is done to these, the decision and the definition stay as they are. */
 function describe({ bucket, asked, mode }: JudgedRequest, status: RateLimitStatus): RateLimitDecision {
-  const { name, key, config } = bucket;
+  const { name, key, config, plan } = bucket;
   const { count = 1, atLeast, reserve = false } = asked;
-  return { name, key, count, atLeast, reserve, status: { ...status }, mode, config: { ...config } };
+  return {
+    name,
+    key,
+    count,
+    atLeast,
+    reserve,
+    status: { ...status },
+    mode,
+    config: { ...config },
+    ...(plan !== undefined && { plan }),
+  };
 }

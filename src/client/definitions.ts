@@ -12,7 +12,9 @@ import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
+import { keyedError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
+import { checkPlans, definitionUnder, parsePlans, planField } from "./plans.js";
 
 /** A limit as an app defines it. */
 export interface Definition {
@@ -22,6 +24,8 @@ export interface Definition {
   readonly throws: ThrowChoice | undefined;
   readonly mode: Mode | undefined;
   readonly queue: QueueConfig | undefined;
+  /** Of a limit with plans; its own config is then only what they share. */
+  readonly plans?: ReadonlyMap<string, Definition>;
   /** The parsed config, from the first call on; in the component there is none. */
   limit?: Limit;
 }
@@ -37,7 +41,8 @@ export interface Definitions {
 export interface CalledBucket extends BucketId {
   readonly key: string | undefined;
   readonly config: RateLimitConfig;
-  /** The definition of the limit, if the call gives no config of its own. */
+  readonly plan?: string | undefined;
+  /** The definition of the limit, or of its plan, if the call gives no config of its own. */
   readonly definition: Definition | undefined;
   /** Whether calls ask for an override of its limit. */
   readonly overrides: boolean | undefined;
@@ -59,7 +64,8 @@ export function parseDefinitions(
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
     const definition = parseDefinition(name, given[name]);
-    if (!isPlain(definition.config)) check(name, definition);
+    if (definition.plans) checkPlans(name, definition.plans, check);
+    else if (!isPlain(definition.config)) check(name, definition);
     remembered.set(name, definition);
     return definition;
   };
@@ -78,11 +84,13 @@ export function parseDefinitions(
 /** Names that need no closer look: printable ASCII. */
 const COMMON_NAME = /^[ -~]{1,128}$/;
 
-function parseDefinition(name: string, given: RateLimitDefinition | undefined): Definition {
+function parseDefinition(name: string, given: RateLimitDefinitions[string] | undefined): Definition {
   // JavaScript may pass anything.
   const object: unknown = given;
   if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-  const { keyed, overrides, throws, mode, queue, ...config } = object as RateLimitDefinition;
+  const { keyed, overrides, throws, mode, queue, plans, ...config } = object as RateLimitDefinition & {
+    plans?: unknown;
+  };
   for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
   if (overrides && queue) {
     throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
@@ -91,7 +99,8 @@ function parseDefinition(name: string, given: RateLimitDefinition | undefined): 
     throw misuseError(name, 'mode: "shadow" and queue cannot be had together: its jobs would wait all the same.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
-  return { config, keyed, overrides, throws, mode, queue };
+  const definition = { config, keyed, overrides, throws, mode, queue };
+  return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
 }
 
 const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
@@ -101,12 +110,13 @@ export interface AnyBucketArgs {
   name: string;
   key?: string | undefined;
   config?: RateLimitConfig | undefined;
+  plan?: string | undefined;
 }
 
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
 /** The fields that the arguments of every call have; each call adds its own. */
-export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything };
+export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 
 /**
  * The bucket that the arguments of a call name.
@@ -123,16 +133,22 @@ export function findBucket(
   const given = args as Partial<AnyBucketArgs> | null | undefined;
   const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
   if (!definition) checkNamed(definitions, call, args);
-  const { name, key, config } = args;
+  const { name, key, config, plan } = args;
   for (const field of Object.keys(args)) {
     if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
   }
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
   if (key !== undefined) checkKey(name, key);
-  if (config !== undefined) return { name, key, config, definition: undefined, overrides: definition?.overrides };
+  if (config !== undefined) {
+    if (plan !== undefined) throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
+    return { name, key, config, definition: undefined, overrides: definition?.overrides };
+  }
   if (!definition) throw undefinedError(name, definitions);
-  return { name, key, config: definition.config, definition, overrides: definition.overrides };
+  const { overrides, plans } = definition;
+  const held =
+    plans || plan !== undefined ? definitionUnder(name, definition, plan, fields["plan"]?.isRequired) : definition;
+  return { name, key, config: held.config, plan, definition: held, overrides };
 }
 
 /** @throws when the arguments are no object with the name of a limit. */
@@ -143,23 +159,6 @@ export function checkNamed(definitions: Definitions, call: string, args: unknown
   const { name } = args as { name?: unknown };
   // Names of definitions are known to be good.
   if (typeof name !== "string" || !definitions.get(name)) checkName(name);
-}
-
-function keyedError(name: string, key: unknown): Error {
-  return misuseError(
-    name,
-    key === undefined
-      ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
-      : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
-  );
-}
-
-function undefinedError(name: string, definitions: Definitions): Error {
-  const known = definitions.names.map(show).join(", ");
-  return misuseError(
-    name,
-    `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
-  );
 }
 
 /** One request of a call: its bucket, and what is asked of it. */

@@ -1,4 +1,5 @@
 /** The denial as an error: thrown by the client code where `throws` says so, in both places alike. */
+import { misuseError, show } from "../engine/misuse.js";
 import { ConvexError } from "convex/values";
 import { END_OF_TIME } from "../engine/time.js";
 
@@ -72,4 +73,23 @@ function hasDenialData(error: unknown): boolean {
   const { name, key, retryAt, retryAfter } = data;
   if (typeof name !== "string" || (key !== undefined && typeof key !== "string")) return false;
   return typeof retryAt === "number" && typeof retryAfter === "number";
+}
+
+/** The misuse of a call that gives no key where one is needed, or one where there is none. */
+export function keyedError(name: string, key: unknown): Error {
+  return misuseError(
+    name,
+    key === undefined
+      ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
+      : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
+  );
+}
+
+/** The misuse of a call that names no limit and gives no config. */
+export function undefinedError(name: string, { names }: { names: readonly string[] }): Error {
+  const known = names.map(show).join(", ");
+  return misuseError(
+    name,
+    `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
+  );
 }

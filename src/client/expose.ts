@@ -14,6 +14,7 @@ import { checkName } from "../engine/names.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { KeyArg } from "./args.js";
+import type { PlanArg } from "./planTypes.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
 type Decided<DataModel extends GenericDataModel, Input, Value> = (
@@ -31,9 +32,18 @@ type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided
 type ExposedConfig<DataModel extends GenericDataModel = GenericDataModel> =
   RateLimitConfig | Decided<DataModel, string | undefined, RateLimitConfig>;
 
+/** The plan of a limit with plans: the same for all, or chosen by the server for a key. */
+type ExposedPlan<Definition, DataModel extends GenericDataModel> = Decided<
+  DataModel,
+  string | undefined,
+  Definition extends { plans: infer Plans } ? keyof Plans & string : never
+>;
+
 /** The arguments of `exposeRateLimit`: a key function wherever a call of the limit needs a key. */
 export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
-  ? KeyArg<Limits[Name], ExposedKey<DataModel>> & { config?: ExposedConfig<DataModel> }
+  ? KeyArg<Limits[Name], ExposedKey<DataModel>> &
+      PlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>> &
+      (Limits[Name] extends { plans: object } ? { config?: undefined } : { config?: ExposedConfig<DataModel> })
   : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
 
 // The data model of whichever app registers the functions: its own functions were typed with it.
@@ -44,6 +54,7 @@ type AnyDataModel = any;
 export interface AnyExposeArgs {
   key?: ExposedKey<AnyDataModel> | undefined;
   config?: ExposedConfig<AnyDataModel>;
+  plan?: string | Decided<AnyDataModel, string | undefined, string> | undefined;
 }
 
 /** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
@@ -58,10 +69,15 @@ interface ExposedBucket {
   name: string;
   key?: string | undefined;
   config?: RateLimitConfig;
+  plan?: string;
 }
 
 const FIELDS: Fields = {
   key: { permitted: "a function from ctx to the key", holds: isFunction },
+  plan: {
+    permitted: "the name of a plan, or a function from ctx to one",
+    holds: (value) => typeof value === "function" || typeof value === "string",
+  },
   config: {
     permitted: "a config, or a function from ctx to one",
     holds: (value) => typeof value === "function" || (typeof value === "object" && value !== null),
@@ -85,8 +101,10 @@ export function expose(
 ): ExposedRateLimit {
   checkName(name);
   checkFields(name, "the options of exposeRateLimit", args, FIELDS);
-  const { key: keyFor, config } = args;
-  if (typeof config !== "function") check({ name, ...(keyFor && { key: "any" }), ...(config && { config }) });
+  const { key: keyFor, config, plan } = args;
+  const isChosenLater = typeof config === "function" || typeof plan === "function";
+  if (!isChosenLater)
+    check({ name, ...(keyFor && { key: "any" }), ...(config && { config }), ...(plan !== undefined && { plan }) });
   return {
     getRateLimit: queryGeneric({
       // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
@@ -99,7 +117,9 @@ export function expose(
       handler: async (ctx: GenericQueryCtx<AnyDataModel>, { key: requested }: { key?: string }) => {
         const key = keyFor && someKey(name, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
-        return await get(ctx, { name, ...(keyFor && { key }), ...(chosen && { config: chosen }) });
+        const under = typeof plan === "function" ? await plan(ctx, key) : plan;
+        const named = under !== undefined && { plan: under };
+        return await get(ctx, { name, ...(keyFor && { key }), ...(chosen && { config: chosen }), ...named });
       },
     }),
     getServerTime: mutationGeneric({

@@ -20,6 +20,7 @@ import {
 import { type AnyExposeArgs, expose } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
+import { anyPlanField } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";
 import { LIMIT_SET, wake } from "./set.js";
@@ -34,6 +35,8 @@ const DEMAND_FIELDS: Fields = {
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: anything, throws: throwsField };
 const ADJUST_FIELDS: Fields = { ...BUCKET_FIELDS, count: adjustedField, takenAt: anything };
 const PAUSE_FIELDS: Fields = { ...BUCKET_FIELDS, until: untilField };
+/** A bucket that is full is full under any plan. */
+const ID_FIELDS: Fields = { ...BUCKET_FIELDS, plan: anyPlanField };
 const ALL_FIELDS: Fields = { throws: throwsField };
 
 export function functionsOf<Contexts extends InTables | InComponent>(
@@ -154,7 +157,7 @@ async function resetRateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["mutation"],
   args: AnyBucketArgs,
 ): Promise<null> {
-  const { name, key } = findBucket(set.definitions, "resetRateLimit", args);
+  const { name, key } = findBucket(set.definitions, "resetRateLimit", args, ID_FIELDS);
   await set.place.reset(ctx, { name, key });
   await wake(set, ctx, name, key);
   return null;

@@ -1,7 +1,7 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
-import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
+import type { FixedWindowConfig, RateLimitConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {
   AdjustArgs,
@@ -9,8 +9,11 @@ import type {
   DemandList,
   NameIn,
   PauseArgs,
-  RateLimitArgs,
+  PlannedBucketArgs,
+  PlannedDefinition,
   RateLimitDefinition,
+  Terms,
+  RateLimitArgs,
   ReturnedAnswer,
   ScheduleArgs,
   StatusOf,
@@ -108,7 +111,7 @@ export interface RateLimits<
   /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
   getRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["query"],
-    args: BucketArgs<Limits, Name>,
+    args: PlannedBucketArgs<Limits, Name>,
   ) => Promise<RateLimitSnapshot>;
 
   /**
@@ -145,14 +148,23 @@ export interface RateLimits<
 
 /** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
 export type KnownFields<Limits> = {
-  [Name in keyof Limits]: RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+  [Name in keyof Limits]: string extends keyof Limits
+    ? Limits[Name]
+    : Limits[Name] extends { plans: infer Plans }
+      ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
+            Exclude<keyof Limits[Name], keyof FixedWindowConfig | Exclude<keyof Terms, "queue"> | "plans">,
+            never
+          >
+      : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
 };
+
+/** A plan is a config together with what the plans share: of that, the fields that are missing. */
+type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> & Plan extends RateLimitConfig
+  ? Record<Exclude<keyof Plan, keyof FixedWindowConfig>, never>
+  : Pick<FixedWindowConfig, Exclude<"rate" | "period", keyof Shared>>;
+
 type FieldOf<Definition> =
-  | "keyed"
-  | "overrides"
-  | "throws"
-  | "mode"
-  | "queue"
+  | keyof Terms
   | (Definition extends { kind: infer Kind }
       ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
       : never);

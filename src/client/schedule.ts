@@ -67,7 +67,9 @@ export async function schedule<Fn extends SchedulableFunctionReference, Contexts
   fnArgs: OptionalRestArgs<Fn>,
 ): Promise<ScheduleResult> {
   const request = judge(set, "scheduleRateLimited", args, SCHEDULE_FIELDS);
-  const { name, config, count = 1, spread = 0 } = args;
+  const { name, plan, count = 1, spread = 0 } = args;
+  // A job gives back under what it was charged under, whatever its user's plan is then.
+  const config = plan === undefined ? args.config : request.bucket.config;
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");

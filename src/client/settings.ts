@@ -18,6 +18,8 @@ export interface RateLimitDecision {
   mode: Mode;
   /** The config that decided, as the call or the definition gives it. */
   config: RateLimitConfig;
+  /** Of a limit with plans, the one that the call named. */
+  plan?: string;
 }
 
 /** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide then have to be given it. */

@@ -18,6 +18,8 @@ export interface LimitRequest {
   count: number;
   /** In place of the definition's. */
   config?: RateLimitConfig;
+  /** Of a limit with plans. */
+  plan?: string;
   mode?: Mode;
   /** Whether the tokens may come back: the status then says when they were taken. */
   refundable?: boolean;
@@ -118,6 +120,7 @@ export function httpMutation(
     key: v.optional(v.string()),
     count: v.number(),
     config: v.optional(configValidator()),
+    plan: v.optional(v.string()),
   });
   return internalMutationGeneric({
     get args() {

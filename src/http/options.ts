@@ -27,8 +27,11 @@ export type Keyless =
 export type Caller = {
   /** The config in place of the definition's, or a function from the limit's name to it if several limits share the look-up. */
   config?: RateLimitConfig | ((name: string) => RateLimitConfig);
+  /** The plan, of a limit with plans. */
+  plan?: string;
 } & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
 
+type PlanChoice<Plan extends string = string> = Plan | ((call: Call) => Plan | Promise<Plan>);
 type ConfigChoice = RateLimitConfig | ((call: Call) => RateLimitConfig | Promise<RateLimitConfig>);
 
 /** Gives tokens back once the handler has answered. `response` is undefined when the handler threw. */
@@ -38,16 +41,40 @@ type RefundRule = (
   limit: LimitedBy,
 ) => boolean | number | Promise<boolean | number>;
 
+/** By name one of your limits, and its plan if it has plans. */
+type LimitOfYours<Limits> = {
+  [Name in keyof Limits]: Limits[Name] extends { plans: infer Plans }
+    ? {
+        /** One of your limits; clients see its name. */
+        limit: Name & string;
+        /** Which of its plans holds, for all requests or by request. */
+        plan: PlanChoice<keyof Plans & string>;
+        config?: undefined;
+      }
+    : {
+        /** One of your limits; clients see its name. */
+        limit: Name & string;
+        config?: ConfigChoice;
+        plan?: string extends keyof Limits ? PlanChoice : undefined;
+      };
+};
+
 /** A limit that a request is held to. */
 export type HttpLimit<Limits = Record<string, unknown>> = (
-  | { /** One of your limits; clients see its name. */ limit: keyof Limits & string; config?: ConfigChoice }
+  | LimitOfYours<Limits>[keyof Limits]
   | {
       /** A limit that is not defined. */
       limit: string;
       /** How the limit behaves, for all requests or by request (plans). */
       config: ConfigChoice;
+      plan?: undefined;
     }
-  | { limit: string; identify: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>; config?: undefined }
+  | {
+      limit: string;
+      identify: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>;
+      config?: undefined;
+      plan?: undefined;
+    }
 ) &
   (
     | { /** One bucket for the whole service. */ by: "everyone"; without?: undefined; identify?: undefined }
@@ -120,6 +147,7 @@ export type LimitHttpOptions<
 export interface AnyHttpLimit {
   limit: string;
   config?: ConfigChoice | undefined;
+  plan?: PlanChoice | undefined;
   by?: "everyone" | KeySource | readonly KeySource[] | undefined;
   without?: Keyless | undefined;
   identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;

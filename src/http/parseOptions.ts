@@ -1,6 +1,8 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
 import { limitOf } from "../client/limitOf.js";
+import { definitionUnder } from "../client/plans.js";
+import type { Definition } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
 import {
   checkField,
@@ -26,6 +28,7 @@ export interface Rule {
   readonly name: string;
   readonly given: AnyHttpLimit;
   readonly sources: readonly KeySource[];
+  readonly definition: Definition | undefined;
   /** The definition's limit, or the one that is given; undefined if each request has its own config. */
   readonly limit: Limit | undefined;
   /** Whether calls name their config, since no definition has it. */
@@ -65,6 +68,10 @@ const COMMON: Record<keyof CommonOptions, Field> = {
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => typeof value === "string" && value !== "")),
   config: field("a config, or a function that returns one", (value) => isFunction(value) || isObject(value)),
+  plan: field(
+    "the name of a plan, or a function that returns one",
+    (value) => isFunction(value) || typeof value === "string",
+  ),
   by: field(
     '"everyone", or one or more key sources, such as address({ trustedProxies: 1 })',
     (value) =>
@@ -118,10 +125,10 @@ function ofOne(options: AnyOptions): AnyHttpLimit {
 
 function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
   if (!isObject(given)) throw fieldError("limitHttp", "limits", "a list of limits", given);
-  const { limit: name, config, by, without, identify } = given;
+  const { limit: name, config, plan, by, without, identify } = given;
   checkFields(name, "a limit of limitHttp", given, LIMIT);
   const definition = definitions.get(name);
-  if (identify ? Boolean(by ?? without ?? config) : by === undefined) {
+  if (identify ? Boolean(by ?? without ?? config ?? plan) : by === undefined) {
     throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
   }
   if (by !== undefined && (by === "everyone") !== (without === undefined)) {
@@ -140,16 +147,30 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
       `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${by === "everyone" ? '"everyone"' : "a key source"}.`,
     );
   }
+  if (config && plan !== undefined)
+    throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
+  if (plan !== undefined && !definition?.plans)
+    throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
+  // A plan that a request chooses is not known here.
+  const isLater = typeof plan === "function" || (definition?.plans && identify);
   const limit =
     typeof config === "object"
       ? parseLimit(name, config)
-      : definition && !config
-        ? limitOf(name, definition)
+      : definition && !config && !isLater
+        ? limitOf(name, definition.plans ? definitionUnder(name, definition, plan, true) : definition)
         : undefined;
   const mode = given.mode ?? definition?.mode;
   const sources =
     by === undefined || by === "everyone" ? [] : Array.isArray(by) ? (by as KeySource[]) : [by as KeySource];
   // Only the name of a config that a request chooses is known here.
   if (!limit) parseLimit(name, { kind: "token bucket", rate: 1, period: 1 });
-  return { name, given, sources, limit, isInline: config !== undefined || !definition, isShadow: mode === "shadow" };
+  return {
+    name,
+    given,
+    sources,
+    definition,
+    limit,
+    isInline: config !== undefined || !definition,
+    isShadow: mode === "shadow",
+  };
 }

@@ -1,4 +1,6 @@
 /** A limit of the wrapper's options, and one request → what to ask of it. */
+import { limitOf } from "../client/limitOf.js";
+import { definitionUnder } from "../client/plans.js";
 import { countField, parseDemand } from "../engine/request.js";
 import { checkField, isPermitted } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
@@ -63,7 +65,10 @@ async function planFor(
   const caller = given.identify ? await identify(rule, given.identify, ctx, request, identified) : undefined;
   const { key, without } = caller ?? (await choose(rule, ctx, request));
   if (without !== undefined && without !== "share") return { kind: "refuse", without };
-  const limit = rule.limit ?? (await limitFor(rule, caller, { ctx, request, key }));
+  const call = { ctx, request, key };
+  const under = caller ? caller.plan : typeof given.plan === "function" ? await given.plan(call) : given.plan;
+  const defined = caller?.config ? undefined : rule.limit;
+  const limit = defined ?? plannedLimit(rule, caller, under) ?? (await limitFor(rule, caller, call));
   const capacity = limit.config.capacity ?? limit.config.rate;
   const count = typeof given.cost === "function" ? await given.cost(request, capacity) : (given.cost ?? 1);
   if (!isPermitted(countField, count)) {
@@ -78,7 +83,7 @@ async function planFor(
       name,
       ...(key !== undefined && { key }),
       count,
-      ...((rule.isInline || limit !== rule.limit) && { config: limit.config }),
+      ...(under === undefined ? (rule.isInline || limit !== rule.limit) && { config: limit.config } : { plan: under }),
       ...(given.mode && { mode: given.mode }),
       ...(given.refund !== undefined && { refundable: true }),
     },
@@ -113,6 +118,16 @@ async function choose({ given, sources }: Rule, ctx: HttpCtx, request: Request):
   return { key: given.without === "share" ? SHARED_KEY : undefined, without: given.without };
 }
 
+/** The limit under the plan of one request, unless a look-up has found a config in place of a plan. */
+function plannedLimit(
+  { name, definition }: Rule,
+  caller: Pick<Caller, "config"> | undefined,
+  plan: string | undefined,
+) {
+  if (!definition?.plans || (plan === undefined && caller?.config)) return undefined;
+  return limitOf(name, definitionUnder(name, definition, plan, true));
+}
+
 /** The config of one request, parsed. */
 async function limitFor(
   { name, given }: Rule,
@@ -138,17 +153,17 @@ async function identify(
   ctx: HttpCtx,
   request: Request,
   identified: Map<unknown, Promise<Caller>>,
-): Promise<Chosen & Pick<Caller, "config">> {
+): Promise<Chosen & Pick<Caller, "config" | "plan">> {
   const known = identified.get(lookUp) ?? Promise.resolve(lookUp(ctx, request));
   identified.set(lookUp, known);
   // JavaScript may pass anything.
-  const { key, without, config } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
+  const { key, without, config, plan } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
   if (without !== undefined) {
     checkField(name, "identify's without", keylessField, without);
-    return { key: without === "share" ? SHARED_KEY : undefined, without, config };
+    return { key: without === "share" ? SHARED_KEY : undefined, without, config, plan };
   }
   if (typeof key !== "string" || key === "") {
     throw fieldError(name, "identify's key", 'a non-empty string, or left out beside without: "deny"', key);
   }
-  return { key: `caller:${await boundedKey(key)}`, config };
+  return { key: `caller:${await boundedKey(key)}`, config, plan };
 }

@@ -36,12 +36,13 @@ export async function refund(
 
 /** Refunds have no mode. Tokens come back by the time at which they were taken; what is charged has none. */
 function refundOf({ plan: { request }, limited: { status } }: AskedLimit, count: number): LimitRefund {
-  const { name, key, config, count: renews } = request;
+  const { name, key, config, plan, count: renews } = request;
   const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
   return {
     name,
     ...(key !== undefined && { key }),
     ...(config && { config }),
+    ...(plan !== undefined && { plan }),
     count,
     renews,
     ...(count > 0 && { takenAt }),

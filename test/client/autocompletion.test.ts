@@ -53,6 +53,7 @@ describe("an editor offers", () => {
       "mode",
       "overrides",
       "period",
+      "plans",
       "queue",
       "rate",
       "shards",

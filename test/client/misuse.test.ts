@@ -479,14 +479,17 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   });
 
   it.each([
-    ["rateLimit", ["name", "key", "config", "count", "reserve", "mode", "refundable", "atLeast", "throws"]],
-    ["checkRateLimit", ["name", "key", "config", "count", "reserve", "mode", "refundable", "atLeast", "throws"]],
-    ["rateLimitAll", ["name", "key", "config", "count", "reserve", "mode", "refundable"]],
-    ["checkRateLimitAll", ["name", "key", "config", "count", "reserve", "mode", "refundable"]],
-    ["adjustRateLimit", ["name", "key", "config", "count", "takenAt"]],
-    ["getRateLimit", ["name", "key", "config"]],
-    ["resetRateLimit", ["name", "key", "config"]],
-    ["scheduleRateLimited", ["name", "key", "config", "count", "spread", "mode", "throws"]],
+    ["rateLimit", ["name", "key", "config", "plan", "count", "reserve", "mode", "refundable", "atLeast", "throws"]],
+    [
+      "checkRateLimit",
+      ["name", "key", "config", "plan", "count", "reserve", "mode", "refundable", "atLeast", "throws"],
+    ],
+    ["rateLimitAll", ["name", "key", "config", "plan", "count", "reserve", "mode", "refundable"]],
+    ["checkRateLimitAll", ["name", "key", "config", "plan", "count", "reserve", "mode", "refundable"]],
+    ["adjustRateLimit", ["name", "key", "config", "plan", "count", "takenAt"]],
+    ["getRateLimit", ["name", "key", "config", "plan"]],
+    ["resetRateLimit", ["name", "key", "config", "plan"]],
+    ["scheduleRateLimited", ["name", "key", "config", "plan", "count", "spread", "mode", "throws"]],
     ["listRateLimits", ["cursor", "limit", "onlyLimited", "onlyOverridden"]],
   ] as const)("a field that %s does not have", async (call, known) => {
     const asked = ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"];

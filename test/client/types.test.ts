@@ -658,3 +658,73 @@ describe("the answers narrow", () => {
     }
   });
 });
+
+describe("the types know the plans", () => {
+  const planned = defineRateLimits({
+    generate: {
+      kind: "fixed window",
+      period: "month",
+      keyed: true,
+      overrides: true,
+      plans: { free: { rate: 20 }, pro: { rate: 1000 } },
+    },
+    mixed: {
+      period: MINUTE,
+      plans: { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } },
+    },
+    plain: { kind: "token bucket", rate: 5, period: MINUTE },
+  });
+  const { listRateLimits, overrideRateLimit } = rateLimitAdmin(planned);
+  const send = makeFunctionReference<"mutation", Record<string, never>>("jobs:send");
+
+  it("calls that decide name one of them", () => {
+    compiled(() => [
+      planned.rateLimit(mutation, { name: "generate", key: "a", plan: "pro" }),
+      planned.getRateLimit(query, { name: "mixed", plan: "strict" }),
+      planned.adjustRateLimit(mutation, { name: "generate", key: "a", plan: "free", count: 1 }),
+      planned.resetRateLimit(mutation, { name: "generate", key: "a" }),
+      planned.rateLimitAll(mutation, [{ name: "mixed", plan: "steady" }, { name: "plain" }]),
+      planned.scheduleRateLimited(mutation, { name: "mixed", plan: "steady" }, send),
+      planned.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
+      overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
+      listRateLimits(query, { name: "generate", plan: "free" }),
+      // @ts-expect-error: which plan?
+      planned.rateLimit(mutation, { name: "generate", key: "a" }),
+      // @ts-expect-error: no such plan.
+      planned.rateLimit(mutation, { name: "generate", key: "a", plan: "gold" }),
+      // @ts-expect-error: a plan of another limit.
+      planned.checkRateLimit(query, { name: "mixed", plan: "pro" }),
+      // @ts-expect-error: a plan is a config.
+      planned.rateLimit(mutation, { name: "mixed", plan: "steady", config }),
+      // @ts-expect-error: the limit has no plans.
+      planned.rateLimit(mutation, { name: "plain", plan: "pro" }),
+      // @ts-expect-error: which plan?
+      planned.rateLimitAll(mutation, [{ name: "mixed" }, { name: "plain" }]),
+      // @ts-expect-error: which plan?
+      planned.getRateLimit(query, { name: "mixed" }),
+      // @ts-expect-error: which plan?
+      planned.scheduleRateLimited(mutation, { name: "mixed" }, send),
+      // @ts-expect-error: which plan?
+      planned.exposeRateLimit("generate", { key: () => "a" }),
+      // @ts-expect-error: no such plan.
+      overrideRateLimit(mutation, { name: "generate", key: "a", plan: "gold" }),
+      // @ts-expect-error: which plan?
+      listRateLimits(query, { name: "generate" }),
+    ]);
+  });
+
+  it("a plan is a whole config, together with what is shared", () => {
+    compiled(() => [
+      // @ts-expect-error: no rate.
+      defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: {} } } }),
+      // @ts-expect-error: no field of a config.
+      defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1, burst: 3 } } } }),
+      // @ts-expect-error: plans share their rows.
+      defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1, shards: 4 } } } }),
+      // @ts-expect-error: a queue has one config.
+      defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1 } }, queue: {} } }),
+      // @ts-expect-error: no field of a definition.
+      defineRateLimits({ a: { kind: "token bucket", period: MINUTE, keyd: true, plans: { free: { rate: 1 } } } }),
+    ]);
+  });
+});

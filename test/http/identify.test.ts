@@ -71,3 +71,15 @@ it("a partition key tells the client which of its quotas was used, and no secret
   expect(headers.get("RateLimit-Policy")).toBe(`"reads";q=20;w=60;pk=:${btoa("caller:ada")}:`);
   expect(headers.get("RateLimit")).toBe(`"reads";r=19;t=57;pk=:${btoa("caller:ada")}:`);
 });
+
+it("the config of a look-up stands in place of the definition's", async () => {
+  const config: RateLimitConfig = { kind: "token bucket", rate: 77, period: MINUTE };
+  const identify = (_ctx: unknown, request: Request): Caller => ({
+    key: "caller",
+    ...(request.method === "POST" && { config }),
+  });
+  const calls: RateLimitConfig = { ...config, rate: 2 };
+  const send = serve({ definitions: { calls }, limits: { limit: "calls", identify } });
+  expect((await send()).headers.get("RateLimit-Policy")).toBe('"calls";q=2;w=60');
+  expect((await send("/", { method: "POST" })).headers.get("RateLimit-Policy")).toBe('"calls";q=77;w=60');
+});

@@ -50,7 +50,7 @@ inEveryWorld(
             seen[status.ok ? "reserved" : "denied"]++;
           }
         }),
-        runs(150),
+        runs(300),
       );
       expect(seen.denied).toBeGreaterThan(0);
       expect(seen.reserved).toBeGreaterThan(0);

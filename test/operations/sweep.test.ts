@@ -300,7 +300,7 @@ describe.each(placeNames)("in the %s", (place) => {
     await fc.assert(
       fc.asyncProperty(config, fc.array(step, { maxLength: 25 }), async (any, steps) => {
         vi.setSystemTime(NOW);
-        const one = defineIn(place, { any });
+        const one = defineIn(place, { any: any as RateLimitConfig });
         const [swept, unswept] = [openSwept(one), openBackend()];
         for (const { waitMs, sweep, key, count, reserve } of steps) {
           vi.setSystemTime(Date.now() + waitMs);

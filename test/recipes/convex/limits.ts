@@ -19,4 +19,5 @@ export const limits = defineRateLimits({
   transcript: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 2, maxReserved: 100, keyed: false },
   assistantTokens: { kind: "token bucket", rate: 50_000, period: DAY, keyed: true },
   mail: { kind: "fixed window", rate: 3, period: DAY, keyed: true },
+  report: { kind: "token bucket", period: DAY, keyed: true, plans: { free: { rate: 3 }, pro: { rate: 100 } } },
 });

@@ -1,0 +1,21 @@
+/** Plans, as the types know them. */
+import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
+
+/** Some of the fields of a config: of the kind that is said, or of any. */
+type FieldsOf<Config> = Config extends { kind: infer Kind } ? { kind: Kind } & Partial<Omit<Config, "kind">> : never;
+type SomeFields =
+  | FieldsOf<TokenBucketConfig>
+  | FieldsOf<FixedWindowConfig>
+  | FieldsOf<SlidingWindowConfig>
+  | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
+
+/** What plans share stands beside them; a field of a plan stands before a shared one. */
+export type PlannedConfig = SomeFields & {
+  /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
+  plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
+};
+
+/** The plan, by its name or as what leads to one, if the limit has plans. */
+export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }
+  ? { plan: (keyof Plans & string) | Source }
+  : unknown;

@@ -1,0 +1,73 @@
+/** The plans of a definition: each is a config of its own, chosen by name with each call. */
+import type { Field } from "../engine/fields.js";
+import { fieldError, misuseError, show } from "../engine/misuse.js";
+import type { RateLimitConfig } from "../wire/configs.js";
+
+/** A definition, as far as plans are concerned. */
+interface Planned<Own> {
+  readonly config: RateLimitConfig;
+  readonly plans?: ReadonlyMap<string, Own>;
+}
+
+const isText = (value: unknown) => typeof value === "string";
+/** Of calls that a plan changes: they need one where a limit has plans. */
+export const planField: Field = { permitted: "the name of a plan", holds: isText, isRequired: true };
+/** Of calls that mean the same under every plan. */
+export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
+
+/** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
+export function parsePlans<Own extends { config: RateLimitConfig; queue: unknown }>(
+  name: string,
+  given: unknown,
+  shared: Own,
+): ReadonlyMap<string, Own> {
+  const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
+  const plans = isObject ? Object.entries(given as Record<string, unknown>) : [];
+  if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
+  if (shared.queue) {
+    throw misuseError(name, "plans and queue cannot be had together: a queue has one config for all of its jobs.");
+  }
+  return new Map(
+    plans.map(([plan, fields]) => {
+      if (typeof fields !== "object" || fields === null)
+        throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
+      // All plans of a key are one bucket, on the same rows.
+      if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
+      return [plan, { ...shared, config: { ...shared.config, ...fields } }];
+    }),
+  );
+}
+
+/** Checks each plan by itself. @throws what the check throws, naming the plan. */
+export function checkPlans<Own>(
+  name: string,
+  plans: ReadonlyMap<string, Own>,
+  check: (name: string, definition: Own) => void,
+): void {
+  for (const [plan, definition] of plans) {
+    try {
+      check(name, definition);
+    } catch (error) {
+      const problem = (error as Error).message.replace(`Rate limit ${show(name)}: `, "");
+      throw misuseError(name, `plan ${show(plan)}: ${problem}`);
+    }
+  }
+}
+
+/**
+ * The definition that holds in a call.
+ * @throws when the limit has plans and the call names none of them, or it has none and the call names one.
+ */
+export function definitionUnder<Own extends Planned<Own>>(
+  name: string,
+  definition: Own,
+  plan: string | undefined,
+  isRequired: boolean | undefined,
+): Own {
+  const { plans } = definition;
+  if (!plans) throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
+  const [first] = plans.values();
+  const found = plan === undefined && !isRequired ? first : plans.get(plan ?? "");
+  if (found) return found;
+  throw fieldError(name, "plan", Array.from(plans.keys(), show).join(" or "), plan);
+}
