@@ -56,3 +56,23 @@ describe("a tag", () => {
     expect(errors[0]).toContain(error);
   });
 });
+
+describe("what a publication promises", () => {
+  it("has the keyword by which the components directory finds a package", () => {
+    const { keywords } = JSON.parse(read("package.json")) as { keywords: string[] };
+    expect(keywords).toContain("component");
+  });
+
+  it('says "not yet" for each platform fact without a committed report', () => {
+    const lines = read("docs/platform.md").split("\n");
+    const head = lines.findIndex((line) => line.includes("proved on a deployment"));
+    const rows = lines.slice(head + 2, lines.indexOf("", head));
+    expect(rows).toHaveLength(14);
+    for (const row of rows) {
+      const proved = row.split("|").at(-2)?.trim() ?? "";
+      const report = /^\[.+\]\(\.\.\/(proof\/[\w-]+\.md)\)$/.exec(proved)?.[1];
+      if (report === undefined) expect(proved, row).toBe("not yet");
+      else expect(read(report), row).not.toBe("");
+    }
+  });
+});
