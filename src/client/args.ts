@@ -1,5 +1,4 @@
 /** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
-import type { FunctionReference } from "convex/server";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
 import type { PlanArg, PlannedConfig } from "./planTypes.js";
@@ -196,9 +195,3 @@ export type ScheduleArgs<
   spread?: number | undefined;
 } & ModeArg &
   ThrowsArg<Said>;
-
-/** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
-export interface SweepContinuation {
-  cursor?: string | undefined;
-  next: FunctionReference<"mutation", "internal" | "public", { cursor?: string | undefined }>;
-}

@@ -9,9 +9,14 @@ import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { SweepContinuation } from "./args.js";
 import type { CalledBucket, CalledRequest, Definitions } from "./definitions.js";
 import type { RateLimitsOptions } from "./settings.js";
+
+/** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
+export interface SweepContinuation {
+  cursor?: string | undefined;
+  next: FunctionReference<"mutation", "internal" | "public", { cursor?: string | undefined }>;
+}
 
 /** Put `...rateLimitTables` into the schema: its queries and mutations have such a ctx. */
 export interface QueryCtxWithRateLimitTables extends Reader {}

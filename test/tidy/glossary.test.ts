@@ -6,7 +6,7 @@ import { files, read } from "./files.js";
 
 /** Words that any program has, and every reader knows. */
 const PLAIN =
-  "arg args bound option ctx result data field reader writer row id list name model definition choice source error type".split(
+  "arg args bound option ctx result data field reader writer row id list name model definition choice source error type validator".split(
     " ",
   );
 

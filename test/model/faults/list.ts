@@ -73,8 +73,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a clock that steps back brings tokens",
     file: "engine/kinds/tokenBucket.ts",
-    from: "return to <= from ? 0 : Math.floor((to - from) * refill);",
-    to: "return Math.floor(Math.abs(to - from) * refill);",
+    from: "return to <= ts ? 0 : Math.floor((to - ts) * refill);",
+    to: "return Math.floor(Math.abs(to - ts) * refill);",
   },
   {
     name: "a clock that steps back moves the last write back",
@@ -98,14 +98,14 @@ export const faults: readonly Fault[] = [
   {
     name: "splitting rounds up",
     file: "engine/kinds/refilling.ts",
-    from: "stateOf(value - half, ts, ofRight)",
-    to: "stateOf(Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken, ts, ofRight)",
+    from: "          value - half,\n          ts,",
+    to: "          Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken,\n          ts,",
   },
   {
     name: "splitting leaves both halves with the whole",
     file: "engine/kinds/refilling.ts",
-    from: "stateOf(value - half, ts, ofRight)",
-    to: "stateOf(value, ts, ofRight)",
+    from: "          value - half,\n          ts,",
+    to: "          value,\n          ts,",
   },
   {
     name: "each half of a split bucket refills as the whole",
@@ -170,8 +170,8 @@ export const faults: readonly Fault[] = [
   {
     name: "capacity is not clipped when a row is read",
     file: "engine/units.ts",
-    from: "const state = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };",
-    to: "const state = { value: floorUnits(value, unitsPerToken) + 0 * capacity, ts };",
+    from: "const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };",
+    to: "const held = { value: floorUnits(value, unitsPerToken) + 0 * capacity, ts };",
     test: "test/engine/units.test.ts",
   },
   {
@@ -207,8 +207,8 @@ export const faults: readonly Fault[] = [
   {
     name: "an entry leaves the window a millisecond early",
     file: "engine/kinds/slidingWindow.ts",
-    from: "entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);",
-    to: "entriesOf(limit, state).filter(({ at }) => at > ts - limit.period + 1);",
+    from: "at > ts - limit.period);\n    return { value: limit.capacity",
+    to: "at > ts - limit.period + 1);\n    return { value: limit.capacity",
   },
   {
     name: "a reservation may start before one that was promised",
@@ -256,8 +256,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a refund may fill a bucket above its capacity",
     file: "engine/kinds/refilling.ts",
-    from: "Math.min(units, capacity - value, headroomSince",
-    to: "Math.min(units, capacity, headroomSince",
+    from: "Math.min(units - beyond, missing, headroomSince",
+    to: "Math.min(units - beyond, capacity, headroomSince",
   },
   {
     name: "a refund by date gives back what the bucket has let go by",
@@ -288,8 +288,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a sweep takes what became full just now",
     file: "operations/sweep.ts",
-    from: "const settled = now - SETTLED_MS;",
-    to: "const settled = now;",
+    from: "const settled = now - SETTLED_MS - (",
+    to: "const settled = now - 0 * SETTLED_MS - (",
   },
   {
     name: "a sweep does not ask when the row was written",
