@@ -40,16 +40,25 @@ describe("a release", () => {
 });
 
 describe("a tag", () => {
-  const manifest = { version: "1.0.0", repository: "github:someone/something" };
+  const manifest = {
+    version: "1.0.0",
+    repository: "github:someone/something",
+    homepage: "https://example.com",
+    bugs: "https://example.com/bugs",
+    author: "Someone",
+  };
 
-  it("can be published when it names the version, its notes and the repository", () => {
+  it("can be published when it names the version and its notes, and the package its owner", () => {
     expect(tagErrors("v1.0.0", manifest, CHANGELOG)).toEqual([]);
   });
 
   it.each([
     ["another version", "v1.0.1", manifest, "The tag is v1.0.1"],
     ["a version without notes", "v2.0.0", { ...manifest, version: "2.0.0" }, "no notes for 2.0.0"],
-    ["no repository", "v1.0.0", { version: "1.0.0" }, 'no "repository"'],
+    ["no repository", "v1.0.0", { ...manifest, repository: undefined }, 'no "repository"'],
+    ["no homepage", "v1.0.0", { ...manifest, homepage: undefined }, "npm pkg set homepage="],
+    ["no address for faults", "v1.0.0", { ...manifest, bugs: undefined }, 'no "bugs"'],
+    ["no author", "v1.0.0", { ...manifest, author: undefined }, 'no "author"'],
   ])("cannot with %s", (_, tag, wrong, error) => {
     const errors = tagErrors(tag, wrong, CHANGELOG);
     expect(errors).toHaveLength(1);
