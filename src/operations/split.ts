@@ -104,9 +104,9 @@ async function answerOn(
   };
 }
 
-/** What a part of a bucket says: not what remains. */
+/** What a part of a bucket that has given tokens says: not what remains. */
 function partStatus(status: RateLimitStatus, taken: number | undefined): RateLimitStatus {
-  const { takenAt } = status.ok ? status : {};
+  const { takenAt } = status as Extract<RateLimitStatus, { ok: true }>;
   return { ok: true, ...(taken !== undefined && { taken }), ...(takenAt !== undefined && { takenAt }) };
 }
 

@@ -112,6 +112,17 @@ describe("a number that may lie just beside a whole one", () => {
 const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
 const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
 
+it.each([
+  { since: 0.5, used: 1 },
+  { since: NOW, used: -1 },
+  { since: NOW, used: NaN },
+  { since: NOW, used: 1, excess: -1 },
+])("a stored window that cannot be is damage: %j", (window) => {
+  const fixed = parseLimit("quota", { kind: "fixed window", rate: 10, period: 1000, start: 0 });
+  const read = () => fromStored(fixed, { value: 5, ts: NOW, window }, "alice");
+  expect(read).toThrow('Rate limit "quota": the bucket of key "alice" cannot be used: the stored window is unusable');
+});
+
 describe("a stored state", () => {
   it("is in tokens, and comes back as it was", () => {
     const state = { value: 2.5 * limit.unitsPerToken, ts: NOW };

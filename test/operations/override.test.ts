@@ -106,6 +106,22 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(projectRateLimit(snapshot, { now: NOW, ...asked })).toEqual(check);
     });
 
+    it("a pause is of the bucket as it is under its override, and of one without", async () => {
+      const until = NOW + 5000;
+      const pause = (id: { name: string; key?: string }) => run((ctx) => limits.pauseRateLimit(ctx, { ...id, until }));
+      await override({ config: large });
+      await pause(alice);
+      expect(await check()).toMatchObject({ ok: false, retryAt: until + 50 });
+      await pause({ name: "all" });
+      expect(await run((ctx) => limits.checkRateLimit(ctx, { name: "all" }))).toMatchObject({ retryAt: until + 500 });
+      await pause({ name: "wide" });
+      expect(await run((ctx) => limits.checkRateLimit(ctx, { name: "wide" }))).toMatchObject({ retryAt: until + 50 });
+      await override({ block: true }, { name: "all" });
+      await run((ctx) => limits.pauseRateLimit(ctx, { name: "all", until: until + 1000 }));
+      await run((ctx) => limits.clearRateLimitOverride(ctx, { name: "all" }));
+      expect(await run((ctx) => limits.checkRateLimit(ctx, { name: "all" }))).toMatchObject({ retryAt: until + 1500 });
+    });
+
     it("holds at the key at once, and at no other", async () => {
       await override({ config: large });
       expect(await take(30)).toEqual({ ok: true, remaining: 10, resetAt: NOW + 1500 });

@@ -360,14 +360,18 @@ describe("a window of 300 a second on several rows, called one by one", () => {
     },
   );
 
-  it("pays a count from several rows that hold it together, the fullest first", async () => {
-    const t = openBackend();
-    const tight = { kind: "fixed window", rate: 64, period: 1000, capacity: 64, start: 500 } as const;
-    await insertRows("tables", t, rowsOf(2, [0, 1, 2, 1], [10, 10, 10, 10], tight));
-    const { rateLimit } = defineIn("tables", { hot: { ...tight, shards: 4 } });
-    draw(0, 0.3, 0.6);
-    expect(await t.mutation((ctx) => rateLimit(ctx, { name: "hot", count: 3 }))).toEqual({ ok: true });
-    const rows = (await rowsIn("tables", t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1));
-    expect(rows.map(({ value }) => value)).toEqual([0, 0, 0, 1]);
-  });
+  it.each([false, true])(
+    "pays a count from several rows that hold it together, the fullest first (refundable: %s)",
+    async (refundable) => {
+      const t = openBackend();
+      const tight = { kind: "fixed window", rate: 64, period: 1000, capacity: 64, start: 500 } as const;
+      await insertRows("tables", t, rowsOf(2, [0, 1, 2, 1], [10, 10, 10, 10], tight));
+      const { rateLimit } = defineIn("tables", { hot: { ...tight, shards: 4 } });
+      draw(0, 0.3, 0.6);
+      const status = await t.mutation((ctx) => rateLimit(ctx, { name: "hot", count: 3, refundable }));
+      expect(status).toEqual({ ok: true, ...(refundable && { takenAt: NOW }) });
+      const rows = (await rowsIn("tables", t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1));
+      expect(rows.map(({ value }) => value)).toEqual([0, 0, 0, 1]);
+    },
+  );
 });

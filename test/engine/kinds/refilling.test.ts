@@ -86,3 +86,21 @@ describe.each(limits)("a $name", (limit) => {
     expect(kind.join(limit, states)).toEqual({ value: -1, ts: NOW + 5 });
   });
 });
+
+describe("a fixed window whose capacity was lowered after it was used", () => {
+  const [, limit] = limits;
+  if (!limit) throw new Error("There is no fixed window.");
+  const tokens = (count: number) => count * limit.unitsPerToken;
+  /** 14 of this window count as used, and 3 of those before it, where a full bucket holds 10. */
+  const state = { value: 0, ts: NOW, window: { since: NOW, used: tokens(14), excess: tokens(3) } };
+
+  it.each([
+    { back: 2, used: 14, excess: 1 },
+    { back: 3, used: 14, excess: 0 },
+    { back: 4, used: 13, excess: 0 },
+  ])("gets $back back by date: as many fewer count as used, and none is there", ({ back, used, excess }) => {
+    const after = limit.kind.giveBack(limit, state, tokens(back), { takenAt: NOW, startsAt: NOW });
+    const window = { since: NOW, used: tokens(used), ...(excess > 0 && { excess: tokens(excess) }) };
+    expect(after).toEqual({ value: 0, ts: NOW, window });
+  });
+});
