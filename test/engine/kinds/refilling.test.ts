@@ -103,4 +103,12 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     const window = { since: NOW, used: tokens(used), ...(excess > 0 && { excess: tokens(excess) }) };
     expect(after).toEqual({ value: 0, ts: NOW, window });
   });
+
+  it("keeps all that counts as used when its row is split and merged again", () => {
+    const halves = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
+    expect(halves).toHaveLength(2);
+    expect(fold(limit, WHOLE, halves, NOW).state.window).toMatchObject({ since: NOW });
+    const { used = 0, excess = 0 } = fold(limit, WHOLE, halves, NOW).state.window ?? {};
+    expect(used + excess).toBe(tokens(17));
+  });
 });
