@@ -69,7 +69,7 @@ async function planFor(
   const under = caller ? caller.plan : typeof given.plan === "function" ? await given.plan(call) : given.plan;
   const defined = caller?.config ? undefined : rule.limit;
   const limit = defined ?? plannedLimit(rule, caller, under) ?? (await limitFor(rule, caller, call));
-  const capacity = limit.config.capacity ?? limit.config.rate;
+  const capacity = limit.tokens;
   const count = typeof given.cost === "function" ? await given.cost(request, capacity) : (given.cost ?? 1);
   if (!isPermitted(countField, count)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");
