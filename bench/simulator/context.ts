@@ -99,6 +99,11 @@ class Meta {
     return await Promise.resolve({ name: "", componentPath: this.ctx.component, type, visibility: "public" });
   }
 
+  getSnapshotTs(): bigint {
+    const { transaction } = this.ctx.execution;
+    return transaction.store.snapshotTs(transaction.snapshot);
+  }
+
   async getTransactionMetrics() {
     const used = this.ctx.execution.transaction.cost.rowsRead * BYTES_PER_ROW;
     return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });

@@ -27,6 +27,8 @@ export class Store {
   #published = 0;
   #lastId = 0;
   #lastCommitTs = 0n;
+  /** Of each commit, by its number. */
+  readonly #commitTs: bigint[] = [0n];
 
   /** @param clockMs - of the database, in ms since the epoch: commit timestamps are of this clock, and rise. */
   constructor(readonly clockMs: () => number = () => 0) {}
@@ -49,6 +51,11 @@ export class Store {
   /** The last commit that a new snapshot shows. */
   get published(): number {
     return this.#published;
+  }
+
+  /** The timestamp of a snapshot: no later commit has it, or one before it. */
+  snapshotTs(snapshot: number): bigint {
+    return this.#commitTs[snapshot] ?? 0n;
   }
 
   openSnapshot(): number {
@@ -82,6 +89,7 @@ export class Store {
     const oldest = this.#oldestSnapshot();
     const clockNs = BigInt(Math.floor(1000 * this.clockMs())) * 1000n;
     this.#lastCommitTs = clockNs > this.#lastCommitTs ? clockNs : this.#lastCommitTs + 1n;
+    this.#commitTs[ts] = this.#lastCommitTs;
     let bytes = 0;
     for (const [id, { table, document }] of writes) {
       bytes += this.table(table).write(id, document && withCommitTs(document, this.#lastCommitTs), ts, oldest);

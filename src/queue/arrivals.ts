@@ -1,7 +1,7 @@
 /** The jobs of a bucket in the order in which they have come, whatever their priorities. */
 import { getConvexSize } from "convex/values";
 import type { BucketId } from "../storage/rows.js";
-import { type JobRow, type QueueReader, toJob } from "./rows.js";
+import { type JobRow, type QueueReader, toJob, until } from "./rows.js";
 
 /** All commits come after this. */
 const BEFORE_ALL = -1n;
@@ -15,10 +15,11 @@ export async function readSince(
   { name, key }: BucketId,
   since: bigint = BEFORE_ALL,
   most: number,
+  upTo?: bigint,
 ): Promise<JobRow[]> {
   const jobs = await db
     .query("rateLimitQueue")
-    .withIndex("by_arrival", (q) => q.eq("name", name).eq("key", key).gt("at", since))
+    .withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since), upTo))
     .take(most);
   return jobs.map(toJob);
 }
@@ -29,10 +30,10 @@ export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boole
 }
 
 /** The job that has come last. */
-export async function readNewest({ db }: QueueReader, { name, key }: BucketId): Promise<JobRow | null> {
+export async function readNewest({ db }: QueueReader, { name, key }: BucketId, upTo?: bigint): Promise<JobRow | null> {
   const job = await db
     .query("rateLimitQueue")
-    .withIndex("by_arrival", (q) => q.eq("name", name).eq("key", key))
+    .withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key), upTo))
     .order("desc")
     .first();
   return job && toJob(job);
@@ -43,10 +44,13 @@ export async function countWaiting(
   { db }: QueueReader,
   { name, key }: BucketId,
   most: number,
+  upTo?: bigint,
 ): Promise<{ count: number; isCut: boolean }> {
   let count = 0;
   let bytes = 0;
-  const jobs = db.query("rateLimitQueue").withIndex("by_arrival", (q) => q.eq("name", name).eq("key", key));
+  const jobs = db
+    .query("rateLimitQueue")
+    .withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key), upTo));
   for await (const job of jobs) {
     count++;
     bytes += getConvexSize(job.args);

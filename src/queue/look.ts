@@ -1,30 +1,20 @@
 /**
- * What a run of the worker looks at. It finds the jobs that callers have inserted on a stale snapshot, which is no dependency: one who
- * commits meanwhile does not make the run conflict. Before it stops or sleeps, it reads them as they are.
+ * What a run of the worker looks at: the jobs that came up to its snapshot, so that a caller who commits meanwhile does not make the run
+ * conflict. Where Convex does not say which snapshot that is (before 1.47), a query finds them on a stale one, which is no dependency. Before
+ * it stops or sleeps, it reads them as they are.
  */
 import type { GenericDataModel, GenericMutationCtx } from "convex/server";
 import type { GenericId } from "convex/values";
-import { type BucketId, idOf } from "../storage/rows.js";
-import { countWaiting, readNewest, readSince } from "./arrivals.js";
+import { idOf } from "../storage/rows.js";
+import { classesOf, findArrivals, MOST_READ, readClasses, shareOf } from "./batch.js";
 import { inOrder } from "./order.js";
 import { sortIn } from "./rounds.js";
-import {
-  type Class,
-  type JobRow,
-  type QueueReader,
-  type QueueWriter,
-  readAbove,
-  readArrivals,
-  readJob,
-  readRounds,
-} from "./rows.js";
+import { type JobRow, type QueueReader, type QueueWriter, readArrivals, readJob, readRounds } from "./rows.js";
 import type { Worker } from "./start.js";
-import { MAX_PRIORITIES } from "./config.js";
 import type { Queue } from "./terms.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 
-/** Jobs that are read of all classes together, and those that are only counted: with 8 KiB each, a quarter of what a run may read. */
-const MOST_READ = 256;
+/** Jobs that are only counted, at most: with 8 KiB each, a quarter of what a run may read. */
 export const MOST_COUNTED = 500;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;
@@ -33,6 +23,7 @@ const MOST_SHOWN = 512;
 export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
 
 export interface WorkerCtx extends QueueWriter {
+  meta?: { getSnapshotTs?: () => bigint };
   runQuery: GenericMutationCtx<GenericDataModel>["runQuery"];
 }
 
@@ -89,25 +80,27 @@ export function merged<Job extends WaitingJob>(
   return { first, hasMore: false };
 }
 
-function classesOf(bucket: BucketId, priorities: number): Class[] {
-  return Array.from({ length: priorities }, (_, priority) => ({ name: bucket.name, key: bucket.key, priority }));
-}
-
-/** The classes of a bucket: while jobs wait that came when there were more priorities, all that there can be. */
-async function readClasses(ctx: QueueReader, bucket: BucketId, priorities: number): Promise<Class[]> {
-  const isCut = priorities < MAX_PRIORITIES && (await readAbove(ctx, bucket, priorities - 1)) !== null;
-  return classesOf(bucket, isCut ? MAX_PRIORITIES : priorities);
-}
-
 async function find(
-  { runQuery }: WorkerCtx,
+  ctx: WorkerCtx,
   queue: Queue,
   asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
-  { findArrivals }: Worker,
+  functions: Worker,
 ): Promise<ArrivalBatch> {
   const { priorities, fair } = queue.terms;
   const args: FindArrivalsArgs = { ...idOf(queue), priorities, fair, ...asked };
-  return (await runQuery(findArrivals, args, { useStaleSnapshot: true })) as ArrivalBatch;
+  const upTo = snapshotOf(ctx);
+  if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
+  return (await ctx.runQuery(functions.findArrivals, args, { useStaleSnapshot: true })) as ArrivalBatch;
+}
+
+/** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
+function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
+  try {
+    return meta?.getSnapshotTs?.();
+  } catch {
+    // A backend that is older than the app's convex.
+    return undefined;
+  }
 }
 
 /** How many jobs wait, counted up to so many; `isCut` when they are too large to count them all. */
@@ -125,36 +118,6 @@ export async function findWaiting(
 export async function readPresent(ctx: QueueReader, jobs: readonly (WaitingJob | JobRow)[]): Promise<JobRow[]> {
   const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await readJob(ctx, job._id))));
   return rows.filter((row) => row !== null);
-}
-
-/** What {@link look} asks of a snapshot. */
-export async function findArrivals(ctx: QueueReader, asked: FindArrivalsArgs): Promise<ArrivalBatch> {
-  const { name, key, priorities, fair, most, since, mostCounted, mostWaiting } = asked;
-  const bucket = { name, key };
-  const classes = await readClasses(ctx, bucket, priorities);
-  const of = async (read: (of: Class) => Promise<JobRow[]>) => (await Promise.all(classes.map(read))).map(foundIn);
-  const share = shareOf(most, classes);
-  const [arrivals, rounds, newest, fresh, waiting] = await Promise.all([
-    of((one) => readArrivals(ctx, one, share)),
-    // A queue that is not fair has jobs in rounds only when it was, before a deploy.
-    fair ? [] : of((one) => readRounds(ctx, one, share)),
-    readNewest(ctx, bucket),
-    mostCounted > 0 ? readSince(ctx, bucket, since, mostCounted) : [],
-    mostWaiting === undefined ? undefined : countWaiting(ctx, bucket, mostWaiting),
-  ]);
-  const seenTo = newest && (since === undefined || newest.at > since) ? newest.at : since;
-  return {
-    share,
-    arrivals,
-    rounds,
-    arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since),
-    ...(seenTo !== undefined && { seenTo }),
-    ...(waiting && { waiting }),
-  };
-}
-
-function foundIn(jobs: readonly JobRow[]): WaitingJob[] {
-  return jobs.map(({ _id, at, priority, count }) => ({ _id, at, priority, count }));
 }
 
 /** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */
@@ -184,8 +147,4 @@ export async function readWaiting(
     Promise.all(classes.map((of) => readRounds(ctx, of, share))),
   ]);
   return { share, arrivals, rounds };
-}
-
-function shareOf(most: number, classes: readonly Class[], ofAll = MOST_READ): number {
-  return Math.min(most, Math.floor(ofAll / classes.length));
 }

@@ -11,17 +11,18 @@ import {
   type RegisteredQuery,
 } from "convex/server";
 import { type ObjectType, v } from "convex/values";
-import { findArrivals, type WorkerCtx } from "./look.js";
+import { findBatch } from "./batch.js";
+import type { WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
 import { type CurrentQueue, workerFunctionsIn } from "./start.js";
 import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, workArgs, arrivalsValidator } from "../wire/queue.js";
 import { work } from "./worker.js";
 
-/** The functions of a worker. Export all of them from the module that `queueModule` names: one of each kind that Convex knows. */
+/** The functions of a worker, to export from the module that `queueModule` names. */
 export interface RegisteredQueue {
   /** One run of the worker, or of a job that is a mutation, with its settlement. */
   workQueue: RegisteredMutation<"internal", ObjectType<ReturnType<typeof workArgs>>, Promise<null>>;
-  /** What a run finds: a query, since it reads what callers insert on a stale snapshot. */
+  /** What a run finds: needed only before convex 1.47, where a run cannot say up to which commit it reads. */
   findArrivals: RegisteredQuery<"internal", ObjectType<ReturnType<typeof findArrivalsArgs>>, Promise<ArrivalBatch>>;
   /** Runs a job that is an action and says what it has used. */
   runQueuedAction: RegisteredAction<"internal", ObjectType<ReturnType<typeof queuedRunArgs>>, Promise<null>>;
@@ -54,7 +55,7 @@ export function registeredQueue(module: string, lookUp: CurrentQueue = () => und
       get returns() {
         return arrivalsValidator();
       },
-      handler: (ctx, asked) => findArrivals(own(ctx), asked),
+      handler: (ctx, asked) => findBatch(own(ctx), asked),
     }),
     runQueuedAction: internalActionGeneric({
       get args() {

@@ -1,4 +1,4 @@
-/** Rows of the two tables of queues: only this file and arrivals.ts touch them. */
+/** Rows of the table of jobs, and what is asked of a database: only this file, arrivals.ts and workerRows.ts touch the tables of queues. */
 import type {
   DocumentByName,
   GenericDatabaseReader,
@@ -12,7 +12,6 @@ import type {
   WithoutSystemFields,
 } from "convex/server";
 import type { CommitTsPlaceholder } from "convex/values";
-import type { Cursor } from "../storage/batches.js";
 import type { RateLimitQueuesDataModel } from "../storage/queueTables.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
@@ -73,21 +72,6 @@ export interface Class extends BucketId {
   readonly priority: number;
 }
 
-export async function readWorker({ db }: QueueReader, { name, key }: BucketId): Promise<WorkerRow | null> {
-  return await db
-    .query("rateLimitWorkers")
-    .withIndex("by_name_key", (q) => q.eq("name", name).eq("key", key))
-    .first();
-}
-
-/** Workers of one limit's buckets, from the first key after `after` on. */
-export async function readWorkers({ db }: QueueReader, { name, after }: Cursor, most: number): Promise<WorkerRow[]> {
-  return await db
-    .query("rateLimitWorkers")
-    .withIndex("by_name_key", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
-    .take(most);
-}
-
 export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<JobRow | null> {
   const job = await db.get("rateLimitQueue", id);
   return job && toJob(job);
@@ -105,15 +89,26 @@ export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: str
   return again?.name === name && again.key === key ? toJob(again) : null;
 }
 
-/** Jobs that are in no round, in order of arrival. */
+/** What can be cut off at a commit, or not: no bound at all is the only one that a commit yet to come is surely within. */
+export function until<Range extends { lte: (field: "at", upTo: bigint) => unknown }>(
+  range: Range,
+  upTo: bigint | undefined,
+): Range | ReturnType<Range["lte"]> {
+  return upTo === undefined ? range : (range.lte("at", upTo) as ReturnType<Range["lte"]>);
+}
+
+/** Jobs that are in no round, in order of arrival, up to a commit. */
 export async function readArrivals(
   { db }: QueueReader,
   { name, key, priority }: Class,
   most: number,
+  upTo?: bigint,
 ): Promise<JobRow[]> {
   const arrivals = await db
     .query("rateLimitQueue")
-    .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).eq("priority", priority).eq("round", undefined))
+    .withIndex("by_order", (q) =>
+      until(q.eq("name", name).eq("key", key).eq("priority", priority).eq("round", undefined), upTo),
+    )
     .take(most);
   return arrivals.map(toJob);
 }
@@ -178,20 +173,4 @@ export async function patchJob(
 
 export async function deleteJob({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">): Promise<void> {
   await db.delete("rateLimitQueue", _id);
-}
-
-export async function insertWorker({ db }: QueueWriter, row: WithoutSystemFields<WorkerRow>): Promise<void> {
-  await db.insert("rateLimitWorkers", row);
-}
-
-export async function patchWorker(
-  { db }: QueueWriter,
-  { _id }: WorkerRow,
-  fields: Partial<WithoutSystemFields<WorkerRow>>,
-): Promise<void> {
-  await db.patch("rateLimitWorkers", _id, fields);
-}
-
-export async function deleteWorker({ db }: QueueWriter, { _id }: WorkerRow): Promise<void> {
-  await db.delete("rateLimitWorkers", _id);
 }

@@ -8,7 +8,8 @@ import { readJobState } from "../storage/jobs.js";
 import { type BucketId, idOf } from "../storage/rows.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import { hasJobs } from "./arrivals.js";
-import { insertWorker, patchWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+import type { QueueWriter, WorkerRow } from "./rows.js";
+import { insertWorker, patchWorker, readWorker } from "./workerRows.js";
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
 import { drawGeneration, isLost, LEASE_MS, workIn } from "./wake.js";
 
@@ -73,7 +74,7 @@ export async function checkExported(
   throw misuseError(
     row.name,
     `jobs wait, and their worker cannot run: ${functions.module}.ts must export ` +
-      "{ workQueue, findArrivals, runQueuedAction } = exposeQueueWorker() (queueModule).",
+      "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and findArrivals before convex 1.47.",
   );
 }
 

@@ -2,7 +2,8 @@
 import { readCursor, writeCursor } from "../storage/batches.js";
 import { type BucketId, idOf } from "../storage/rows.js";
 import { hasJobs } from "./arrivals.js";
-import { deleteWorker, type QueueReader, type QueueWriter, readWorker, readWorkers, type WorkerRow } from "./rows.js";
+import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
+import { deleteWorker, readWorker, readWorkers } from "./workerRows.js";
 
 /**
  * A row stays for so long after its worker was last due. By its config jobs are settled that still run, and an action runs for ten

@@ -1,7 +1,8 @@
 /** Waking a bucket's worker: what a refund or a reset needs, without the rest of the queue. */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
-import { patchWorker, type QueueWriter, readWorker, type WorkerRow } from "./rows.js";
+import type { QueueWriter, WorkerRow } from "./rows.js";
+import { patchWorker, readWorker } from "./workerRows.js";
 
 /**
  * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand

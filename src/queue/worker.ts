@@ -8,7 +8,8 @@ import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./l
 import { backlogOf } from "./backlog.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { payFor } from "./pay.js";
-import { deleteJob, patchJob, patchWorker, type WorkerRow } from "./rows.js";
+import { deleteJob, patchJob, type WorkerRow } from "./rows.js";
+import { patchWorker } from "./workerRows.js";
 import { schedule } from "./scheduling.js";
 import { type CurrentQueue, readOwnWorker, storedQueue, toStored, type WorkArgs, type Worker } from "./start.js";
 import { LEASE_MS } from "./wake.js";

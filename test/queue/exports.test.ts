@@ -2,7 +2,7 @@
 import { expect, it, vi } from "vitest";
 import { type RegisteredQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
-import { openQueues, pass, run, runUntil } from "../support/queues.js";
+import { act, openQueues, pass, run, runUntil, withoutSnapshotTs } from "../support/queues.js";
 
 useClock();
 
@@ -11,10 +11,14 @@ const SECOND = 1000;
 
 it.each<{ title: string; exported: (worker: RegisteredQueue) => object }>([
   { title: "the object that holds its functions", exported: (worker) => ({ worker }) },
-  { title: "no query", exported: ({ workQueue, runQueuedAction }) => ({ workQueue, runQueuedAction }) },
-])("an app that exports $title", async ({ exported }) => {
+  {
+    title: "no query, before Convex 1.47",
+    exported: ({ workQueue, runQueuedAction }) => ({ workQueue, runQueuedAction }),
+  },
+])("an app that exports $title", async ({ title, exported }) => {
   let exportsOf = exported;
   const { t, starts, enqueueRateLimited } = openQueues("tables", limits, (worker) => exportsOf(worker));
+  if (title.startsWith("no query")) withoutSnapshotTs();
   const silent = vi.spyOn(console, "error").mockReturnValue();
   const enqueue = async (label: string) =>
     await t.mutation(async (ctx) => await enqueueRateLimited(ctx, { name: "llm" }, run, { label }));
@@ -24,7 +28,7 @@ it.each<{ title: string; exported: (worker: RegisteredQueue) => object }>([
   await pass(t, SECOND);
   const missing =
     'Rate limit "llm": jobs wait, and their worker cannot run: limits.ts must export ' +
-    "{ workQueue, findArrivals, runQueuedAction } = exposeQueueWorker() (queueModule).";
+    "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and findArrivals before convex 1.47.";
   await expect(enqueue("third")).rejects.toThrow(missing);
   exportsOf = (worker) => worker;
   // A minute later the next caller starts it.
@@ -33,4 +37,17 @@ it.each<{ title: string; exported: (worker: RegisteredQueue) => object }>([
   silent.mockRestore();
   await runUntil(t, NOW + 200 * SECOND);
   expect(starts.map(({ label }) => label)).toEqual(["first", "second", "last"]);
+});
+
+it("two exports suffice since Convex 1.47", async () => {
+  const exported = ({ workQueue, runQueuedAction }: RegisteredQueue) => ({ workQueue, runQueuedAction });
+  const { t, starts, enqueueRateLimited } = openQueues("tables", limits, exported);
+  for (const label of ["mutation", "action"]) {
+    const args = { name: "llm", settles: label } as never;
+    await t.mutation(
+      async (ctx) => await enqueueRateLimited(ctx, args, label === "action" ? act : run, { label, used: 1 }),
+    );
+  }
+  await runUntil(t, NOW + 10 * SECOND);
+  expect(starts.map(({ label }) => label)).toEqual(["mutation", "action"]);
 });

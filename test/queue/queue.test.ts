@@ -3,15 +3,21 @@ import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions }
 import { type EnqueueResult, rateLimitQueue, type RateLimitQueuedJob } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
 import { placeNames } from "../support/places.js";
-import { act, fail, openQueues, pass, run, runUntil } from "../support/queues.js";
+import { act, fail, openQueues, pass, run, runUntil, withoutSnapshotTs } from "../support/queues.js";
 
 useClock();
 
 const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
 
-describe.each(placeNames)("in the %s", (place) => {
+const backends = [
+  ...placeNames.map((place) => ({ place, isOld: false })),
+  ...placeNames.map((place) => ({ place, isOld: true })),
+];
+
+describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, isOld }) => {
   const open = (limits: RateLimitDefinitions = { llm: { ...config, queue: {} } }) => {
     const queues = openQueues(place, limits);
+    if (isOld) withoutSnapshotTs();
     const { t, starts } = queues;
     const enqueue = async (label: string, args: object = {}, used?: number): Promise<EnqueueResult> =>
       await t.mutation(

@@ -116,8 +116,7 @@ export const run = internalMutation({
   },
 });
 
-export const { workQueue, findArrivals, runQueuedAction } =
-  exposeQueueWorker();
+export const { workQueue, runQueuedAction } = exposeQueueWorker();
 
 // For the page.
 
