@@ -15,7 +15,11 @@ export type HttpStatus = {
   renewsAt?: number;
   shadow?: { ok: boolean };
   override?: { config?: RateLimitConfig; unlimited?: true };
-} & ({ ok: true; retryAt?: number; takenAt?: number } | { ok: false; retryAt: number });
+} & (
+  | { ok: true; retryAt?: number; takenAt?: number }
+  /** Why, if not because the tokens are used up: an override blocks the key. */
+  | { ok: false; retryAt: number; reason?: "blocked" }
+);
 
 /** A limit that a request was held to, and what it answered. */
 export interface LimitedBy {
