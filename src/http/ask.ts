@@ -1,37 +1,46 @@
 /** Asks the limits, all in one transaction, wherever they live: the component is called directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
-import { v } from "convex/values";
+import { type Infer, v } from "convex/values";
 import { concludeAll, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
-import type { Mode } from "../client/args.js";
 import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
 import { show } from "../engine/misuse.js";
 import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
-import { configValidator, type RateLimitConfig } from "../wire/configs.js";
-import type { HttpCtx } from "./keys.js";
+import { configValidator } from "../wire/configs.js";
+import type { HttpCtx } from "./request.js";
+
+const bucket = () =>
+  v.object({
+    name: v.string(),
+    key: v.optional(v.string()),
+    /** In place of the definition's. */
+    config: v.optional(configValidator()),
+    /** Of a limit with plans. */
+    plan: v.optional(v.string()),
+  });
+const limitRequest = () =>
+  v.object({
+    bucket: bucket(),
+    count: v.number(),
+    mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
+    /** Whether the tokens may come back: the status then says when they were taken. */
+    refundable: v.optional(v.boolean()),
+  });
+const limitRefund = () =>
+  v.object({
+    bucket: bucket(),
+    count: v.number(),
+    /** The tokens of a request: the status then says when one is served next. */
+    renews: v.number(),
+    /** When tokens that come back were taken. */
+    takenAt: v.optional(v.number()),
+  });
 
 /** What is asked of one limit. */
-export interface LimitRequest {
-  name: string;
-  key?: string;
-  count: number;
-  /** In place of the definition's. */
-  config?: RateLimitConfig;
-  /** Of a limit with plans. */
-  plan?: string;
-  mode?: Mode;
-  /** Whether the tokens may come back: the status then says when they were taken. */
-  refundable?: boolean;
-}
-
+export interface LimitRequest extends Infer<ReturnType<typeof limitRequest>> {}
 /** Tokens that come back to one limit; negative ones are charged. */
-export interface LimitRefund extends Omit<LimitRequest, "mode" | "refundable"> {
-  /** The tokens of a request: the status then says when one is served next. */
-  renews: number;
-  /** When tokens that come back were taken. */
-  takenAt?: number;
-}
+export interface LimitRefund extends Infer<ReturnType<typeof limitRefund>> {}
 
 type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[] };
 /** A reference to the function that `httpMutation` made. */
@@ -72,7 +81,7 @@ async function transact(
   { take = [], giveBack = [] }: HttpMutationArgs,
 ): Promise<RateLimitStatus[]> {
   if (take.length > 0) return await takeAll(set, ctx, take);
-  const adjustments = giveBack.map(({ count, renews, takenAt, ...bucket }) => ({
+  const adjustments = giveBack.map(({ bucket, count, renews, takenAt }) => ({
     bucket: findBucket(set.definitions, "limitHttp", bucket),
     count: -count,
     renews,
@@ -84,7 +93,7 @@ async function transact(
 }
 
 async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[]): Promise<RateLimitStatus[]> {
-  const requests = take.map(({ count, mode, refundable, ...bucket }): JudgedRequest => {
+  const requests = take.map(({ bucket, count, mode, refundable }): JudgedRequest => {
     const found = findBucket(set.definitions, "limitHttp", bucket);
     const judged = mode ?? set.definitions.get(found.name)?.mode ?? "enforce";
     // Denials are answered, whatever the definitions throw.
@@ -115,27 +124,9 @@ export function httpMutation(
   const set = setOf(limits, "httpMutation");
   if (set.place.component)
     throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
-  const request = () => ({
-    name: v.string(),
-    key: v.optional(v.string()),
-    count: v.number(),
-    config: v.optional(configValidator()),
-    plan: v.optional(v.string()),
-  });
   return internalMutationGeneric({
     get args() {
-      return {
-        take: v.optional(
-          v.array(
-            v.object({
-              ...request(),
-              mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
-              refundable: v.optional(v.boolean()),
-            }),
-          ),
-        ),
-        giveBack: v.optional(v.array(v.object({ ...request(), renews: v.number(), takenAt: v.optional(v.number()) }))),
-      };
+      return { take: v.optional(v.array(limitRequest())), giveBack: v.optional(v.array(limitRefund())) };
     },
     get returns() {
       return v.array(statusValidator());
