@@ -38,6 +38,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(quotaOf(await send())).toBe("10");
   });
 
+  it("a config of the request stands in place of a plan, from a function or from a look-up", async () => {
+    const config = { kind: "token bucket", rate: 4, period: MINUTE } as const;
+    const given = serve({ place, definitions, limits: { ...limit, config: () => config } });
+    expect(quotaOf(await given(...as("guest")))).toBe("4");
+    const found = serve({ place, definitions, limits: { limit: "calls", identify: () => ({ key: "user", config }) } });
+    expect(quotaOf(await found())).toBe("4");
+  });
+
   it("what comes back counts under the plan of the request", async () => {
     const plan = () => "free";
     const send = serve({ place, definitions, limits: { ...limit, plan, refund: "successful" } });
