@@ -1,46 +1,42 @@
 /** Asks the limits, all in one transaction, wherever they live: the component is called directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
-import { type Infer, v } from "convex/values";
+import { v } from "convex/values";
 import { concludeAll, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
+import type { Mode } from "../client/args.js";
 import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
 import { show } from "../engine/misuse.js";
 import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
-import { configValidator } from "../wire/configs.js";
+import { configValidator, type RateLimitConfig } from "../wire/configs.js";
 import type { HttpCtx } from "./request.js";
 
-const bucket = () =>
-  v.object({
-    name: v.string(),
-    key: v.optional(v.string()),
-    /** In place of the definition's. */
-    config: v.optional(configValidator()),
-    /** Of a limit with plans. */
-    plan: v.optional(v.string()),
-  });
-const limitRequest = () =>
-  v.object({
-    bucket: bucket(),
-    count: v.number(),
-    mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
-    /** Whether the tokens may come back: the status then says when they were taken. */
-    refundable: v.optional(v.boolean()),
-  });
-const limitRefund = () =>
-  v.object({
-    bucket: bucket(),
-    count: v.number(),
-    /** The tokens of a request: the status then says when one is served next. */
-    renews: v.number(),
-    /** When tokens that come back were taken. */
-    takenAt: v.optional(v.number()),
-  });
+/** A bucket; its limit has the plan, or the config in place of the definition's. */
+interface LimitBucket {
+  name: string;
+  key?: string;
+  config?: RateLimitConfig;
+  plan?: string;
+}
 
 /** What is asked of one limit. */
-export interface LimitRequest extends Infer<ReturnType<typeof limitRequest>> {}
+export interface LimitRequest {
+  bucket: LimitBucket;
+  count: number;
+  mode?: Mode;
+  /** Whether the tokens may come back: the status then says when they were taken. */
+  refundable?: boolean;
+}
+
 /** Tokens that come back to one limit; negative ones are charged. */
-export interface LimitRefund extends Infer<ReturnType<typeof limitRefund>> {}
+export interface LimitRefund {
+  bucket: LimitBucket;
+  count: number;
+  /** The tokens of a request: the status then says when one is served next. */
+  renews: number;
+  /** When tokens that come back were taken. */
+  takenAt?: number;
+}
 
 type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[] };
 /** A reference to the function that `httpMutation` made. */
@@ -124,9 +120,17 @@ export function httpMutation(
   const set = setOf(limits, "httpMutation");
   if (set.place.component)
     throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
+  const { string, number, optional } = v;
+  const mode = () => v.union(v.literal("enforce"), v.literal("shadow"));
+  const asked = () => {
+    const names = { name: string(), key: optional(string()), plan: optional(string()) };
+    return { bucket: v.object({ ...names, config: optional(configValidator()) }), count: number() };
+  };
   return internalMutationGeneric({
     get args() {
-      return { take: v.optional(v.array(limitRequest())), giveBack: v.optional(v.array(limitRefund())) };
+      const request = v.object({ ...asked(), mode: optional(mode()), refundable: optional(v.boolean()) });
+      const refund = v.object({ ...asked(), renews: number(), takenAt: optional(number()) });
+      return { take: optional(v.array(request)), giveBack: optional(v.array(refund)) };
     },
     get returns() {
       return v.array(statusValidator());
