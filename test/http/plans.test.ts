@@ -57,7 +57,10 @@ describe.each(placeNames)("in the %s", (place) => {
     const report = (error: unknown) => void errors.push(String(error));
     const send = serve({ place, definitions, limits: { ...limit, plan: () => "gold" }, report });
     expect((await send(...as("guest"))).status).toBe(500);
-    expect(errors).toEqual(['Error: Rate limit "calls": plan must be "free" or "pro", got "gold".']);
+    const none = serve({ place, definitions, limits: { limit: "calls", identify: () => ({ key: "user" }) }, report });
+    expect((await none()).status).toBe(500);
+    const problem = 'Error: Rate limit "calls": plan must be "free" or "pro", got';
+    expect(errors).toEqual([`${problem} "gold".`, `${problem} undefined.`]);
   });
 
   it.each([

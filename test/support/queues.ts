@@ -3,6 +3,7 @@ import { internalActionGeneric, internalMutationGeneric, makeFunctionReference }
 import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { httpMutation } from "convex-rate-limits/http";
 import { vi } from "vitest";
 import {
   type AnyRateLimits,
@@ -53,7 +54,10 @@ export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
   };
   const t = openBackend({
     "./jobs.ts": () => Promise.resolve(jobs),
-    ...(place === "tables" && { "./limits.ts": () => Promise.resolve(functions.exposeQueueWorker()) }),
+    ...(place === "tables" && {
+      "./limits.ts": () =>
+        Promise.resolve({ ...functions.exposeQueueWorker(), askLimits: httpMutation(functions as never) }),
+    }),
     "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
   });
   return { t, starts, deploy, ...functions };
