@@ -11,7 +11,7 @@ import { parseOptions } from "./parseOptions.js";
 import { planAll } from "./plan.js";
 import type { LimitedBy } from "./quota.js";
 import { BadRequestError, type HttpCtx } from "./request.js";
-import { type AskedLimit, corsFields, refund, report, reportTwice, type Visit, type Wrapper } from "./visit.js";
+import { type AskedLimit, corsFields, refund, report, reportTwice, type Visit } from "./visit.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
@@ -55,9 +55,10 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
   // JavaScript may pass anything.
   const given: unknown = handler;
   if (typeof given !== "function") throw fieldError("limitHttp", "the handler", "a function", given);
-  const wrapper: Wrapper = { options, rules, asking: askingOf(set, options.via), reportedTwice: new Set() };
+  const asking = askingOf(set, options.via);
+  const reportedTwice = new Set<string>();
   return async (ctx, request) => {
-    const visit: Visit = { ...wrapper, ctx, request };
+    const visit: Visit = { ctx, request, options, rules, asking, reportedTwice };
     const asked = await decide(visit);
     if (isResponse(asked)) return withFields(asked, await corsFields(visit));
     if (asked.length === 0) return await handler(ctx, request, []);

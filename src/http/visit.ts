@@ -8,19 +8,15 @@ import type { Rule } from "./parseOptions.js";
 import type { ParsedLimit } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** What all requests of a wrapped handler have in common. */
-export interface Wrapper {
+/** A request on its way, and what all requests of a wrapped handler have in common. */
+export interface Visit {
+  readonly ctx: HttpCtx;
+  readonly request: Request;
   readonly options: AnyOptions;
   readonly rules: readonly Rule[];
   readonly asking: Asking;
   /** The limits that were reported to be charged twice. */
   readonly reportedTwice: Set<string>;
-}
-
-/** A request on its way. */
-export interface Visit extends Wrapper {
-  readonly ctx: HttpCtx;
-  readonly request: Request;
 }
 
 /** What to ask of one limit. */
