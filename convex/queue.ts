@@ -63,4 +63,4 @@ export const wake = mutation({
   handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions.work),
 });
 
-export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = registeredQueue("queue");
+export const { workQueue, findArrivals, runQueuedAction } = registeredQueue("queue");

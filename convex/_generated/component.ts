@@ -2206,6 +2206,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           overrides?: boolean;
           queue: {
             aging?: number;
+            attempts?: number;
             exact?: boolean;
             fair?: boolean;
             maxQueued?: number;
@@ -2259,6 +2260,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           priority?: number;
           queue: {
             aging?: number;
+            attempts?: number;
             exact?: boolean;
             fair?: boolean;
             maxQueued?: number;
@@ -2310,6 +2312,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           overrides?: boolean;
           queue: {
             aging?: number;
+            attempts?: number;
             exact?: boolean;
             fair?: boolean;
             maxQueued?: number;

@@ -46,7 +46,7 @@ export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "
  *   { queueModule: "queue" },
  * );
  * export const queue = rateLimitQueue(limits);
- * export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = queue.exposeQueueWorker();
+ * export const { workQueue, findArrivals, runQueuedAction } = queue.exposeQueueWorker();
  * ```
  */
 export function rateLimitQueue<Set extends DefinedRateLimits>(

@@ -105,10 +105,10 @@ export function outlook(limit: Limit, state: State, now: number): { remaining: n
  * that is more than a full bucket.
  */
 export function renewsAt(limit: Limit, state: State, count: number, now: number): number | undefined {
-  const { kind, capacity, config } = limit;
+  const { kind, capacity } = limit;
   const { remaining } = outlook(limit, kind.advance(limit, state, now), now);
   const each = count > 0 ? count : 1;
-  const tokens = Math.floor(raised(remaining / each)) * each + each;
-  if (lowered(tokens) > (config.capacity ?? config.rate)) return undefined;
-  return Math.max(now, kind.whenHolding(limit, state, Math.min(capacity, unitsOf(limit, tokens))));
+  const most = Math.floor(raised(remaining / each)) * each + each;
+  if (lowered(most) > limit.tokens) return undefined;
+  return Math.max(now, kind.whenHolding(limit, state, Math.min(capacity, unitsOf(limit, most))));
 }

@@ -12,11 +12,10 @@ type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
 /** The snapshot of all shards of a bucket, as of the latest time at which one of them was written. */
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
-  const { name, kind, unitsPerToken, capacity, maxReserved } = limit;
+  const { name, kind, tokens, unitsPerToken, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
   const config = kind.shownConfig(limit);
-  const { capacity: tokens = config.rate } = config;
   const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
   const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...times))) : [EACH_MS]) : [];
   const [firstRun] = runs;

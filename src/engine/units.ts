@@ -31,10 +31,10 @@ export function isAllOf(capacity: number, count: number): boolean {
 
 /** A count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units. */
 export function unitsOf(limit: Limit, count: number): number {
-  const { capacity, unitsPerToken, config } = limit;
-  const { capacity: most = config.rate } = config;
+  const { capacity, unitsPerToken, tokens } = limit;
   // Most counts are far from it. A capacity of less than a unit is none.
-  if (2 * Math.abs(count) > most && isAllOf(most, Math.abs(count)) && capacity > 0) return Math.sign(count) * capacity;
+  if (2 * Math.abs(count) > tokens && isAllOf(tokens, Math.abs(count)) && capacity > 0)
+    return Math.sign(count) * capacity;
   return -floorUnits(-count, unitsPerToken);
 }
 

@@ -52,7 +52,7 @@ async function planFor(
   const call = { ctx, request, key };
   const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
   const limit = await limitFor(rule, caller, plan, call);
-  const capacity = limit.config.capacity ?? limit.config.rate;
+  const capacity = limit.tokens;
   const count = typeof given.cost === "function" ? await given.cost(request, capacity) : (given.cost ?? 1);
   if (!isPermitted(countField, count)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");

@@ -71,13 +71,12 @@ interface Left {
 export function quotaOf(limited: ParsedLimit, now: number): Quota {
   const { name, status, partitionKey } = limited;
   const limit = limitOf(limited);
-  const { config } = limit;
   const forGood = isForGood(limited);
   const windowMs = limit.kind.quota.windowMs(limit, now);
   return {
     name: toAscii(name),
     denied: !status.ok,
-    quota: Math.floor(config.capacity ?? config.rate),
+    quota: Math.floor(limit.tokens),
     windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(windowMs / 1000))),
     left: forGood ? undefined : leftOf(limited, limit, windowMs, now),
     retryAt: status.ok || forGood ? undefined : status.retryAt,

@@ -33,7 +33,7 @@ type Targets = SweepArgs["targets"];
  */
 export function sweepTargets(
   limits: ReadonlyMap<string, Limit>,
-  configs: Readonly<Record<string, readonly RateLimitConfig[]>> = {},
+  configs: Readonly<Record<string, readonly RateLimitConfig[]>>,
 ): Targets {
   const targets = new Map([...limits].map(([name, limit]) => [name, [limit.config] as RateLimitConfig[]]));
   for (const [name, further] of Object.entries(configs)) {

@@ -26,13 +26,15 @@ interface Look {
   readonly pace: Pace;
   readonly found: { readonly arrived: number };
   readonly taken: number;
+  /** Those of them that have run before: they are no arrivals, so nobody has counted them. */
+  readonly retried: number;
   /** Whether all jobs that the run could see were taken. */
   readonly isDrained: boolean;
 }
 
 export async function backlogOf(
   ctx: WorkerCtx,
-  { queue, row, run, now, pace, found, taken, isDrained }: Look,
+  { queue, row, run, now, pace, found, taken, retried, isDrained }: Look,
   functions: Worker,
 ): Promise<Backlog> {
   const { maxQueued, exact, fair } = queue.terms;
@@ -44,7 +46,7 @@ export async function backlogOf(
   // What callers have counted while the queue was exact is wrong from now on.
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
-  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + found.arrived - taken);
+  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + found.arrived - (taken - retried));
   let { countedAt = 0 } = run;
   // Only the first run of a start sees all as new; with turns not even that one sees those that are in a round.
   const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);

@@ -10,12 +10,16 @@ const MAX_QUEUED = 10_000;
 
 export const MAX_PRIORITIES = 10;
 
+/** A job that is refused so often is refused for a reason that will not go away. */
+const MAX_ATTEMPTS = 100;
+
 const FIELDS: Fields = {
   maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
   priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
   aging: { atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true },
   fair: booleanField,
   exact: booleanField,
+  attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
 };
 
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */

@@ -1,5 +1,4 @@
 /** Joining the queue, and leaving it. */
-import type { GenericId } from "convex/values";
 import { FURTHEST_MS } from "../storage/jobs.js";
 import { idOf } from "../storage/rows.js";
 import { misuseError } from "../engine/misuse.js";
@@ -7,8 +6,8 @@ import { unitsOf } from "../engine/units.js";
 import type { QueuedArgs } from "./job.js";
 import { waitWhenFull } from "./pay.js";
 import { countWaiting } from "./arrivals.js";
-import { deleteJob, insertJob, patchWorker, type QueueWriter, readJob, readWorker } from "./rows.js";
-import { ensureRunning, type Worker } from "./start.js";
+import { deleteJob, findJob, insertJob, patchWorker, type QueueWriter, readWorker } from "./rows.js";
+import { checkExported, ensureRunning, type Worker } from "./start.js";
 import { isLost, wake } from "./wake.js";
 import { type Queue, toQueueConfig } from "./terms.js";
 import type { CancelQueuedResult, EnqueueResult } from "../wire/queue.js";
@@ -25,7 +24,10 @@ function checkWait({ limit }: Queue, { count }: QueuedArgs, now: number): void {
   );
 }
 
-/** Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs. */
+/**
+ * Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs.
+ * @throws when jobs wait and their worker cannot run.
+ */
 export async function enqueue(
   ctx: QueueWriter,
   queue: Queue,
@@ -36,6 +38,7 @@ export async function enqueue(
   const { terms } = queue;
   checkWait(queue, job, now);
   const row = await readWorker(ctx, queue);
+  await checkExported(ctx, row, functions, now);
   // Until a deploy's terms are stored, what was said is about another bound.
   const { fullUntil = 0 } = row && row.queue.maxQueued === toQueueConfig(terms).maxQueued ? row : {};
   const queued = terms.exact ? (row?.queued ?? (await countAll(ctx, queue))) : undefined;
@@ -65,8 +68,8 @@ export async function cancel(
   id: string,
   functions: Worker,
 ): Promise<CancelQueuedResult> {
-  const job = await readJob(ctx, id as GenericId<"rateLimitQueue">);
-  if (job?.name !== queue.name || job.key !== queue.key) return { canceled: false };
+  const job = await findJob(ctx, queue, id);
+  if (!job) return { canceled: false };
   await deleteJob(ctx, job);
   if (queue.terms.exact) {
     const row = await readWorker(ctx, queue);

@@ -1,10 +1,9 @@
 /** Where a job stands in its queue, and when its tokens will be there if nothing else happens. */
-import type { GenericId } from "convex/values";
 import type { Shard } from "../engine/sharding/shard.js";
 import { loadAll } from "../storage/shards.js";
 import { merged, readWaiting } from "./look.js";
 import { payFor } from "./pay.js";
-import { type JobRow, type QueueReader, readJob } from "./rows.js";
+import { findJob, type JobRow, type QueueReader } from "./rows.js";
 import type { Queue } from "./terms.js";
 import type { RateLimitQueuePosition } from "../wire/queue.js";
 
@@ -13,8 +12,8 @@ const MOST_AHEAD = 200;
 
 /** Null when the job does not wait any more: it has its moment, or was cancelled. */
 export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<RateLimitQueuePosition | null> {
-  const job = await readJob(ctx, id as GenericId<"rateLimitQueue">);
-  if (job?.name !== queue.limit.name || job.key !== queue.key) return null;
+  const job = await findJob(ctx, queue, id);
+  if (!job) return null;
   const { terms } = queue;
   const [waiting, shards] = await Promise.all([readWaiting(ctx, queue, MOST_AHEAD + 1), loadAll(ctx, queue)]);
   const { first } = merged(listsOf(waiting, terms.fair), terms.aging, waiting.share);

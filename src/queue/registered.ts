@@ -14,26 +14,17 @@ import { type ObjectType, v } from "convex/values";
 import { findArrivals, type WorkerCtx } from "./look.js";
 import { runAction, runMutation, settle } from "./settle.js";
 import { type CurrentQueue, workerFunctionsIn } from "./start.js";
-import {
-  type ArrivalBatch,
-  findArrivalsArgs,
-  queuedRunArgs,
-  runArgs,
-  settleArgs,
-  arrivalsValidator,
-} from "../wire/queue.js";
+import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, workArgs, arrivalsValidator } from "../wire/queue.js";
 import { work } from "./worker.js";
 
-/** The functions of a worker. Export all of them from the module that `queueModule` names. */
+/** The functions of a worker. Export all of them from the module that `queueModule` names: one of each kind that Convex knows. */
 export interface RegisteredQueue {
-  /** One run of the worker. */
-  workQueue: RegisteredMutation<"internal", ObjectType<ReturnType<typeof runArgs>>, Promise<null>>;
+  /** One run of the worker, or of a job that is a mutation, with its settlement. */
+  workQueue: RegisteredMutation<"internal", ObjectType<ReturnType<typeof workArgs>>, Promise<null>>;
   /** What a run finds: a query, since it reads what callers insert on a stale snapshot. */
   findArrivals: RegisteredQuery<"internal", ObjectType<ReturnType<typeof findArrivalsArgs>>, Promise<ArrivalBatch>>;
-  /** Runs a job that says what it has used, and settles it. */
-  runQueuedMutation: RegisteredMutation<"internal", ObjectType<ReturnType<typeof queuedRunArgs>>, Promise<null>>;
+  /** Runs a job that is an action and says what it has used. */
   runQueuedAction: RegisteredAction<"internal", ObjectType<ReturnType<typeof queuedRunArgs>>, Promise<null>>;
-  settleQueued: RegisteredMutation<"internal", ObjectType<ReturnType<typeof settleArgs>>, Promise<null>>;
 }
 
 /** @param module - the one that exports them. */
@@ -44,12 +35,17 @@ export function registeredQueue(module: string, lookUp: CurrentQueue = () => und
   return {
     workQueue: internalMutationGeneric({
       get args() {
-        return runArgs();
+        return workArgs();
       },
       get returns() {
         return v.null();
       },
-      handler: (ctx, run) => work(own(ctx), run, functions, lookUp),
+      handler: async (ctx, { run, job, settlement }) => {
+        if (run) await work(own(ctx), run, functions, lookUp);
+        if (job) await runMutation({ ...own(ctx), runMutation: ctx.runMutation }, job, functions, lookUp);
+        if (settlement) await settle(own(ctx), settlement, functions, lookUp);
+        return null;
+      },
     }),
     findArrivals: internalQueryGeneric({
       get args() {
@@ -60,15 +56,6 @@ export function registeredQueue(module: string, lookUp: CurrentQueue = () => und
       },
       handler: (ctx, asked) => findArrivals(own(ctx), asked),
     }),
-    runQueuedMutation: internalMutationGeneric({
-      get args() {
-        return queuedRunArgs();
-      },
-      get returns() {
-        return v.null();
-      },
-      handler: (ctx, run) => runMutation({ ...own(ctx), runMutation: ctx.runMutation }, run, functions, lookUp),
-    }),
     runQueuedAction: internalActionGeneric({
       get args() {
         return queuedRunArgs();
@@ -76,16 +63,7 @@ export function registeredQueue(module: string, lookUp: CurrentQueue = () => und
       get returns() {
         return v.null();
       },
-      handler: (ctx, run) => runAction(ctx, run, functions),
-    }),
-    settleQueued: internalMutationGeneric({
-      get args() {
-        return settleArgs();
-      },
-      get returns() {
-        return v.null();
-      },
-      handler: (ctx, settlement) => settle(own(ctx), settlement, functions, lookUp),
+      handler: (ctx, job) => runAction(ctx, job, functions),
     }),
   };
 }

@@ -1,6 +1,8 @@
 /** Rows of the two tables of queues: only this file and arrivals.ts touch them. */
 import type {
   DocumentByName,
+  GenericDatabaseReader,
+  GenericDataModel,
   IndexRange,
   IndexRangeBuilder,
   NamedIndex,
@@ -26,17 +28,9 @@ export interface QueueReader {
   db: Reader["db"] & {
     get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<StoredJob | null>;
     query(table: "rateLimitQueue"): {
-      withIndex(
-        index: "by_order",
-        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, "by_order">>) => IndexRange,
-      ): Query<JobTable>;
-      withIndex(
-        index: "by_arrival",
-        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, "by_arrival">>) => IndexRange,
-      ): Query<JobTable>;
-      withIndex(
-        index: "by_user",
-        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, "by_user">>) => IndexRange,
+      withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_first">(
+        index: Index,
+        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, Index>>) => IndexRange,
       ): Query<JobTable>;
     };
     query(table: "rateLimitWorkers"): {
@@ -52,6 +46,7 @@ export interface QueueWriter {
   db: Writer["db"] &
     QueueReader["db"] & {
       vars: { commitTs: CommitTsPlaceholder };
+      system: GenericDatabaseReader<GenericDataModel>["system"];
       insert(table: "rateLimitQueue", row: WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
       insert(table: "rateLimitWorkers", row: WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
       patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<StoredJob>>): Promise<void>;
@@ -96,6 +91,18 @@ export async function readWorkers({ db }: QueueReader, { name, after }: Cursor, 
 export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<JobRow | null> {
   const job = await db.get("rateLimitQueue", id);
   return job && toJob(job);
+}
+
+/** The job that was enqueued under an id: one that waits to run again has another. */
+export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: string): Promise<JobRow | null> {
+  const own = await readJob(ctx, id as JobRow["_id"]);
+  const again =
+    own ??
+    (await ctx.db
+      .query("rateLimitQueue")
+      .withIndex("by_first", (q) => q.eq("first", id))
+      .first());
+  return again?.name === name && again.key === key ? toJob(again) : null;
 }
 
 /** Jobs that are in no round, in order of arrival. */
@@ -154,6 +161,11 @@ export async function insertJob(
   job: Omit<WithoutSystemFields<StoredJob>, "at">,
 ): Promise<JobRow["_id"]> {
   return await db.insert("rateLimitQueue", { ...job, at: db.vars.commitTs });
+}
+
+/** A job that waits again: it came when it first did. */
+export async function insertJobAgain({ db }: QueueWriter, job: WithoutSystemFields<StoredJob>): Promise<void> {
+  await db.insert("rateLimitQueue", job);
 }
 
 export async function patchJob(

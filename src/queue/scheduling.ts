@@ -2,9 +2,10 @@
 import type { FunctionHandle } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import { idOf } from "../storage/rows.js";
+import type { TurnArgs } from "../wire/queue.js";
 import type { JobRow, QueueWriter } from "./rows.js";
 import type { Worker } from "./start.js";
-import type { Queue } from "./terms.js";
+import { type Queue, toQueueConfig } from "./terms.js";
 
 /** When a job starts, and when its tokens were taken. */
 interface PaidTimes {
@@ -15,17 +16,27 @@ interface PaidTimes {
 /** Whether it could. */
 export async function schedule(
   { scheduler }: QueueWriter,
-  { limit }: Queue,
-  { name, key, count, fn, args, settles, runAt, takenAt }: JobRow & PaidTimes,
-  { runMutation, runAction }: Worker,
+  { limit, terms }: Queue,
+  job: JobRow & PaidTimes,
+  { work, runAction }: Worker,
 ): Promise<boolean> {
+  const { name, key, count, fn, args, settles, runAt, takenAt } = job;
   try {
     if (settles === undefined) {
       await scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
     } else {
       const bucket = { ...idOf({ name, key }), config: limit.config };
-      const run = { ...bucket, count, fn, args, at: runAt, takenAt };
-      await scheduler.runAt(runAt, settles === "mutation" ? runMutation : runAction, run);
+      const run = {
+        ...bucket,
+        count,
+        fn,
+        args,
+        at: runAt,
+        takenAt,
+        ...(terms.attempts > 1 && { turn: turnOf(job, terms) }),
+      };
+      if (settles === "mutation") await scheduler.runAt(runAt, work, { job: run });
+      else await scheduler.runAt(runAt, runAction, run);
     }
     return true;
   } catch (error) {
@@ -35,4 +46,17 @@ export async function schedule(
     );
     return false;
   }
+}
+
+/** The place of a job in its queue, and how often it will have run. */
+function turnOf({ _id, at, priority, fairBy, round, runs = 0, first = _id }: JobRow, terms: Queue["terms"]): TurnArgs {
+  return {
+    at,
+    priority,
+    ...(fairBy !== undefined && { fairBy }),
+    ...(round !== undefined && { round }),
+    runs: runs + 1,
+    first,
+    queue: toQueueConfig(terms),
+  };
 }

@@ -3,45 +3,76 @@ import type { FunctionHandle, GenericActionCtx, GenericDataModel } from "convex/
 import type { ObjectType } from "convex/values";
 import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { parseBucket } from "../engine/request.js";
+import { fieldError, misuseError } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import { type QueueWriter, readWorker } from "./rows.js";
-import { type CurrentQueue, storedQueue, type Worker } from "./start.js";
+import { FURTHEST_MS } from "../storage/jobs.js";
+import { idOf } from "../storage/rows.js";
+import { type Class, insertJobAgain, type QueueWriter, readRounds, readWorker, type WorkerRow } from "./rows.js";
+import { type CurrentQueue, ensureRunning, storedQueue, type Worker } from "./start.js";
+import { parseQueue, type Queue } from "./terms.js";
 import { wake } from "./wake.js";
 import type { queuedRunArgs, settleArgs } from "../wire/queue.js";
 
 type QueuedRun = ObjectType<ReturnType<typeof queuedRunArgs>>;
+type Settling = ObjectType<ReturnType<typeof settleArgs>>;
 
 /** What a job returns, if it is to be settled. */
 interface Settlement {
   used: number;
+  again: boolean | { after: number };
 }
 
-/** What `result` says was used; undefined when it says nothing, and the job has used its count. */
-function usedBy(result: unknown): number | undefined {
-  const used = typeof result === "object" && result !== null ? (result as Partial<Settlement>).used : undefined;
-  return typeof used === "number" && used >= 0 && used <= MAX_TOKENS ? used : undefined;
+/** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
+function settlementOf(result: unknown, run: QueuedRun, settles: "mutation" | "action"): Settling | undefined {
+  const said = typeof result === "object" && result !== null ? (result as Partial<Settlement>) : {};
+  const { fn, args, turn, ...bucket } = run;
+  const wait = waitOf(bucket.name, said.again);
+  // A job that must run again has done nothing yet, unless it says so.
+  const { used = wait === undefined ? undefined : 0 } = said;
+  if (!(typeof used === "number" && used >= 0 && used <= MAX_TOKENS)) return undefined;
+  if (wait === undefined) return { ...bucket, used };
+  if (!turn) {
+    console.error(
+      misuseError(bucket.name, "a queued job asked to run again, which needs queue.attempts: it is dropped."),
+    );
+    return { ...bucket, used };
+  }
+  const notBefore = wait > 0 && { notBefore: Date.now() + wait };
+  return { ...bucket, used, again: { turn, settles, fn, args, ...notBefore } };
+}
+
+/** After how many ms a job must run again; undefined if it need not. What cannot be understood is logged: the job has run. */
+function waitOf(name: string, again: unknown): number | undefined {
+  if (again === undefined || again === false) return undefined;
+  if (again === true) return 0;
+  const after = typeof again === "object" && again !== null ? (again as { after?: unknown }).after : undefined;
+  if (typeof after === "number" && after >= 0 && after <= FURTHEST_MS) return after;
+  console.error(fieldError(name, "again", `true, or { after } with 0 to ${FURTHEST_MS} milliseconds`, again));
+  return undefined;
 }
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
 export async function runMutation(
   ctx: QueueWriter & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
-  { fn, args, ...bucket }: QueuedRun,
+  run: QueuedRun,
   functions: Worker,
   lookUp: CurrentQueue,
 ): Promise<null> {
-  const used = usedBy(await ctx.runMutation(fn as FunctionHandle<"mutation">, args));
-  return used === undefined ? null : await settle(ctx, { ...bucket, used }, functions, lookUp);
+  const result: unknown = await ctx.runMutation(run.fn as FunctionHandle<"mutation">, run.args);
+  const settlement = settlementOf(result, run, "mutation");
+  return settlement ? await settle(ctx, settlement, functions, lookUp) : null;
 }
 
 /** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
 export async function runAction(
   ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
-  { fn, args, ...bucket }: QueuedRun,
+  run: QueuedRun,
   functions: Worker,
 ): Promise<null> {
-  const used = usedBy(await ctx.runAction(fn as FunctionHandle<"action">, args));
-  if (used !== undefined) await ctx.runMutation(functions.settle, { ...bucket, used });
+  const result: unknown = await ctx.runAction(run.fn as FunctionHandle<"action">, run.args);
+  const settlement = settlementOf(result, run, "action");
+  if (settlement) await ctx.runMutation(functions.work, { settlement });
   return null;
 }
 
@@ -51,15 +82,57 @@ export async function runAction(
  */
 export async function settle(
   ctx: QueueWriter,
-  { count, used, at, takenAt, ...bucket }: ObjectType<ReturnType<typeof settleArgs>>,
+  settling: Settling,
   functions: Worker,
   lookUp: CurrentQueue,
 ): Promise<null> {
-  if (used === count) return null;
+  const { count, used, at, takenAt, again, ...bucket } = settling;
+  if (used === count && !again) return null;
   const row = await readWorker(ctx, bucket);
-  const current = lookUp(bucket) ?? (row ? storedQueue(row) : parseBucket(bucket));
-  // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
-  const units = parseAdjustment(current.limit, used) - parseAdjustment(current.limit, count);
-  await adjust(ctx, { ...adjustmentOf(current, { count: used - count, at, takenAt }), units });
+  const queue =
+    lookUp(bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
+  if (used !== count) {
+    const charged = queue ?? parseBucket(bucket);
+    // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
+    const units = parseAdjustment(charged.limit, used) - parseAdjustment(charged.limit, count);
+    await adjust(ctx, { ...adjustmentOf(charged, { count: used - count, at, takenAt }), units });
+  }
+  if (again && queue) await waitAgain(ctx, settling, { queue, row }, functions);
   return used < count ? await wake(ctx, bucket, functions.work) : null;
+}
+
+/** Puts a job back into the place it had, now or later, unless it has run as often as it may. */
+async function waitAgain(
+  ctx: QueueWriter,
+  settling: Settling,
+  { queue, row }: { queue: Queue; row: WorkerRow | null },
+  functions: Worker,
+): Promise<void> {
+  const { count, again } = settling;
+  if (!again) return;
+  const { turn, settles, fn, args, notBefore } = again;
+  const { name, key, terms } = queue;
+  if (turn.runs >= terms.attempts) {
+    console.error(misuseError(name, `a queued job has run ${turn.runs} times (queue.attempts): it is dropped.`));
+    return;
+  }
+  if (notBefore !== undefined) {
+    // What it has used is settled by then.
+    const later = { ...settling, used: count, again: { turn, settles, fn, args } };
+    await ctx.scheduler.runAt(notBefore, functions.work, { settlement: later });
+    return;
+  }
+  const { at, priority, fairBy, round, runs, first } = turn;
+  const inRound = round !== undefined && { round: await roundOf(ctx, { name, key, priority }, round) };
+  const user = fairBy !== undefined && { fairBy };
+  const job = { ...idOf({ name, key }), at, priority, ...user, ...inRound, count, fn, args, settles, runs, first };
+  await insertJobAgain(ctx, job);
+  const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
+  await ensureRunning(ctx, queue, row, functions, Date.now(), queued);
+}
+
+/** Rounds that are over do not come back: who came while a job ran would get into them, before others who wait. */
+async function roundOf(ctx: QueueWriter, of: Class, round: number): Promise<number> {
+  const [first] = await readRounds(ctx, of, 1);
+  return Math.max(round, first?.round ?? round);
 }

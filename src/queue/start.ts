@@ -3,6 +3,8 @@
  * nothing as long as the worker runs.
  */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
+import { misuseError } from "../engine/misuse.js";
+import { readJobState } from "../storage/jobs.js";
 import { type BucketId, idOf } from "../storage/rows.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import { hasJobs } from "./arrivals.js";
@@ -34,13 +36,13 @@ interface StoredQueue {
   queue: QueueConfig;
 }
 
-/** The functions of a worker: the run itself, what it finds, and those around jobs which say what they have used. */
+/** The functions of a worker: its runs, what they find, and the one around actions which say what they have used. */
 export interface Worker {
   readonly work: FunctionReference<"mutation">;
   readonly findArrivals: FunctionReference<"query">;
-  readonly runMutation: FunctionReference<"mutation">;
   readonly runAction: FunctionReference<"action">;
-  readonly settle: FunctionReference<"mutation">;
+  /** The module that must export them. */
+  readonly module: string;
 }
 
 /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
@@ -49,12 +51,30 @@ export type CurrentQueue = (bucket: BucketId) => Queue | undefined;
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
   return {
+    module,
     work: workIn(module),
     findArrivals: makeFunctionReference(`${module}:findArrivals`),
-    runMutation: makeFunctionReference(`${module}:runQueuedMutation`),
     runAction: makeFunctionReference(`${module}:runQueuedAction`),
-    settle: makeFunctionReference(`${module}:settleQueued`),
   };
+}
+
+/**
+ * Jobs wait, and the run that was to serve them has failed: an app that does not export its worker must learn it. For a minute; then
+ * somebody's call starts the worker again, in case it can run by now.
+ */
+export async function checkExported(
+  ctx: QueueWriter,
+  row: WorkerRow | null,
+  functions: Worker,
+  now: number,
+): Promise<void> {
+  if (!row?.start || !isLost(row, now) || now >= row.runsUntil + LEASE_MS) return;
+  if ((await readJobState(ctx, row.start)) !== "failed") return;
+  throw misuseError(
+    row.name,
+    `jobs wait, and their worker cannot run: ${functions.module}.ts must export ` +
+      "{ workQueue, findArrivals, runQueuedAction } = exposeQueueWorker() (queueModule).",
+  );
 }
 
 /**
@@ -78,10 +98,11 @@ export async function ensureRunning(
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
   const stored = toStored(queue);
   const { config, queue: terms } = stored;
-  if (row)
-    await patchWorker(ctx, row, { ...(!isSame && { config, queue: terms }), ...(!isRunning && started), ...counted });
-  else await insertWorker(ctx, { ...stored, ...started, ...counted });
-  if (!isRunning) await ctx.scheduler.runAt(now, work, { ...stored, generation } satisfies WorkArgs);
+  const run = { ...stored, generation } satisfies WorkArgs;
+  const start = isRunning ? undefined : await ctx.scheduler.runAt(now, work, { run });
+  const changes = { ...(start !== undefined && { ...started, start }), ...counted };
+  if (row) await patchWorker(ctx, row, { ...(!isSame && { config, queue: terms }), ...changes });
+  else await insertWorker(ctx, { ...stored, ...started, ...changes });
 }
 
 /**

@@ -14,6 +14,8 @@ interface QueueTerms {
   readonly aging: number;
   readonly fair: boolean;
   readonly exact: boolean;
+  /** How often a job may run in all. */
+  readonly attempts: number;
 }
 
 /** A bucket whose jobs wait in a queue. */
@@ -26,8 +28,8 @@ const MINUTE_MS = 60_000;
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
   checkQueueConfig(name, config);
-  const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false } = config;
-  return { maxQueued, priorities, aging, fair, exact };
+  const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false, attempts = 1 } = config;
+  return { maxQueued, priorities, aging, fair, exact, attempts };
 }
 
 /** The config that these terms come from, as it is stored and sent: Infinity is no bound. */

@@ -25,9 +25,9 @@ export async function wake(ctx: QueueWriter, bucket: BucketId, work: FunctionRef
   const now = Date.now();
   if (!row || !(isLost(row, now) || row.state === "waiting")) return null;
   const generation = drawGeneration();
-  await patchWorker(ctx, row, { generation, state: "running", runsUntil: now + LEASE_MS });
   const { config, queue } = row;
-  await ctx.scheduler.runAt(now, work, { ...idOf(bucket), config, queue, generation });
+  const start = await ctx.scheduler.runAt(now, work, { run: { ...idOf(bucket), config, queue, generation } });
+  await patchWorker(ctx, row, { generation, state: "running", runsUntil: now + LEASE_MS, start });
   return null;
 }
 

@@ -37,13 +37,13 @@ export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, loo
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
-  const { taken, awaited } = await takeJobs(ctx, queue, now, found.first, functions);
+  const { taken, retried, awaited } = await takeJobs(ctx, queue, now, found.first, functions);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = found.arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   const hasMore = !awaited && found.hasMore;
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
-  const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, isDrained }, functions);
+  const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, retried, isDrained }, functions);
   // What was counted under other terms is not handed on: without a bound nobody counts.
   const next: WorkArgs = {
     ...toStored(queue),
@@ -63,20 +63,21 @@ interface Awaited {
   readonly isAhead: boolean;
 }
 
-/** Pays for jobs in order and schedules them; says how many, and for what the next one waits. */
+/** Pays for jobs in order and schedules them; says how many, how many of these have run before, and for what the next one waits. */
 async function takeJobs(
   ctx: WorkerCtx,
   queue: Queue,
   now: number,
   first: readonly WaitingJob[],
   functions: Worker,
-): Promise<{ taken: number; awaited?: Awaited }> {
-  if (first.length === 0) return { taken: 0 };
+): Promise<{ taken: number; retried: number; awaited?: Awaited }> {
+  if (first.length === 0) return { taken: 0, retried: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, awaited: { dueAt: now + DAMAGED_MS, isAhead: true } };
+  if (!shards) return { taken: 0, retried: 0, awaited: { dueAt: now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
+  let retried = 0;
   let awaited: Awaited | undefined;
   for (const job of jobs) {
     const payment = payFor(queue.limit, held, now, job, AHEAD_MS);
@@ -89,9 +90,10 @@ async function takeJobs(
     if (await schedule(ctx, queue, { ...job, runAt, takenAt }, functions)) held = left;
     await deleteJob(ctx, job);
     taken++;
+    if (job.runs !== undefined) retried++;
   }
   await save(ctx, queue, shards, held);
-  return { taken, ...(awaited && { awaited }) };
+  return { taken, retried, ...(awaited && { awaited }) };
 }
 
 async function loadUndamaged(ctx: WorkerCtx, queue: Queue): Promise<StoredShard[] | undefined> {
@@ -136,5 +138,5 @@ async function goOn(
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "stop") return;
   if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-  await ctx.scheduler.runAt(nextAt, work, next);
+  await ctx.scheduler.runAt(nextAt, work, { run: next });
 }

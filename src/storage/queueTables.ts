@@ -27,10 +27,14 @@ export const rateLimitQueueTables = {
     settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
     /** The worker sleeps until this job can be paid. */
     isAwaited: v.optional(v.boolean()),
+    /** Of a job that waits to run again: how often it has run, and the id under which it was enqueued. */
+    runs: v.optional(v.number()),
+    first: v.optional(v.string()),
   })
     .index("by_order", ["name", "key", "priority", "round", "at"])
     .index("by_arrival", ["name", "key", "at"])
-    .index("by_user", ["name", "key", "priority", "fairBy", "round"]),
+    .index("by_user", ["name", "key", "priority", "fairBy", "round"])
+    .index("by_first", ["first"]),
 
   /** One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute. */
   rateLimitWorkers: defineTable({
@@ -43,6 +47,8 @@ export const rateLimitQueueTables = {
     /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
     state: v.union(v.literal("running"), v.literal("waiting"), v.literal("idle")),
     runsUntil: v.number(),
+    /** The scheduled function that is the first run of the last start. */
+    start: v.optional(v.id("_scheduled_functions")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),
     /** With `exact`, the jobs that wait. */

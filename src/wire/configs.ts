@@ -99,6 +99,11 @@ const queue = () => ({
    * false.
    */
   exact: v.optional(v.boolean()),
+  /**
+   * How often a job may run in all: a whole number from 1 to 100, default 1. A function with `settles` that returns `{ again }` then waits once
+   * more, in the place it had.
+   */
+  attempts: v.optional(v.number()),
 });
 export const queueConfigValidator = () => v.object(queue());
 

@@ -41,7 +41,7 @@ export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValida
 export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
 
 /** What one run of a queue's worker passes on to the next. */
-export const runArgs = () => ({
+const runArgs = () => ({
   ...queueArgs(),
   generation: v.number(),
   seenTo: v.optional(v.int64()),
@@ -49,6 +49,16 @@ export const runArgs = () => ({
   most: v.optional(v.number()),
   queued: v.optional(v.number()),
   countedAt: v.optional(v.number()),
+});
+
+/** What the worker is called for: one of these. All of it is one function, so that an app has one mutation to export. */
+export const workArgs = () => ({
+  /** One run. */
+  run: v.optional(v.object(runArgs())),
+  /** A job that is a mutation, to run and to settle. */
+  job: v.optional(v.object(queuedRunArgs())),
+  /** A job that has ended, to settle. */
+  settlement: v.optional(v.object(settleArgs())),
 });
 
 /**
@@ -92,6 +102,23 @@ export const enqueueArgs = () => ({
 /** When a job's tokens were promised, and when they were taken. */
 const takingArgs = () => ({ at: v.optional(v.number()), takenAt: v.optional(v.number()) });
 
+/** What a job that may run again needs to wait in the place it had. */
+const turn = () =>
+  v.object({
+    at: v.int64(),
+    priority: v.number(),
+    fairBy: v.optional(v.string()),
+    round: v.optional(v.number()),
+    /** How often it has run, with this run. */
+    runs: v.number(),
+    /** The id under which it was enqueued. */
+    first: v.string(),
+    /** The queue as it was then: the worker's row may be gone by the time at which the job ends. */
+    queue: queueConfigValidator(),
+  });
+
+export type TurnArgs = Infer<ReturnType<typeof turn>>;
+
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
   ...configuredArgs(),
@@ -99,5 +126,23 @@ export const queuedRunArgs = () => ({
   count: v.number(),
   fn: v.string(),
   args: v.record(v.string(), v.any()),
+  turn: v.optional(turn()),
 });
-export const settleArgs = () => ({ ...configuredArgs(), ...takingArgs(), count: v.number(), used: v.number() });
+
+/** A job that has said what it used, and perhaps that it must run again. */
+export const settleArgs = () => ({
+  ...configuredArgs(),
+  ...takingArgs(),
+  count: v.number(),
+  used: v.number(),
+  again: v.optional(
+    v.object({
+      turn: turn(),
+      settles: v.union(v.literal("mutation"), v.literal("action")),
+      fn: v.string(),
+      args: v.record(v.string(), v.any()),
+      /** Not before this time, in ms since the epoch. */
+      notBefore: v.optional(v.number()),
+    }),
+  ),
+});

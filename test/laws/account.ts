@@ -4,7 +4,8 @@
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { isLess, least, minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
-import { accrued, capacityOf } from "./accrual.js";
+import { accrued } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 
 export interface Account {
   /** Takes tokens for work that starts at `at`; false when they cannot be there by then. */

@@ -14,6 +14,7 @@ import {
   rational,
   times,
 } from "../model/rational.js";
+import { capacityOf } from "./capacity.js";
 import { T0 } from "./arbitraries.js";
 import { paceAt } from "./subjects.js";
 
@@ -41,10 +42,6 @@ export function arrivingAt(config: RateLimitConfig, moment: number): Rational {
 export function accrued(config: RateLimitConfig, from: number, to: number): Rational {
   const steps = to <= from ? 0n : stepAt(config, to) - stepAt(config, from);
   return times(perStep(config), fraction(steps, 1n));
-}
-
-export function capacityOf({ rate, capacity = rate }: RateLimitConfig): number {
-  return capacity;
 }
 
 /** What a bucket holds: tokens at a moment, and of a sliding window what was taken when. */

@@ -1,6 +1,7 @@
 /** What the laws are tried on. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
+import { capacityOf } from "./capacity.js";
 import { over, rational } from "../model/rational.js";
 
 const SECOND = 1000;
@@ -24,7 +25,8 @@ const OWED_TOKENS = 2 ** 50 / 1000;
 const SHORT = 10n ** 9n;
 
 export function isExact(config: RateLimitConfig): boolean {
-  const { kind, rate, capacity = rate, maxReserved = 0 } = config;
+  const { kind, rate, maxReserved = 0 } = config;
+  const capacity = capacityOf(config);
   const isContinuous = kind === "token bucket";
   const [tokens, per] = [rational(rate), rational(isContinuous ? config.period : 1)];
   if (tokens.denominator > SHORT || per.denominator > SHORT) return false;
@@ -225,7 +227,8 @@ export const portion: fc.Arbitrary<Portion> = fc.oneof(
 
 /** A count that can be served: whole thousandths of small limits, whole tokens of others. */
 export function countIn(config: RateLimitConfig, reserve: boolean, portion: Portion): number {
-  const { kind, rate, capacity = rate, maxReserved = 1e6 * capacity } = config;
+  const capacity = capacityOf(config);
+  const { kind, rate, maxReserved = 1e6 * capacity } = config;
   // Well below what the coarsest limit can owe: 2^50 of its units. No period of a sliding window has room for more than its rate.
   const more = kind === "sliding window" ? 0 : Math.min(maxReserved, 3 * rate, 3 * capacity + 3);
   const most = capacity + (reserve ? more : 0);

@@ -14,7 +14,8 @@ import { expect, it } from "vitest";
 import { worstInterval } from "../engine/kinds/slidingBrute.js";
 import { fraction, greatest, isLess, plus, type Rational, rational, times, ZERO } from "../model/rational.js";
 import { refillingAccount, slidingAccount } from "./account.js";
-import { arrivingAt, capacityOf, END_OF_WALK, perStep, stepAt } from "./accrual.js";
+import { arrivingAt, END_OF_WALK, perStep, stepAt } from "./accrual.js";
+import { capacityOf, withCapacity } from "./capacity.js";
 import { after, countIn, portion, type Step, stepsUpTo, T0, wait } from "./arbitraries.js";
 import { enough, inEveryWorld, runs, type World } from "./world.js";
 
@@ -84,7 +85,7 @@ function changed(config: RateLimitConfig, { rate, capacity, period }: Change): R
   const saved = Math.ceil(capacityOf(config) * capacity);
   // The windows of a calendar stay what they are.
   const longer = typeof config.period === "string" ? config.period : config.period * period;
-  return { ...next, capacity: saved, period: longer } as RateLimitConfig;
+  return withCapacity({ ...next, period: longer } as RateLimitConfig, saved);
 }
 
 const act = fc.oneof(

@@ -6,7 +6,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isLess, plus, rational, ZERO } from "../model/rational.js";
-import { accrued, capacityOf, END_OF_WALK } from "./accrual.js";
+import { accrued, END_OF_WALK } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { after, countIn, portion, T0, wait } from "./arbitraries.js";
 import { enough, inEveryWorld, onOneRow, runs } from "./world.js";
 

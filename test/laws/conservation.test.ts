@@ -3,7 +3,7 @@ import type { RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isLess, plus, rational } from "../model/rational.js";
-import { capacityOf } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { countIn, portion } from "./arbitraries.js";
 import { enough, inEveryWorld, runs } from "./world.js";
 

@@ -10,7 +10,8 @@ import { describe, expect, it, vi } from "vitest";
 import { isLess, minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
 import { draw } from "../support/draw.js";
 import { defineIn, insertRows, openBackend, placeNames } from "../support/places.js";
-import { accrued, capacityOf, END_OF_WALK } from "./accrual.js";
+import { accrued, END_OF_WALK } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { after, countIn, portion, T0, wait } from "./arbitraries.js";
 import { enough, inEveryWorld, runs, underFakeClock } from "./world.js";
 

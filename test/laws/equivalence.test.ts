@@ -6,7 +6,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { capacityOf, END_OF_WALK } from "./accrual.js";
+import { END_OF_WALK } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { after, countIn, stepsUpTo, T0 } from "./arbitraries.js";
 import { subjects } from "./subjects.js";
 import { enough, inBothPlaces, inEveryWorld, onOneRow, runs, underFakeClock } from "./world.js";

@@ -3,7 +3,8 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isLess, plus, exactly, rational, ZERO } from "../model/rational.js";
-import { capacityOf, levelOf, START_OF_WALK } from "./accrual.js";
+import { levelOf, START_OF_WALK } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { T0 } from "./arbitraries.js";
 import { enough, inEveryWorld, type Request, runs, type World } from "./world.js";
 

@@ -2,7 +2,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { capacityOf, END_OF_WALK } from "./accrual.js";
+import { END_OF_WALK } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { after, countIn, portion, stepsUpTo, T0, wait } from "./arbitraries.js";
 import { enough, inEveryWorld, onSeveralRows, runs } from "./world.js";
 

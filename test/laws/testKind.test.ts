@@ -4,7 +4,7 @@
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import type { Fields } from "../../src/engine/fields.js";
+import type { Field, Fields } from "../../src/engine/fields.js";
 import { FIELDS } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/index.js";
 import type { Kind, Limit } from "../../src/engine/kinds/kind.js";
@@ -47,15 +47,16 @@ const tidal: Kind<TidalLimit> = {
   ...common,
   name: "tidal" as never,
   parse({ name, config }) {
-    const { rate, capacity = rate, maxReserved, shards } = config;
+    const { rate, depth: tokens = rate, maxReserved, shards } = config as RateLimitConfig & { depth?: number };
     const period = config.period as number;
-    const most = { shards, most: capacity, perSecond: (rate / period) * 1000, capacity };
+    const most = { shards, most: tokens, perSecond: (rate / period) * 1000, capacity: tokens };
     return {
       name,
       kind: tidal,
-      config: { ...config, capacity } as RateLimitConfig,
+      config,
+      tokens,
       unitsPerToken: UNITS,
-      capacity: Math.floor(capacity * UNITS),
+      capacity: Math.floor(tokens * UNITS),
       maxReserved: maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS),
       refill: (rate * UNITS * WAVE_MS) / period,
       levels: levelsOf(most),
@@ -81,13 +82,14 @@ const tidal: Kind<TidalLimit> = {
 
 // The registry is a constant for everybody else.
 (KINDS as Record<string, Kind>)[tidal.name] = tidal;
-(FIELDS as Record<string, Fields>)[tidal.name] = { ...FIELDS["token bucket"], kind: { oneOf: ["tidal"] } };
+const { capacity: depth, ...fields } = FIELDS["token bucket"] as { readonly capacity: Field } & Fields;
+(FIELDS as Record<string, Fields>)[tidal.name] = { ...fields, depth, kind: { oneOf: ["tidal"] } };
 
 const configs = fc
   .record({
     rate: fc.constantFrom(1, 2, 5, 10, 60),
     period: fc.constantFrom(1, 16, 125, 1000, 10_000),
-    capacity: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
+    depth: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
     maxReserved: fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined }),
   })
   .map((fields) => {

@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isLess, plus, rational, ZERO } from "../model/rational.js";
-import { capacityOf, END_OF_WALK } from "./accrual.js";
+import { END_OF_WALK } from "./accrual.js";
+import { capacityOf } from "./capacity.js";
 import { after, countIn, portion, stepsUpTo, T0 } from "./arbitraries.js";
 import { enough, inEveryWorld, runs } from "./world.js";
 

@@ -23,10 +23,7 @@ const VERSION_2: Record<string, string> = {
   "queue:findArrivals": "527bee89406c1bc1",
   "queue:get": "62e8461cc69fd6b9",
   "queue:runQueuedAction": "96d8e7151d1ddb8d",
-  "queue:runQueuedMutation": "96d8e7151d1ddb8d",
-  "queue:settleQueued": "ad782f9fee3b45d5",
   "queue:wake": "bc1de92d5c58e629",
-  "queue:workQueue": "48734e081c9b0ed7",
   "sweep:find": "8d01a15af7d454f7",
   "sweep:sweep": "c0787ad570b0b0f5",
 };
@@ -36,8 +33,8 @@ const SINCE: [RegExp, string][] = [
   [/,takenAt\?:number/g, ""],
   [/refundable\?:boolean,/g, ""],
   [/(?<=:any>,|^{)at\?:number,(?=.*(used:number| => null$))/g, ""],
-  // The worker is called with its terms, which version 2 read from its row.
-  [/^({busyAt\?:number,)config:.*(countedAt\?.*name:string,).*(queued\?)/, "$1$2$3"],
+  [/attempts\?:number,/g, ""],
+  [/,turn\?:\{.*\}(?=\} => null)/g, ""],
   [/renews\?:boolean,/g, ""],
   [/,renews\?:number/g, ""],
   [/renewsAt\?:number,/g, ""],
@@ -97,8 +94,8 @@ describe("the component's functions", () => {
     },
   );
 
-  it("are those of version 2, a pause, and the one that finds workers to sweep", () => {
+  it("are those of version 2, a pause, the one that finds workers to sweep, and one for all that a worker's mutations did", () => {
     const names = functions.map(([name]) => name).sort();
-    expect(names).toEqual([...Object.keys(VERSION_2), "public:pause", "sweep:findWorkers"].sort());
+    expect(names).toEqual([...Object.keys(VERSION_2), "public:pause", "queue:workQueue", "sweep:findWorkers"].sort());
   });
 });

@@ -22,8 +22,10 @@ export interface ExactJob {
   readonly id: string;
   /** When its caller committed, in ns of the database's clock. */
   readonly at: bigint;
-  /** Which commit inserted it. */
+  /** Which commit inserted it; of a job that waits again, the first time. */
   readonly commit: number;
+  /** Which commit it waits since, if that is another. */
+  readonly back?: number;
   readonly priority: number;
   readonly count: number;
   readonly user: string | undefined;
@@ -128,8 +130,8 @@ export function nsOf(ms: number): bigint {
   return BigInt(Math.floor(1000 * ms)) * 1000n;
 }
 
-function counts({ commit }: ExactJob, { snapshot }: RunTime): boolean {
-  return commit <= snapshot;
+function counts({ commit, back = commit }: ExactJob, { snapshot }: RunTime): boolean {
+  return back <= snapshot;
 }
 
 function precedes(one: ExactJob, other: ExactJob): boolean {

@@ -108,7 +108,7 @@ describe("the queue does what the exact queue does", () => {
     expect(told).toHaveLength(WORLDS);
     expect(total("ran") + total("canceled") + total("dropped")).toBe(total("jobs"));
     expect(total("dropped")).toBeGreaterThan(0);
-    for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled", "damaged"] as const) {
+    for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled", "damaged", "again"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);
     }
     expect(total("paused")).toBeGreaterThan(WORLDS / 4);

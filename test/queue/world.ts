@@ -49,6 +49,8 @@ export interface Told {
   readonly positions: number;
   readonly overtaken: number;
   readonly settled: number;
+  /** Jobs that have waited again. */
+  readonly again: number;
   /** Pauses of the limit. */
   readonly paused: number;
   readonly dropped: number;
@@ -61,7 +63,7 @@ export async function play(setting: Setting, seed: string): Promise<Told> {
   const { limit, place, shards } = setting;
   const config = Object.fromEntries(Object.entries({ ...limit, shards }).filter(([, value]) => value !== undefined));
   const { priorities, aging, fair } = setting;
-  const app = queueApp(place, config as never, { priorities, aging, fair });
+  const app = queueApp(place, config as never, { priorities, aging, fair, attempts: ATTEMPTS });
   const world = new World(setting, app, seed);
   await world.run();
   return world.told();
@@ -72,8 +74,9 @@ class World {
   readonly #random: Random;
   readonly #backend: Backend;
   readonly #handles: { id: string; name: string }[] = [];
-  /** The rows' ids by the jobs' labels. */
+  /** The rows' ids by the jobs' labels; and by their later rows' ids, where they wait again. */
   readonly #ids = new Map<string, string>();
+  readonly #firstIds = new Map<string, string>();
   readonly #runs = new Map<string, { dueAt: number; ran: number }>();
   readonly #counts = {
     jobs: 0,
@@ -83,6 +86,7 @@ class World {
     positions: 0,
     overtaken: 0,
     settled: 0,
+    again: 0,
     paused: 0,
     dropped: 0,
     damaged: 0,
@@ -98,6 +102,8 @@ class World {
   #isBroken = false;
   #newest = 0n;
   readonly #isWhole: boolean;
+  /** Jobs that have been paid for. */
+  readonly #paid = new Map<string, ExactJob>();
 
   constructor(
     readonly setting: Setting,
@@ -169,6 +175,9 @@ class World {
     const count = wholeNumber(this.#random, 1, mostCount);
     const user = fair ? `user ${Math.floor(users * this.#random() ** 2)}` : undefined;
     const used = this.#random() < this.setting.settles ? wholeNumber(this.#random, 0, 2 * mostCount) : undefined;
+    // With turns, who waits again gets another round, which the exact queue does not know.
+    const isRefused = used !== undefined && !fair && this.#random() < 0.7;
+    const againUntil = isRefused ? EPOCH_MS + this.#backend.agenda.nowMs + 10_000 * this.#random() : 0;
     const args = {
       name: "llm",
       count,
@@ -177,7 +186,11 @@ class World {
       ...(used !== undefined && { settles: "mutation" }),
     };
     this.#call(
-      (ctx) => this.app.enqueueRateLimited(ctx, args, jobFunction, { label: i, ...(used !== undefined && { used }) }),
+      (ctx) =>
+        this.app.enqueueRateLimited(ctx, args, jobFunction, {
+          label: i,
+          ...(used !== undefined && { used, againUntil }),
+        }),
       (status) => {
         if (!status.ok) throw new Wrong("a queue without a bound has denied");
         this.#counts.jobs++;
@@ -225,7 +238,9 @@ class World {
         }
         if (drawn < 0.6) {
           const planned = (await db.query("_scheduled_functions").collect()) as unknown as (Job & { _id: string })[];
-          const runs = planned.filter(({ address, state }) => this.#isRun(address) && state.kind === "pending");
+          const runs = planned.filter(
+            ({ address, args, state }) => this.#isRun(address) && !isJob(address, args) && state.kind === "pending",
+          );
           for (const { _id } of runs) await db.patch(_id, { state: { kind: "canceled" } });
           return "run";
         }
@@ -340,26 +355,34 @@ class World {
   }
 
   #onJob({ address, args, scheduledTime }: Job, { clock, snapshot, writes, nowMs }: JobRun): void {
-    if (isJob(address)) {
+    if (isJob(address, args)) {
       const job = this.#runs.get(labelOf(args));
       demand(job !== undefined, "a job ran that was not taken", args);
       if (job) job.ran++;
       demand(nowMs + EPOCH_MS >= scheduledTime, "a job ran before its moment");
-      if (address.module !== "jobs") this.#settle(args as Settling, clock, writes);
+      if (address.module === "jobs") return;
+      const { job: ended } = args as { job: Settling };
+      this.#settle(ended, clock, writes);
+      this.#waitAgain(ended, clock, writes);
       return;
     }
     if (!this.#isRun(address)) return;
+    const { run: started } = args as { run: { generation: number; most?: number } };
     this.#counts.workerRuns++;
     const exact = this.#exact;
-    const gone = [...writes].filter(([, { table, document }]) => table.endsWith("/rateLimitQueue") && !document);
+    const gone = [...writes].flatMap(([id, { table, document }]) =>
+      table.endsWith("/rateLimitQueue") && !document ? [this.#firstIds.get(id) ?? id] : [],
+    );
     const scheduled = [...writes.values()].flatMap(({ table, document }) => {
       const planned = document as unknown as Job | null;
-      return table.endsWith("/_scheduled_functions") && planned && isJob(planned.address) ? [planned] : [];
+      return table.endsWith("/_scheduled_functions") && planned && isJob(planned.address, planned.args)
+        ? [planned]
+        : [];
     });
     const taken = scheduled.map(({ args }) => this.#ids.get(labelOf(args)) ?? "");
-    const dropped = gone.map(([id]) => id).filter((id) => this.#broken.has(id));
+    const dropped = gone.filter((id) => this.#broken.has(id));
     demand(
-      isDeepStrictEqual([...taken, ...dropped].sort(), gone.map(([id]) => id).sort()),
+      isDeepStrictEqual([...taken, ...dropped].sort(), gone.sort()),
       "what leaves the queue is scheduled, and nothing else",
     );
     // A run of an earlier start does nothing.
@@ -378,8 +401,8 @@ class World {
     }
     this.#drop(dropped, run);
     demand(dropped.length === 0, "a job was dropped before its turn", dropped);
-    this.#checkChain(args as { generation: number }, scheduledTime, scheduledRuns(writes, this.app));
-    const { most = LEAST_JOBS } = args as { most?: number };
+    this.#checkChain(started, scheduledTime, scheduledRuns(writes, this.app));
+    const { most = LEAST_JOBS } = started;
     const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
@@ -401,6 +424,7 @@ class World {
     if (runAt === undefined) throw new Wrong("the exact bucket could not pay");
     this.#checkMoment(scheduled.scheduledTime, runAt, job);
     exact.waiting.delete(id);
+    this.#paid.set(id, job);
     if (this.setting.fair) exact.noteTurns(run);
     demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
     this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
@@ -422,7 +446,23 @@ class World {
 
   #isRun({ component, module, name }: Job["address"]): boolean {
     const { worker } = this.app;
-    return component === worker.component && module === worker.module && !isJob({ component, module, name });
+    return component === worker.component && module === worker.module && name === "workQueue";
+  }
+
+  #waitAgain({ turn, args }: Settling, clock: number, writes: JobRun["writes"]): void {
+    const { label, againUntil = 0 } = args;
+    if (clock >= againUntil || turn.runs >= ATTEMPTS) return;
+    const rows = [...writes].filter(([, { table }]) => table.endsWith("/rateLimitQueue"));
+    const [[id, { document }] = ["", { document: null }]] = rows;
+    demand(rows.length === 1 && document !== null, "a job that must run again waits in one row", rows);
+    const first = this.#ids.get(String(label)) ?? "";
+    const ended = this.#paid.get(first);
+    if (!ended) throw new Wrong("a job that was never paid has run");
+    demand(document?.["at"] === ended.at, "a job that must run again has the place it had", { document, ended });
+    this.#firstIds.set(id, first);
+    this.#runs.delete(String(label));
+    this.#exact.enqueue({ ...ended, back: this.#backend.store.published });
+    this.#counts.again++;
   }
 
   #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
@@ -455,7 +495,7 @@ class World {
     const { aging, fair } = this.setting;
     for (const job of this.#exact.waiting.values()) {
       // A run does not see who commits while it runs.
-      if (job.commit > snapshot) continue;
+      if ((job.back ?? job.commit) > snapshot) continue;
       if (job.priority >= taken.priority || (fair && job.turnAt === undefined)) continue;
       const since = job.turnAt !== undefined && job.turnAt > job.at ? job.turnAt : job.at;
       const latest = since + BigInt(taken.priority - job.priority) * nsOf(aging);
@@ -486,7 +526,9 @@ function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[]
   return [...writes.values()].flatMap(({ table, document }) => {
     const planned = document as unknown as Job | null;
     const isRun =
-      table.endsWith("/_scheduled_functions") && planned?.address.module === worker.module && !isJob(planned.address);
+      table.endsWith("/_scheduled_functions") &&
+      planned?.address.module === worker.module &&
+      !isJob(planned.address, planned.args);
     return isRun && planned.state.kind === "pending" ? [planned.scheduledTime] : [];
   });
 }
@@ -496,20 +538,25 @@ const LEAST_JOBS = 16;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
+/** How often the worlds' jobs may run. */
+const ATTEMPTS = 3;
+
 /** A job by itself, or in the worker's wrapper. */
-function isJob({ module, name }: Job["address"]): boolean {
-  return module === "jobs" || name === "runQueuedMutation";
+function isJob({ module }: Job["address"], args: unknown): boolean {
+  return module === "jobs" || (args as { job?: Settling }).job !== undefined;
 }
 
 interface Settling {
   readonly count: number;
   readonly at: number;
   readonly takenAt: number;
-  readonly args: { readonly label: number; readonly used: number };
+  readonly turn: { readonly runs: number };
+  readonly args: { readonly label: number; readonly used: number; readonly againUntil?: number };
 }
 
 function labelOf(args: unknown): string {
-  const { label } = "fn" in (args as object) ? (args as Settling).args : (args as Settling["args"]);
+  const { job } = args as { job?: Settling };
+  const { label } = job ? job.args : (args as Settling["args"]);
   return String(label);
 }
 

@@ -4,6 +4,7 @@ import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { httpMutation } from "convex-rate-limits/http";
+import type { RegisteredQueue } from "convex-rate-limits/queue";
 import { vi } from "vitest";
 import {
   type AnyRateLimits,
@@ -20,15 +21,20 @@ export interface Start {
   at: number;
 }
 
-const jobArgs = { label: v.string(), used: v.optional(v.number()) };
+const jobArgs = { label: v.string(), used: v.optional(v.number()), returns: v.optional(v.array(v.any())) };
 type JobArgs = ObjectType<typeof jobArgs>;
 
-/** Note their starts, and return `{ used }` if they are given it. */
+/** Note their starts, and return `{ used }` if they are given it, or with each run the next of what they are to return. */
 export const run = makeFunctionReference<"mutation", JobArgs>("jobs:run");
 export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
 export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 
-export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
+/** @param exported - what the app exports of its worker, in your tables. */
+export function openQueues(
+  place: PlaceName,
+  limits: RateLimitDefinitions,
+  exported: (worker: RegisteredQueue) => object = (worker) => worker,
+) {
   const define = (defined: RateLimitDefinitions): AnyRateLimits =>
     place === "tables"
       ? withAll(defineRateLimits(defined, { queueModule: "limits" }))
@@ -37,8 +43,9 @@ export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
   /** The app with other limits, from now on. */
   const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
   const starts: Start[] = [];
-  const note = ({ label, used }: JobArgs) => {
+  const note = ({ label, used, returns }: JobArgs): unknown => {
     starts.push({ label, at: Date.now() });
+    if (returns) return returns[starts.filter((start) => start.label === label).length - 1] ?? null;
     return used === undefined ? null : { used };
   };
   const jobs = {
@@ -56,7 +63,7 @@ export function openQueues(place: PlaceName, limits: RateLimitDefinitions) {
     "./jobs.ts": () => Promise.resolve(jobs),
     ...(place === "tables" && {
       "./limits.ts": () =>
-        Promise.resolve({ ...functions.exposeQueueWorker(), askLimits: httpMutation(functions as never) }),
+        Promise.resolve({ ...exported(functions.exposeQueueWorker()), askLimits: httpMutation(functions as never) }),
     }),
     "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
   });

@@ -116,13 +116,8 @@ export const run = internalMutation({
   },
 });
 
-export const {
-  workQueue,
-  findArrivals,
-  runQueuedMutation,
-  runQueuedAction,
-  settleQueued,
-} = exposeQueueWorker();
+export const { workQueue, findArrivals, runQueuedAction } =
+  exposeQueueWorker();
 
 // For the page.
 

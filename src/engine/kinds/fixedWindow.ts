@@ -158,9 +158,8 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
   },
   quota: {
-    windowMs({ config, windows }, now) {
-      const { rate, capacity = rate } = config as FixedWindowConfig;
-      const count = capacity === 0 ? 1 : Math.ceil(lowered(capacity / rate));
+    windowMs({ config, tokens, windows }, now) {
+      const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
       const window = windows.windowAt(now);
       return windows.startOf(window + count) - windows.startOf(window);
     },

@@ -47,6 +47,8 @@ export interface Limit {
   readonly kind: Kind;
   /** What the limit was parsed from, with defaults filled in. */
   readonly config: RateLimitConfig;
+  /** What a full bucket holds, in tokens: of the whole limit, also where this is a shard's part. */
+  readonly tokens: number;
   readonly unitsPerToken: number;
   /** The most units that a bucket holds. */
   readonly capacity: number;

@@ -21,13 +21,20 @@ interface Quantities {
   readonly maxReserved: number | undefined;
 }
 
-/** @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token. */
-export function countIn(name: string, quantities: Quantities): Grain & { capacity: number; maxReserved: number } {
+/**
+ * The quantities of a limit, as each kind's `parse` puts them into it. @param quantities - `capacity`: what a full bucket holds, in tokens.
+ * @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token.
+ */
+export function countIn(
+  name: string,
+  quantities: Quantities,
+): Grain & { tokens: number; capacity: number; maxReserved: number } {
   const { capacity, maxReserved } = quantities;
   const grain = grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
   const { unitsPerToken, refill } = grain;
   return {
+    tokens: capacity,
     unitsPerToken,
     refill,
     capacity: floorUnits(capacity, unitsPerToken),

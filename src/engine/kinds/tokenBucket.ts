@@ -55,15 +55,15 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
     refill: limit.refill / share.count,
   }),
   quota: {
-    windowMs({ config }) {
-      const { rate, period, capacity = rate } = config as TokenBucketConfig;
+    windowMs({ config, tokens }) {
+      const { rate, period } = config as TokenBucketConfig;
       // Not a quotient and a product where the period itself is meant.
-      return capacity === 0 || capacity === rate ? period : Math.ceil(lowered((capacity / rate) * period));
+      return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
     },
-    renewedAt({ config }, { remaining, resetAt, retryAt = 0 }, spent, count, now) {
-      const { rate, period, capacity = rate } = config as TokenBucketConfig;
+    renewedAt({ config, tokens }, { remaining, resetAt, retryAt = 0 }, spent, count, now) {
+      const { rate, period } = config as TokenBucketConfig;
       // Reckoned back from the moment at which the bucket would be full, since that is exact and `remaining` is rounded down.
-      const byReset = resetAt - Math.floor(raised(((capacity - spent - count) / rate) * period));
+      const byReset = resetAt - Math.floor(raised(((tokens - spent - count) / rate) * period));
       // Of several rows, `resetAt` is when the last of them is full. What is there belongs to no debt, so it can be reckoned from now.
       const missingMs = ((count - (remaining - spent)) / rate) * period;
       return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);

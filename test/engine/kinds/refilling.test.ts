@@ -104,6 +104,12 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     expect(after).toEqual({ value: 0, ts: NOW, window });
   });
 
+  it("gets back by date what only this window used", () => {
+    const only = { since: NOW, used: tokens(14) };
+    const after = limit.kind.giveBack(limit, { ...state, window: only }, tokens(3), { takenAt: NOW, startsAt: NOW });
+    expect(after).toEqual({ value: 0, ts: NOW, window: { since: NOW, used: tokens(11) } });
+  });
+
   it("keeps all that counts as used when its row is split and merged again", () => {
     const halves = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
     expect(halves).toHaveLength(2);

@@ -35,6 +35,16 @@ describe("a sliding window", () => {
     expect(kind.forKey(limit, "alice")).toBe(limit);
   });
 
+  it("of which no log is known owes nothing, and its parts have taken nothing", () => {
+    const full = { value: limit.capacity, ts: NOW };
+    expect(kind.owed(full)).toBe(0);
+    const left = kind.shareOf(limit, { index: 0, count: 2 });
+    const right = kind.shareOf(limit, { index: 1, count: 2 });
+    const halves = kind.split(left, right, full);
+    expect(halves.map(({ recent }) => recent)).toEqual([[], []]);
+    expect(kind.join(limit, [full, { value: tokens(5), ts: NOW }])).toEqual(stateOf(NOW));
+  });
+
   it("forgets what was taken a period ago, and not when the clock steps back", () => {
     const state = stateOf(NOW, [NOW - 500, 4], [NOW, 3]);
     expect(kind.advance(limit, state, NOW + 499)).toEqual(stateOf(NOW + 499, [NOW - 500, 4], [NOW, 3]));

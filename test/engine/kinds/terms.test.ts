@@ -13,6 +13,7 @@ describe("the units of a limit", () => {
     const counted = countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: 2.5 });
     const { unitsPerToken } = counted;
     expect(counted).toEqual({
+      tokens: 7.5,
       unitsPerToken: 1_024_000,
       refill: 5 * unitsPerToken,
       capacity: 7.5 * unitsPerToken,

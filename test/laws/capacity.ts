@@ -1,0 +1,14 @@
+/** What a full bucket holds, whatever its kind calls it. */
+import type { RateLimitConfig } from "convex-rate-limits";
+
+/** The kind that only tests have says `depth` where the others say `capacity`: nothing outside its file may read either. */
+type Sized = RateLimitConfig & { readonly depth?: number };
+
+export function capacityOf(config: RateLimitConfig): number {
+  const { rate, capacity, depth }: Sized = config;
+  return capacity ?? depth ?? rate;
+}
+
+export function withCapacity(config: RateLimitConfig, capacity: number): RateLimitConfig {
+  return { ...config, [(config.kind as string) === "tidal" ? "depth" : "capacity"]: capacity };
+}
