@@ -64,12 +64,8 @@ function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
 /** As RFC 5952 writes it: the first of the longest runs of two or more zero groups is "::". */
 function canonical(groups: readonly number[]): string {
   const text = groups.map(hex).join(":");
-  const runs = text.match(/(?<![0-9a-f])0(?::0(?![0-9a-f]))+/g) ?? [];
-  const longest = runs.reduce((most, run) => (run.length > most.length ? run : most), "");
-  if (!longest) return text;
-  const start = text.search(new RegExp(`(?<![0-9a-f])${longest}(?![0-9a-f])`));
-  const [before, after] = [text.slice(0, start), text.slice(start + longest.length)];
-  return `${before.replace(/:$/, "")}::${after.replace(/^:/, "")}`;
+  const [longest] = text.match(/\b0(:0)+\b/g)?.sort((one, other) => other.length - one.length) ?? [];
+  return longest === undefined ? text : text.replace(new RegExp(`(^|:)${longest}(:|$)`), "::");
 }
 
 /** The IPv4 address that the last 32 bits are, where the first 96 say so. */

@@ -1,8 +1,8 @@
 /** The answers that are not the handler's: problem details (RFC 9457), or a denial in the app's own words. */
 import type { Fields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
-import type { HttpCtx } from "./keys.js";
 import { isForGood, type LimitedBy, toAscii } from "./quota.js";
+import type { HttpCtx } from "./request.js";
 
 /** The problem type that the RateLimit draft registers. */
 const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -16,56 +16,36 @@ export function tooManyRequests(
   options: RateLimitHeadersOptions = {},
 ): Response {
   const headers = rateLimitHeaders(limits, options);
-  const list = asList(limits);
-  return list.some(isForGood)
-    ? deniedForGood(headers, list)
-    : quotaExceeded(429, headers, list, Number(headers["Retry-After"] ?? 1));
+  return quotaExceeded(asList(limits), headers, 429, Number(headers["Retry-After"] ?? 1));
 }
 
-/** The problem that the denials among the limits are. */
-function quotaExceeded(status: number, headers: Fields, limits: readonly LimitedBy[], retryAfter: number): Response {
-  return problem(status, headers, {
+/** The problem that the denials are; 403 if one of them is for good. */
+function quotaExceeded(limits: readonly LimitedBy[], headers: Fields, status: number, retryAfter: number): Response {
+  const closed = limits.filter(isForGood);
+  const isClosed = closed.length > 0;
+  return problem(isClosed ? 403 : status, headers, {
     type: QUOTA_EXCEEDED,
-    title: "Too many requests",
-    detail: `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`,
-    "violated-policies": violated(limits),
+    title: isClosed ? "Not permitted" : "Too many requests",
+    detail: isClosed
+      ? "No wait helps: the quota is closed to this caller."
+      : `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`,
+    "violated-policies": namesOf(isClosed ? closed : limits.filter((limit) => !limit.status.ok)),
   });
 }
 
-/** 403: a limit is closed to the caller until the app opens it again. */
-function deniedForGood(headers: Fields, limits: readonly LimitedBy[]): Response {
-  return problem(403, headers, {
-    type: QUOTA_EXCEEDED,
-    title: "Not permitted",
-    detail: "No wait helps: the quota is closed to this caller.",
-    "violated-policies": violated(limits.filter(isForGood)),
-  });
-}
-
-function violated(limits: readonly LimitedBy[]): readonly string[] {
-  return limits.filter((limit) => !limit.status.ok).map(({ name }) => toAscii(name));
-}
+const namesOf = (limits: readonly { name: string }[]) => limits.map(({ name }) => toAscii(name));
 
 /** 403: the request asks for more than the limit ever holds, so no wait would help and none is named. */
 export function neverServed(name: string, count: number, capacity: number): Response {
-  return problem(
-    403,
-    {},
-    {
-      type: QUOTA_EXCEEDED,
-      title: "More than the quota",
-      detail: `This request takes ${count} of a quota of ${capacity}.`,
-      "violated-policies": [toAscii(name)],
-    },
-  );
+  const detail = `This request takes ${count} of a quota of ${capacity}.`;
+  const details = { type: QUOTA_EXCEEDED, title: "More than the quota", detail };
+  return problem(403, {}, { ...details, "violated-policies": namesOf([{ name }]) });
 }
 
 /** The request carries nothing to count it by. */
 export function notIdentified(status: number, headers: Fields): Response {
-  return problem(status, headers, {
-    title: "Not identified",
-    detail: "The request carries nothing by which it could be counted.",
-  });
+  const detail = "The request carries nothing by which it could be counted.";
+  return problem(status, headers, { title: "Not identified", detail });
 }
 
 /** 400: nobody could count what the request asks for. */
@@ -80,14 +60,8 @@ export function internalError(): Response {
 
 /** 503: the limits could not be asked. */
 export function unavailable(retryAfter: number): Response {
-  return problem(
-    503,
-    { "Retry-After": String(retryAfter) },
-    {
-      title: "Service unavailable",
-      detail: "The rate limits of this request could not be checked.",
-    },
-  );
+  const detail = "The rate limits of this request could not be checked.";
+  return problem(503, { "Retry-After": String(retryAfter) }, { title: "Service unavailable", detail });
 }
 
 function problem(status: number, headers: Fields, details: Readonly<Record<string, unknown>>): Response {
@@ -126,28 +100,25 @@ type DenialBody = string | Readonly<Record<string, unknown>>;
 
 /** @param retryAfter - what the header says, if it says anything. */
 export function denialOf(
-  ctx: HttpCtx,
-  request: Request,
-  limits: readonly LimitedBy[],
-  retryAfter: string | undefined,
+  { ctx, request }: Pick<HttpDenial, "ctx" | "request">,
+  asked: readonly LimitedBy[],
+  retryAfter?: string,
 ): HttpDenial {
-  const denied = limits.filter(({ status }) => !status.ok);
-  if (retryAfter === undefined) return { ctx, request, limits: denied };
-  const retryAt = Math.max(...denied.map(({ status }) => status.retryAt ?? 0));
-  return { ctx, request, limits: denied, retryAt, retryAfter: Number(retryAfter) };
+  const limits = asked.filter(({ status }) => !status.ok);
+  if (retryAfter === undefined) return { ctx, request, limits };
+  const retryAt = Math.max(...limits.map(({ status }) => status.retryAt ?? 0));
+  return { ctx, request, limits, retryAt, retryAfter: Number(retryAfter) };
 }
 
-export async function answerDenial(answer: DenialAnswer = {}, denial: HttpDenial): Promise<Response> {
-  const { body, headers = {} } = answer;
-  const forGood = denial.limits.some(isForGood);
-  const status = forGood ? 403 : (answer.status ?? 429);
-  if (body === undefined) {
-    return forGood
-      ? deniedForGood(headers, denial.limits)
-      : quotaExceeded(status, headers, denial.limits, denial.retryAfter ?? 1);
-  }
+export async function answerDenial(
+  { body, status = 429, headers = {} }: DenialAnswer = {},
+  denial: HttpDenial,
+): Promise<Response> {
+  const { limits, retryAfter = 1 } = denial;
+  if (body === undefined) return quotaExceeded(limits, headers, status, retryAfter);
   const said = typeof body === "function" ? await body(denial) : body;
-  return typeof said === "string" ? new Response(said, { status, headers }) : Response.json(said, { status, headers });
+  const init = { status: limits.some(isForGood) ? 403 : status, headers };
+  return typeof said === "string" ? new Response(said, init) : Response.json(said, init);
 }
 
 /** Not instanceof, since a test or a polyfill may have a class of its own. */

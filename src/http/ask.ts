@@ -9,24 +9,29 @@ import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
 import { show } from "../engine/misuse.js";
 import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { configValidator, type RateLimitConfig } from "../wire/configs.js";
-import type { HttpCtx } from "./keys.js";
+import type { HttpCtx } from "./request.js";
+
+/** A bucket; its limit has the plan, or the config in place of the definition's. */
+interface LimitBucket {
+  name: string;
+  key?: string;
+  config?: RateLimitConfig;
+  plan?: string;
+}
 
 /** What is asked of one limit. */
 export interface LimitRequest {
-  name: string;
-  key?: string;
+  bucket: LimitBucket;
   count: number;
-  /** In place of the definition's. */
-  config?: RateLimitConfig;
-  /** Of a limit with plans. */
-  plan?: string;
   mode?: Mode;
   /** Whether the tokens may come back: the status then says when they were taken. */
   refundable?: boolean;
 }
 
 /** Tokens that come back to one limit; negative ones are charged. */
-export interface LimitRefund extends Omit<LimitRequest, "mode" | "refundable"> {
+export interface LimitRefund {
+  bucket: LimitBucket;
+  count: number;
   /** The tokens of a request: the status then says when one is served next. */
   renews: number;
   /** When tokens that come back were taken. */
@@ -72,7 +77,7 @@ async function transact(
   { take = [], giveBack = [] }: HttpMutationArgs,
 ): Promise<RateLimitStatus[]> {
   if (take.length > 0) return await takeAll(set, ctx, take);
-  const adjustments = giveBack.map(({ count, renews, takenAt, ...bucket }) => ({
+  const adjustments = giveBack.map(({ bucket, count, renews, takenAt }) => ({
     bucket: findBucket(set.definitions, "limitHttp", bucket),
     count: -count,
     renews,
@@ -84,7 +89,7 @@ async function transact(
 }
 
 async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[]): Promise<RateLimitStatus[]> {
-  const requests = take.map(({ count, mode, refundable, ...bucket }): JudgedRequest => {
+  const requests = take.map(({ bucket, count, mode, refundable }): JudgedRequest => {
     const found = findBucket(set.definitions, "limitHttp", bucket);
     const judged = mode ?? set.definitions.get(found.name)?.mode ?? "enforce";
     // Denials are answered, whatever the definitions throw.
@@ -115,27 +120,17 @@ export function httpMutation(
   const set = setOf(limits, "httpMutation");
   if (set.place.component)
     throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
-  const request = () => ({
-    name: v.string(),
-    key: v.optional(v.string()),
-    count: v.number(),
-    config: v.optional(configValidator()),
-    plan: v.optional(v.string()),
-  });
+  const { string, number, optional } = v;
+  const mode = () => v.union(v.literal("enforce"), v.literal("shadow"));
+  const asked = () => {
+    const names = { name: string(), key: optional(string()), plan: optional(string()) };
+    return { bucket: v.object({ ...names, config: optional(configValidator()) }), count: number() };
+  };
   return internalMutationGeneric({
     get args() {
-      return {
-        take: v.optional(
-          v.array(
-            v.object({
-              ...request(),
-              mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
-              refundable: v.optional(v.boolean()),
-            }),
-          ),
-        ),
-        giveBack: v.optional(v.array(v.object({ ...request(), renews: v.number(), takenAt: v.optional(v.number()) }))),
-      };
+      const request = v.object({ ...asked(), mode: optional(mode()), refundable: optional(v.boolean()) });
+      const refund = v.object({ ...asked(), renews: number(), takenAt: optional(number()) });
+      return { take: optional(v.array(request)), giveBack: optional(v.array(refund)) };
     },
     get returns() {
       return v.array(statusValidator());

@@ -1,12 +1,12 @@
 /** Header fields: their names, and how fields are added to a response that has some already. */
 import type { Field } from "../engine/fields.js";
-import { fieldError } from "../engine/misuse.js";
 
 export type Fields = Readonly<Record<string, string>>;
 
-/** @throws when no header can have such a name; `Headers` itself would refuse it only at the first request. */
-export function checkHeaderName(source: string, name: string): void {
-  if (!areFields({ [name]: "" })) throw fieldError(source, "header", "the name of a header field", name);
+/** `Headers` itself would refuse another name only at the first request. */
+export const headerNameField: Field = { permitted: "the name of a header field", holds: isHeaderName };
+export function isHeaderName(value: unknown): value is string {
+  return typeof value === "string" && areFields({ [value]: "" });
 }
 
 /** Header fields, as an object. */

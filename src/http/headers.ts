@@ -1,7 +1,18 @@
-/** Statuses → response header fields. */
-import { fieldError } from "../engine/misuse.js";
-import { checkFormats, FORMATS, type RateLimitFormat } from "./formats.js";
-import { isForGood, type LimitedBy, quotaOf } from "./quota.js";
+/** Statuses → response header fields, one function for each format. When the draft changes, only this file does. */
+import { checkField, type Field } from "../engine/fields.js";
+import { fieldError, show } from "../engine/misuse.js";
+import type { Fields } from "./fields.js";
+import { byTightness, isForGood, type LimitedBy, type Quota, quotaOf, secondsUntil } from "./quota.js";
+
+/**
+ * - `"draft-11"`: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, structured fields.
+ * - `"draft-7"`: `RateLimit-Policy`, and one `RateLimit` with limit, remaining and reset (seconds from now).
+ * - `"draft-6"`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
+ * - `"x"`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since the epoch), as GitHub sends them.
+ *
+ * The latter three know one state only; they describe the tightest limit. The drafts share field names: choose one of them.
+ */
+export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
 export interface RateLimitHeadersOptions {
   /** Which header fields to write, default `["draft-11"]`; with none of them a denial still has its `Retry-After`. */
@@ -45,7 +56,7 @@ export function rateLimitHeaders(
   const quotas = enforced.map((limit) => quotaOf(limit, now));
   const [first] = quotas;
   if (!first) return {};
-  checkJitter(first.name, jitter);
+  checkField(first.name, "jitter", jitterField, jitter);
   checkFormats(first.name, formats);
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
@@ -66,11 +77,81 @@ export function retryAfterSeconds(waitMs: number, jitter: number): number {
   return Math.floor(Math.max(1, Math.ceil(waitMs / 1000)) + extraSeconds + Math.random() * (jitter > 0 ? 1 : 0));
 }
 
-/** @throws when the fraction is not between 0 and 1. */
-export function checkJitter(name: string, jitter: number): void {
-  if (!(jitter >= 0 && jitter <= 1)) throw fieldError(name, "jitter", "a number from 0 to 1", jitter);
-}
+export const jitterField: Field = {
+  permitted: "a number from 0 to 1",
+  holds: (value) => typeof value === "number" && value >= 0 && value <= 1,
+};
 
 export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly T[] {
   return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T];
+}
+
+const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => Fields>> = {
+  "draft-11": draft11,
+  "draft-7": draft7,
+  "draft-6": (quotas, now) => ({ ...unnamedPolicies(quotas), ...threeFields("RateLimit", quotas, now) }),
+  x: (quotas) => threeFields("X-RateLimit", quotas, 0),
+};
+
+/** A limit that is sent without its state sends the policy alone. */
+function draft11(quotas: readonly Quota[], now: number): Fields {
+  const denied = quotas.filter((quota) => quota.denied);
+  // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.
+  const listed = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
+  const states = listed.flatMap((quota) =>
+    quota.left ? [item(quota, { r: quota.left.paced, t: secondsUntil(quota.left.until, now) })] : [],
+  );
+  return {
+    "RateLimit-Policy": quotas.map((quota) => item(quota, { q: quota.quota, w: quota.windowSeconds })).join(", "),
+    ...(states.length > 0 && { RateLimit: states.join(", ") }),
+  };
+}
+
+/** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
+function item({ name, partitionKey }: Quota, parameters: Readonly<Record<string, number>>): string {
+  const written = Object.entries(parameters).map(([key, value]) => `;${key}=${value}`);
+  // Not spread: a long partition key would be too many arguments.
+  const bytes = Array.from(new TextEncoder().encode(partitionKey), (byte) => String.fromCharCode(byte)).join("");
+  const pk = partitionKey === undefined ? "" : `;pk=:${btoa(bytes)}:`;
+  return `"${name.replace(/["\\]/g, "\\$&")}"${written.join("")}${pk}`;
+}
+
+function draft7(quotas: readonly Quota[], now: number): Fields {
+  const { quota, left } = tightest(quotas);
+  if (!left) return unnamedPolicies(quotas);
+  const state = `limit=${quota}, remaining=${left.available}, reset=${secondsUntil(left.until, now)}`;
+  return { ...unnamedPolicies(quotas), RateLimit: state };
+}
+
+/** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */
+function unnamedPolicies(quotas: readonly Quota[]): Fields {
+  return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
+}
+
+/** @param from - the time from which the seconds of the reset are counted. */
+function threeFields(prefix: string, quotas: readonly Quota[], from: number): Fields {
+  const { quota, left } = tightest(quotas);
+  const limit = { [`${prefix}-Limit`]: String(quota) };
+  if (!left) return limit;
+  const reset = String(secondsUntil(left.until, from));
+  return { ...limit, [`${prefix}-Remaining`]: String(left.available), [`${prefix}-Reset`]: reset };
+}
+
+function tightest(quotas: readonly Quota[]): Quota {
+  return quotas.reduce((least, quota) => (byTightness(quota, least) < 0 ? quota : least));
+}
+
+/** These write the same fields, each in its own way. */
+const DRAFTS: readonly RateLimitFormat[] = ["draft-11", "draft-7", "draft-6"];
+
+/** @throws when a format is unknown, or two of them would overwrite each other's fields. */
+export function checkFormats(name: string, formats: readonly RateLimitFormat[]): void {
+  // JavaScript may pass anything.
+  const given: unknown = formats;
+  const known = Object.keys(FORMATS).map(show).join(", ");
+  if (!Array.isArray(given) || !given.every((format) => Object.hasOwn(FORMATS, String(format)))) {
+    throw fieldError(name, "formats", `a list of ${known}`, given);
+  }
+  const drafts = DRAFTS.filter((draft) => formats.includes(draft));
+  if (drafts.length > 1) throw fieldError(name, "formats", "a list with one draft: they write the same fields", drafts);
 }

@@ -2,21 +2,12 @@
  * Key sources: who is calling? Each source's keys begin with a prefix of its own, so that no header can name a bucket of another
  * source, and are at most 64 printable characters after it, whatever was sent.
  */
-import type { GenericActionCtx, GenericDataModel } from "convex/server";
-import { checkFields, type Fields, isFunction } from "../engine/fields.js";
+import { checkField, checkFields, type Fields, isFunction, required } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
 import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
-import { checkHeaderName } from "./fields.js";
-
-/** What an HTTP action's ctx offers whatever the app's data model is. */
-export type HttpCtx = Omit<GenericActionCtx<GenericDataModel>, "vectorSearch">;
-
-/** Finds a caller's key in a request. */
-export interface KeySource {
-  /** The bucket's key; undefined if the request has none, an empty one, or not what it should be. */
-  readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
-}
+import { headerNameField, isHeaderName } from "./fields.js";
+import { BadRequestError, type HttpCtx, type KeySource } from "./request.js";
 
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
@@ -26,8 +17,8 @@ export interface SecretOptions {
 /** Longer values are hashed. A digest with its mark is longer than this, so no value can pass for another's digest. */
 const MAX_VALUE = 64;
 
-type Value = string | null | undefined;
-type ReadValue = (ctx: HttpCtx, request: Request) => Value | Promise<Value>;
+type MaybeAsync<T> = T | Promise<T>;
+type ReadValue = (ctx: HttpCtx, request: Request) => MaybeAsync<string | null | undefined>;
 
 /**
  * A source of your own: a session id, a route, a tenant, a header that your gateway sets. A client that can choose the value can choose its
@@ -37,16 +28,14 @@ type ReadValue = (ctx: HttpCtx, request: Request) => Value | Promise<Value>;
  * @param read - gives the value; undefined, null or "" when there is none.
  */
 export function custom(prefix: string, read: ReadValue): KeySource {
-  // JavaScript may pass anything.
-  const given: unknown = read;
-  if (typeof given !== "function") throw fieldError(prefix, "read", "a function of ctx and request", given);
+  checkField(prefix, "read", required({ permitted: "a function of ctx and request", holds: isFunction }), read);
   return source(customPrefix(prefix), read);
 }
 
 /** Their keys have prefixes of their own. */
 const OWN_SOURCES: readonly string[] = ["apiKey", "bearer", "identity", "address"];
 
-export function customPrefix(prefix: string): string {
+function customPrefix(prefix: string): string {
   if (/^[\w-]{1,64}$/.test(prefix) && !OWN_SOURCES.includes(prefix)) return `own.${prefix}`;
   throw misuseError(
     prefix,
@@ -70,15 +59,13 @@ export function bearer(options: SecretOptions = {}): KeySource {
  * hold back those who invent them.
  */
 export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
-  checkFields("apiKey", "apiKey", options, { header: text, ...SECRET_FIELDS });
+  checkFields("apiKey", "apiKey", options, { header: headerNameField, ...SECRET_FIELDS });
   const { header = "X-Api-Key" } = options;
-  checkHeaderName("apiKey", header);
   return secret("apikey", options, (request) => request.headers.get(header) ?? undefined);
 }
 
 /** A misspelt `known` would take every invented key for an issued one. */
 const SECRET_FIELDS: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
-const text = { permitted: "a string", holds: (value: unknown) => typeof value === "string" };
 
 /** Where `address` reads the address, and how much of an IPv6 address counts. */
 export type AddressOptions = (
@@ -103,24 +90,14 @@ export function address(options: AddressOptions): KeySource {
   const { trustedProxies, header, ipv6Prefix } = options;
   if (header !== undefined) {
     // The types forbid both, JavaScript does not.
-    const other: unknown = trustedProxies;
-    if (other !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
-    if (header.toLowerCase() === "forwarded") {
-      throw misuseError(
-        "address",
-        "cannot read Forwarded (RFC 7239): let the proxy send X-Forwarded-For, or the address alone.",
-      );
+    if ((trustedProxies as unknown) !== undefined) {
+      throw misuseError("address", "takes trustedProxies or header, not both.");
     }
-    checkHeaderName("address", header);
     return source("address", (_ctx, request) => callerAddress(request.headers.get(header), ipv6Prefix));
   }
+  checkField("address", "trustedProxies", required(ADDRESS_FIELDS.trustedProxies), trustedProxies);
   if (trustedProxies === "platform") {
     return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip, ipv6Prefix));
-  }
-  // The types forbid neither, JavaScript does not.
-  const given: unknown = trustedProxies;
-  if (given === undefined) {
-    throw fieldError("address", "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, given);
   }
   let isWarned = false;
   return source("address", (_ctx, { headers }) => {
@@ -138,7 +115,10 @@ const ADDRESS_FIELDS = {
     permitted: 'a whole number of at least 1, or "platform"',
     holds: (value: unknown) => value === "platform" || (Number.isInteger(value) && (value as number) >= 1),
   },
-  header: text,
+  header: {
+    permitted: "the name of a header field other than Forwarded (RFC 7239), which is not read",
+    holds: (value: unknown) => isHeaderName(value) && value.toLowerCase() !== "forwarded",
+  },
   ipv6Prefix: ipv6PrefixField,
 } satisfies Fields;
 
@@ -152,6 +132,34 @@ export function identity(): KeySource {
       return undefined;
     }
   });
+}
+
+/**
+ * The key under which a source counts a caller: for `overrideRateLimit`, `resetRateLimit` and `getRateLimit`. A source's
+ * `keyOf(ctx, request)` gives the same for a request.
+ *
+ * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, or the prefix of a `custom` source.
+ * @param id - the API key or token, or `{ hash }` if you stored its SHA-256; the `tokenIdentifier`; the address, or the network that
+ *   `callerAddress` gave; the value.
+ * @example
+ * ```ts
+ * import { httpKey } from "convex-rate-limits/http";
+ *
+ * export const keys = [await httpKey("apiKey", { hash: "ba78…" }), await httpKey("address", "198.51.100.7")];
+ * ```
+ * @throws when the address is none.
+ */
+export async function httpKey(source: string, id: string | { hash: string }): Promise<string> {
+  if (source === "apiKey" || source === "bearer") {
+    return `${source.toLowerCase()}:${typeof id === "object" ? id.hash : await hashed(id)}`;
+  }
+  const value = id as string;
+  if (source !== "address") {
+    return `${source === "identity" ? source : customPrefix(source)}:${await boundedKey(value)}`;
+  }
+  const caller = value.includes("/") ? value : callerAddress(value);
+  if (caller === undefined) throw fieldError("httpKey", "id", "an IP address", id);
+  return `address:${caller}`;
 }
 
 function secret(prefix: string, { known }: SecretOptions, read: (request: Request) => string | undefined): KeySource {
@@ -184,12 +192,7 @@ export async function boundedKey(value: string): Promise<string> {
 }
 
 /** hashKey refuses what is not well-formed; that came with the request. */
-export async function hashed(value: string): Promise<string> {
+async function hashed(value: string): Promise<string> {
   if (/\p{Surrogate}/u.test(value)) throw new BadRequestError("The caller's key is not well-formed text.");
   return await hashKey(value);
-}
-
-/** What a request carries and no limit can count: the client's fault, answered with 400 and not reported. */
-export class BadRequestError extends Error {
-  override readonly name = "BadRequestError";
 }

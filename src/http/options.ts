@@ -4,13 +4,12 @@ import type { InComponent, InTables } from "../client/place.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { DenialAnswer, HttpDenial } from "./answers.js";
 import type { HttpMutation } from "./ask.js";
-import type { HttpCost } from "./costs.js";
-import type { RateLimitFormat } from "./formats.js";
-import type { HttpCtx, KeySource } from "./keys.js";
+import type { RateLimitFormat } from "./headers.js";
 import type { LimitedBy } from "./quota.js";
+import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
-interface Call {
+export interface Call {
   ctx: HttpCtx;
   request: Request;
   key: string | undefined;
@@ -31,81 +30,70 @@ export type Caller = {
   plan?: string;
 } & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
 
+/** What a limit may say, as JavaScript may pass it. */
+export interface AnyHttpLimit {
+  /** One of your limits, or the name of one that is not defined; clients see it. */
+  limit: string;
+  /** How the limit behaves in place of its definition, for all requests or by request. */
+  config?: RateLimitConfig | ((call: Call) => RateLimitConfig | Promise<RateLimitConfig>) | undefined;
+  /** Which of the limit's plans holds, for all requests or by request. */
+  plan?: PlanChoice | undefined;
+  /** Whose bucket: by the first of these sources that finds a key; or one bucket for the whole service. */
+  by?: "everyone" | KeySource | readonly KeySource[] | undefined;
+  without?: Keyless | undefined;
+  /** Key and config from one look-up. Limits that are given the same function share one call of it per request. */
+  identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;
+  /** Whether the limit is enforced; default what its definition says. */
+  mode?: Mode;
+  /** Whether the limit applies to a request; without it, to all. */
+  when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
+  /** How many tokens the request takes, default 1. */
+  cost?: number | HttpCost;
+  /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
+  partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
+  /**
+   * What comes back once the handler has answered: everything when the response is below 400 (`"successful"`), or when it is 400 or
+   * above or the handler threw (`"failed"`); or what a function says: true for everything, or a number of tokens, at most what the
+   * request took; a negative one charges more. `response` is undefined when the handler threw.
+   */
+  refund?:
+    | "successful"
+    | "failed"
+    | ((
+        response: Response | undefined,
+        request: Request,
+        limit: LimitedBy,
+      ) => boolean | number | Promise<boolean | number>);
+}
+
+type Given<Field extends keyof AnyHttpLimit> = { [Name in Field]-?: NonNullable<AnyHttpLimit[Name]> };
 type PlanChoice<Plan extends string = string> = Plan | ((call: Call) => Plan | Promise<Plan>);
-type ConfigChoice = RateLimitConfig | ((call: Call) => RateLimitConfig | Promise<RateLimitConfig>);
 
-/** Gives tokens back once the handler has answered. `response` is undefined when the handler threw. */
-type RefundRule = (
-  response: Response | undefined,
-  request: Request,
-  limit: LimitedBy,
-) => boolean | number | Promise<boolean | number>;
-
-/** By name one of your limits, and its plan if it has plans. */
+/** One of your limits, and its plan if it has plans. */
 type LimitOfYours<Limits> = {
-  [Name in keyof Limits]: Limits[Name] extends { plans: infer Plans }
-    ? {
-        /** One of your limits; clients see its name. */
-        limit: Name & string;
-        /** Which of its plans holds, for all requests or by request. */
-        plan: PlanChoice<keyof Plans & string>;
-        config?: undefined;
-      }
-    : {
-        /** One of your limits; clients see its name. */
-        limit: Name & string;
-        config?: ConfigChoice;
-        plan?: string extends keyof Limits ? PlanChoice : undefined;
-      };
+  [Name in keyof Limits]: {
+    /** One of your limits; clients see its name. */
+    limit: Name & string;
+  } & (Limits[Name] extends { plans: infer Plans }
+    ? { plan: PlanChoice<keyof Plans & string>; config?: undefined }
+    : Pick<AnyHttpLimit, "config"> & { plan?: string extends keyof Limits ? PlanChoice : undefined });
 };
 
 /** A limit that a request is held to. */
-export type HttpLimit<Limits = Record<string, unknown>> = (
-  | LimitOfYours<Limits>[keyof Limits]
-  | {
-      /** A limit that is not defined. */
-      limit: string;
-      /** How the limit behaves, for all requests or by request (plans). */
-      config: ConfigChoice;
-      plan?: undefined;
-    }
-  | {
-      limit: string;
-      identify: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>;
-      config?: undefined;
-      plan?: undefined;
-    }
-) &
+export type HttpLimit<Limits = Record<string, unknown>> = Omit<
+  AnyHttpLimit,
+  "limit" | "config" | "plan" | "by" | "without" | "identify"
+> &
   (
-    | { /** One bucket for the whole service. */ by: "everyone"; without?: undefined; identify?: undefined }
-    | {
-        /** Whose bucket: by the first of these sources that finds a key. */
-        by: KeySource | readonly KeySource[];
-        without: Keyless;
-        identify?: undefined;
-      }
-    | {
-        /** Key and config from one look-up. Limits that are given the same function share one call of it per request. */
-        identify: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>;
-        by?: undefined;
-        without?: undefined;
-      }
-  ) & {
-    /** Whether the limit is enforced; default what its definition says. */
-    mode?: Mode;
-    /** Whether the limit applies to a request; without it, to all. */
-    when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
-    /** How many tokens the request takes, default 1. */
-    cost?: number | HttpCost;
-    /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
-    partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
-    /**
-     * What comes back once the handler has answered: everything when the response is below 400 (`"successful"`), or when it is 400 or
-     * above or the handler threw (`"failed"`); or what a function says: true for everything, or a number of tokens, at most what the
-     * request took; a negative one charges more.
-     */
-    refund?: "successful" | "failed" | RefundRule;
-  };
+    | LimitOfYours<Limits>[keyof Limits]
+    | (Given<"limit" | "config"> & { plan?: undefined })
+    | (Given<"limit" | "identify"> & { config?: undefined; plan?: undefined })
+  ) &
+  (
+    | { by: "everyone"; without?: undefined; identify?: undefined }
+    | { by: KeySource | readonly KeySource[]; without: Keyless; identify?: undefined }
+    | (Given<"identify"> & { by?: undefined; without?: undefined })
+  );
 
 export interface CommonOptions {
   /** Which header fields to send, default `["draft-11"]`. */
@@ -143,18 +131,4 @@ export type LimitHttpOptions<
   (Contexts extends InComponent ? unknown : { via: HttpMutation }) &
   ({ onError?: "closed" } | { onError: "open"; report: Report });
 
-/** A limit of the options as JavaScript may pass it. */
-export interface AnyHttpLimit {
-  limit: string;
-  config?: ConfigChoice | undefined;
-  plan?: PlanChoice | undefined;
-  by?: "everyone" | KeySource | readonly KeySource[] | undefined;
-  without?: Keyless | undefined;
-  identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;
-  mode?: Mode | undefined;
-  when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
-  cost?: number | HttpCost;
-  partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
-  refund?: "successful" | "failed" | RefundRule;
-}
 export type AnyOptions = CommonOptions & Partial<AnyHttpLimit> & { limits?: readonly AnyHttpLimit[] };

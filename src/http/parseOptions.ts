@@ -18,10 +18,9 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import { headerFields } from "./fields.js";
-import { checkFormats } from "./formats.js";
-import { checkJitter } from "./headers.js";
-import type { KeySource } from "./keys.js";
+import { asList, checkFormats, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CommonOptions, Keyless } from "./options.js";
+import type { KeySource } from "./request.js";
 
 /** A limit of the options, checked. */
 export interface Rule {
@@ -53,7 +52,7 @@ export const keylessField = field('"deny", "share" or { status: 400, 401 or 403,
 
 const COMMON: Record<keyof CommonOptions, Field> = {
   formats: field("a list of formats", Array.isArray),
-  jitter: field("a number from 0 to 1", (value) => typeof value === "number"),
+  jitter: jitterField,
   skip: aFunction,
   denial: field("an object with body, status or headers", isObject),
   onDenied: aFunction,
@@ -98,7 +97,6 @@ export function parseOptions(set: LimitSet, options: AnyOptions): Rule[] {
     limits: required(field("a list of one or more limits", (value) => Array.isArray(value) && value.length > 0)),
   };
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
-  checkJitter("limitHttp", options.jitter ?? 0);
   checkFormats("limitHttp", options.formats ?? []);
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open")
@@ -109,24 +107,21 @@ export function parseOptions(set: LimitSet, options: AnyOptions): Rule[] {
       : "a reference to what httpMutation(limits) made: these limits are in your tables";
     throw fieldError("limitHttp", "via", needed, options.via);
   }
-  const limits = isList ? (options.limits ?? []) : [ofOne(options)];
-  const rules = limits.map((limit) => parseRule(set, limit));
+  // One limit is given beside the other options.
+  const limits = isList ? (options.limits ?? []) : [options as AnyHttpLimit];
+  const rules = limits.map((limit) => {
+    if (!isObject(limit)) throw fieldError("limitHttp", "limits", "a list of limits", limit);
+    if (isList) checkFields(limit.limit, "a limit of limitHttp", limit, LIMIT);
+    return parseRule(set, limit);
+  });
   const names = rules.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) throw misuseError(twice, "is listed twice; clients could not tell the policies apart.");
   return rules;
 }
 
-function ofOne(options: AnyOptions): AnyHttpLimit {
-  return Object.fromEntries(
-    Object.entries(options).filter(([name]) => Object.hasOwn(LIMIT, name)),
-  ) as unknown as AnyHttpLimit;
-}
-
 function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
-  if (!isObject(given)) throw fieldError("limitHttp", "limits", "a list of limits", given);
   const { limit: name, config, plan, by, without, identify } = given;
-  checkFields(name, "a limit of limitHttp", given, LIMIT);
   const definition = definitions.get(name);
   if (identify ? Boolean(by ?? without ?? config ?? plan) : by === undefined) {
     throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
@@ -160,14 +155,12 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
         ? limitOf(name, definition.plans ? definitionUnder(name, definition, plan, true) : definition)
         : undefined;
   const mode = given.mode ?? definition?.mode;
-  const sources =
-    by === undefined || by === "everyone" ? [] : Array.isArray(by) ? (by as KeySource[]) : [by as KeySource];
   // Only the name of a config that a request chooses is known here.
   if (!limit) parseLimit(name, { kind: "token bucket", rate: 1, period: 1 });
   return {
     name,
     given,
-    sources,
+    sources: by === undefined || by === "everyone" ? [] : asList(by),
     definition,
     limit,
     isInline: config !== undefined || !definition,

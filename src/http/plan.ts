@@ -6,84 +6,70 @@ import { checkField, isPermitted } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
-import type { RateLimitConfig } from "../wire/configs.js";
-import type { LimitRequest } from "./ask.js";
-import { BadRequestError, boundedKey, type HttpCtx } from "./keys.js";
-import type { Caller, Keyless } from "./options.js";
+import { isResponse, neverServed, notIdentified } from "./answers.js";
+import { boundedKey } from "./keys.js";
+import type { Call, Caller, Keyless } from "./options.js";
 import { keylessField, type Rule } from "./parseOptions.js";
-import type { ParsedLimit } from "./quota.js";
-
-/** What to ask of one limit, or why it need not be asked. */
-export type Plan =
-  | {
-      readonly kind: "ask";
-      readonly rule: Rule;
-      readonly request: LimitRequest;
-      readonly shown: Omit<ParsedLimit, "status">;
-    }
-  | { readonly kind: "refuse"; readonly without: Keyless }
-  | { readonly kind: "never"; readonly name: string; readonly count: number; readonly capacity: number };
-
-export type AskPlan = Extract<Plan, { kind: "ask" }>;
+import { BadRequestError } from "./request.js";
+import { type Plan, report, type Visit } from "./visit.js";
 
 /**
- * What each limit that applies is asked, in order; one plan alone if a limit refuses the request. A limit in shadow refuses nothing: one
- * that cannot be asked is left out.
+ * What each limit that applies is asked, in order; or the answer, if a limit refuses the request. A limit in shadow refuses nothing: one
+ * that cannot be asked is left out, and what goes wrong with it is reported.
  *
- * @param report - gets what goes wrong with limits in shadow.
  * @throws BadRequestError when the client is at fault, and whatever the app's own functions throw.
  */
-export async function planAll(
-  rules: readonly Rule[],
-  ctx: HttpCtx,
-  request: Request,
-  report: (error: unknown) => Promise<void>,
-): Promise<Plan[]> {
+export async function planAll(visit: Visit): Promise<Plan[] | Response> {
+  const { rules, ctx, request } = visit;
   const identified = new Map<unknown, Promise<Caller>>();
   const plans: Plan[] = [];
   for (const rule of rules) {
     try {
       if (rule.given.when && !(await rule.given.when({ ctx, request }))) continue;
-      const plan = await planFor(rule, ctx, request, identified);
-      if (plan.kind === "ask") plans.push(plan);
-      else if (!rule.isShadow) return [plan];
+      const plan = await planFor(rule, visit, identified);
+      if (!isResponse(plan)) plans.push(plan);
+      else if (!rule.isShadow) return plan;
     } catch (error) {
       if (!rule.isShadow) throw error;
-      if (!(error instanceof BadRequestError)) await report(error);
+      if (!(error instanceof BadRequestError)) await report(visit, error);
     }
   }
   return plans;
 }
 
+/** What to ask of one limit, or the answer that makes it needless. */
 async function planFor(
   rule: Rule,
-  ctx: HttpCtx,
-  request: Request,
+  { ctx, request }: Visit,
   identified: Map<unknown, Promise<Caller>>,
-): Promise<Plan> {
+): Promise<Plan | Response> {
   const { name, given } = rule;
-  const caller = given.identify ? await identify(rule, given.identify, ctx, request, identified) : undefined;
-  const { key, without } = caller ?? (await choose(rule, ctx, request));
-  if (without !== undefined && without !== "share") return { kind: "refuse", without };
+  const caller = await findCaller(rule, { ctx, request }, identified);
+  const { key, without } = caller;
+  if (without !== undefined && without !== "share") {
+    return without === "deny" ? notIdentified(403, {}) : notIdentified(without.status, without.headers ?? {});
+  }
   const call = { ctx, request, key };
-  const under = caller ? caller.plan : typeof given.plan === "function" ? await given.plan(call) : given.plan;
-  const defined = caller?.config ? undefined : rule.limit;
-  const limit = defined ?? plannedLimit(rule, caller, under) ?? (await limitFor(rule, caller, call));
+  const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
+  const limit = await limitFor(rule, caller, plan, call);
   const capacity = limit.tokens;
   const count = typeof given.cost === "function" ? await given.cost(request, capacity) : (given.cost ?? 1);
   if (!isPermitted(countField, count)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");
   }
-  if (!canEverServe(limit, count)) return { kind: "never", name, count, capacity };
-  const said = await given.partitionKey?.({ ctx, request, key });
+  if (!canEverServe(limit, count)) return neverServed(name, count, capacity);
+  const said = await given.partitionKey?.(call);
+  const isOwn = plan === undefined && (rule.isInline || limit !== rule.limit);
   return {
-    kind: "ask",
     rule,
     request: {
-      name,
-      ...(key !== undefined && { key }),
+      bucket: {
+        name,
+        ...(key !== undefined && { key }),
+        ...(isOwn && { config: limit.config }),
+        ...(plan !== undefined && { plan }),
+      },
       count,
-      ...(under === undefined ? (rule.isInline || limit !== rule.limit) && { config: limit.config } : { plan: under }),
       ...(given.mode && { mode: given.mode }),
       ...(given.refund !== undefined && { refundable: true }),
     },
@@ -102,68 +88,58 @@ function canEverServe(limit: Limit, count: number): boolean {
   }
 }
 
-/** The bucket of requests without a key. No source's keys are without a colon. */
-const SHARED_KEY = "shared";
-
-interface Chosen {
+/** Whose bucket it is, or what becomes of a request without a key; and what a look-up found besides. */
+interface Found extends Partial<Pick<Caller, "config" | "plan">> {
   readonly key: string | undefined;
   readonly without?: Keyless | undefined;
 }
 
-async function choose({ given, sources }: Rule, ctx: HttpCtx, request: Request): Promise<Chosen> {
-  for (const source of sources) {
-    const key = await source.keyOf(ctx, request);
-    if (key !== undefined) return { key };
-  }
-  return { key: given.without === "share" ? SHARED_KEY : undefined, without: given.without };
-}
-
-/** The limit under the plan of one request, unless a look-up has found a config in place of a plan. */
-function plannedLimit(
-  { name, definition }: Rule,
-  caller: Pick<Caller, "config"> | undefined,
-  plan: string | undefined,
-) {
-  if (!definition?.plans || (plan === undefined && caller?.config)) return undefined;
-  return limitOf(name, definitionUnder(name, definition, plan, true));
-}
-
-/** The config of one request, parsed. */
-async function limitFor(
-  { name, given }: Rule,
-  caller: (Chosen & Pick<Caller, "config">) | undefined,
-  call: { ctx: HttpCtx; request: Request; key: string | undefined },
-): Promise<Limit> {
-  const { config } = given;
-  const found: RateLimitConfig | undefined = caller
-    ? typeof caller.config === "function"
-      ? caller.config(name)
-      : caller.config
-    : typeof config === "function"
-      ? await config(call)
-      : config;
-  if (found === undefined) throw fieldError(name, "identify's config", "a config, or a function of the name", found);
-  return parseLimit(name, found);
-}
-
-/** The key and the config of a look-up; limits with the same `identify` share one call of it. */
-async function identify(
-  { name }: Rule,
-  lookUp: (ctx: HttpCtx, request: Request) => Caller | Promise<Caller>,
-  ctx: HttpCtx,
-  request: Request,
+/** By the key sources, or by a look-up: limits with the same `identify` share one call of it. */
+async function findCaller(
+  { name, given, sources }: Rule,
+  { ctx, request }: Omit<Call, "key">,
   identified: Map<unknown, Promise<Caller>>,
-): Promise<Chosen & Pick<Caller, "config" | "plan">> {
-  const known = identified.get(lookUp) ?? Promise.resolve(lookUp(ctx, request));
-  identified.set(lookUp, known);
+): Promise<Found> {
+  if (!given.identify) {
+    for (const source of sources) {
+      const key = await source.keyOf(ctx, request);
+      if (key !== undefined) return { key };
+    }
+    return keyless(given.without);
+  }
+  const known = identified.get(given.identify) ?? Promise.resolve(given.identify(ctx, request));
+  identified.set(given.identify, known);
   // JavaScript may pass anything.
-  const { key, without, config, plan } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
+  const { key, without, ...found } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
   if (without !== undefined) {
     checkField(name, "identify's without", keylessField, without);
-    return { key: without === "share" ? SHARED_KEY : undefined, without, config, plan };
+    return { ...found, ...keyless(without) };
   }
   if (typeof key !== "string" || key === "") {
     throw fieldError(name, "identify's key", 'a non-empty string, or left out beside without: "deny"', key);
   }
-  return { key: `caller:${await boundedKey(key)}`, config, plan };
+  return { ...found, key: `caller:${await boundedKey(key)}` };
+}
+
+/** No source's keys are without a colon, so none names the bucket that requests without a key share. */
+function keyless(without: Keyless | undefined): Found {
+  return { key: without === "share" ? "shared" : undefined, without };
+}
+
+/** The limit of one request: a look-up's config stands before the plan of the definition, and that before the definition. */
+async function limitFor(
+  { name, given, definition, limit }: Rule,
+  caller: Found,
+  plan: string | undefined,
+  call: Call,
+): Promise<Limit> {
+  if (limit && !caller.config) return limit;
+  const hasConfig = caller.config ?? given.config;
+  if (definition?.plans && (plan !== undefined || !hasConfig)) {
+    return limitOf(name, definitionUnder(name, definition, plan, true));
+  }
+  const own = typeof given.config === "function" ? await given.config(call) : given.config;
+  const found = typeof caller.config === "function" ? caller.config(name) : (caller.config ?? own);
+  if (found !== undefined) return parseLimit(name, found);
+  throw fieldError(name, "identify's config", "a config, or a function of the name", found);
 }

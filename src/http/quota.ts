@@ -15,7 +15,11 @@ export type HttpStatus = {
   renewsAt?: number;
   shadow?: { ok: boolean };
   override?: { config?: RateLimitConfig; unlimited?: true };
-} & ({ ok: true; retryAt?: number; takenAt?: number } | { ok: false; retryAt: number });
+} & (
+  | { ok: true; retryAt?: number; takenAt?: number }
+  /** Why, if not because the tokens are used up: an override blocks the key. */
+  | { ok: false; retryAt: number; reason?: "blocked" }
+);
 
 /** A limit that a request was held to, and what it answered. */
 export interface LimitedBy {
@@ -103,11 +107,8 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   const seconds = secondsUntil(until, now);
   // One second more than the window: `lastsSeconds` was rounded down.
   const arriving = Math.ceil(lowered(perSecond * (seconds + 1)));
-  if (windowMs < LONG_WINDOW_MS) {
-    return { available, paced: usable <= arriving ? available : Math.max(each, arriving), requests, until };
-  }
   // r / t never exceeds the rate by far: r is cut, and a single request is spread over a longer t.
-  const most = Math.floor(raised(MOST_PACE * perSecond * seconds));
+  const most = windowMs < LONG_WINDOW_MS ? Infinity : Math.floor(raised(MOST_PACE * perSecond * seconds));
   const paced = Math.min(usable <= arriving ? available : Math.max(each, arriving), most);
   if (usable < each || most >= each) return { available, paced, requests, until };
   const apart = now + Math.ceil(lowered(each / (MOST_PACE * perSecond))) * 1000;
@@ -136,14 +137,10 @@ export function secondsUntil(time: number, now: number): number {
  * `mode` and `overrides` say is asked for with the request.
  */
 function configIn(definition: RateLimitDefinition): RateLimitConfig {
-  const config: Partial<RateLimitDefinition> = { ...definition };
-  delete config.keyed;
-  delete config.overrides;
-  delete config.throws;
-  delete config.mode;
-  delete config.queue;
-  return config as RateLimitConfig;
+  const fields = Object.entries(definition).filter(([field]) => !DEFINED.includes(field));
+  return Object.fromEntries(fields) as unknown as RateLimitConfig;
 }
+const DEFINED: readonly string[] = ["keyed", "overrides", "throws", "mode", "queue"];
 
 /** The largest Integer of RFC 9651, section 3.3.1: fifteen digits. */
 const MAX_INTEGER = 999_999_999_999_999;

@@ -1,15 +1,17 @@
-/** One request on its way through the wrapper, and what goes wrong beside it. */
+/** One request on its way through the wrapper: what comes back to it, and what goes wrong beside it. */
 import { isPermitted } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
-import type { Asking } from "./ask.js";
+import type { Asking, LimitRefund, LimitRequest } from "./ask.js";
 import { type Fields, headerFields } from "./fields.js";
-import type { HttpCtx } from "./keys.js";
 import type { AnyOptions } from "./options.js";
 import type { Rule } from "./parseOptions.js";
-import type { AskPlan } from "./plan.js";
+import type { ParsedLimit } from "./quota.js";
+import type { HttpCtx } from "./request.js";
 
-/** What all requests of a wrapped handler have in common. */
-export interface Wrapper {
+/** A request on its way, and what all requests of a wrapped handler have in common. */
+export interface Visit {
+  readonly ctx: HttpCtx;
+  readonly request: Request;
   readonly options: AnyOptions;
   readonly rules: readonly Rule[];
   readonly asking: Asking;
@@ -17,10 +19,70 @@ export interface Wrapper {
   readonly reportedTwice: Set<string>;
 }
 
-/** A request on its way. */
-export interface Visit extends Wrapper {
-  readonly ctx: HttpCtx;
-  readonly request: Request;
+/** What to ask of one limit. */
+export interface Plan {
+  readonly rule: Rule;
+  readonly request: LimitRequest;
+  readonly shown: Omit<ParsedLimit, "status">;
+}
+
+/** A limit that was asked, and its answer. */
+export interface AskedLimit extends Plan {
+  readonly limited: ParsedLimit;
+}
+
+/**
+ * Gives back what the limits' `refund` says, in one call, once the handler has answered.
+ * @returns the limits as they stand then.
+ */
+export async function refund(
+  visit: Visit,
+  asked: readonly AskedLimit[],
+  response: Response | undefined,
+): Promise<readonly ParsedLimit[]> {
+  const refunds = new Map<AskedLimit, LimitRefund>();
+  try {
+    for (const one of asked) {
+      const count = await tokensBack(one, visit.request, response);
+      if (count !== 0) refunds.set(one, refundOf(one, count));
+    }
+    const statuses = refunds.size > 0 ? [...(await visit.asking.giveBack(visit.ctx, [...refunds.values()]))] : [];
+    return asked.map((one) => {
+      const settled = refunds.has(one) ? statuses.shift() : undefined;
+      if (!settled) return one.limited;
+      const { shadow, override } = one.limited.status;
+      return { ...one.limited, status: { ...settled, ...(shadow && { shadow }), ...(override && { override }) } };
+    });
+  } catch (error) {
+    // The request has been served, and counts: that is not the client's business.
+    await report(visit, error);
+    return asked.map(({ limited }) => limited);
+  }
+}
+
+/** Refunds have no mode. Tokens come back by the time at which they were taken; what is charged has none. */
+function refundOf({ request: { bucket, count: renews }, limited: { status } }: AskedLimit, count: number): LimitRefund {
+  const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
+  return { bucket, count, renews, ...(count > 0 && { takenAt }) };
+}
+
+/** At most what the request took; negative for a further charge. */
+async function tokensBack(
+  { rule, request: { count: taken }, limited }: AskedLimit,
+  request: Request,
+  response: Response | undefined,
+): Promise<number> {
+  const { refund: given } = rule.given;
+  // A limit in shadow that would have denied has taken nothing.
+  if (given === undefined || limited.status.shadow?.ok === false) return 0;
+  if (typeof given !== "function") {
+    const hasFailed = response === undefined || response.status >= 400;
+    return hasFailed === (given === "failed") ? taken : 0;
+  }
+  const back = await given(response, request, limited);
+  if (typeof back === "boolean") return back ? taken : 0;
+  if (Number.isFinite(back)) return Math.min(back, taken);
+  throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
 }
 
 /** What goes wrong with them costs the client these fields, not the answer. */
@@ -40,17 +102,16 @@ export async function corsFields(visit: Visit): Promise<Fields> {
 const chargedBy = new WeakMap<Request, Set<string>>();
 
 /** Reports a limit that two nested wrappers charge for one request; each once, or it would fill the log. */
-export async function reportTwice(visit: Visit, asks: readonly AskPlan[]): Promise<void> {
-  const charged = chargedBy.get(visit.request) ?? new Set();
-  chargedBy.set(visit.request, charged);
-  for (const { request } of asks) {
-    const bucket = JSON.stringify([request.name, request.key]);
-    if (charged.has(bucket) && !visit.reportedTwice.has(request.name)) {
-      visit.reportedTwice.add(request.name);
-      await report(
-        visit,
-        new Error(`Rate limit "${request.name}" is charged twice for one request: two nested limitHttp have it.`),
-      );
+export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise<void> {
+  const { request, reportedTwice } = visit;
+  const charged = chargedBy.get(request) ?? new Set();
+  chargedBy.set(request, charged);
+  for (const { name, key } of plans.map((plan) => plan.request.bucket)) {
+    const bucket = JSON.stringify([name, key]);
+    if (charged.has(bucket) && !reportedTwice.has(name)) {
+      reportedTwice.add(name);
+      const problem = `Rate limit "${name}" is charged twice for one request: two nested limitHttp have it.`;
+      await report(visit, new Error(problem));
     }
     charged.add(bucket);
   }

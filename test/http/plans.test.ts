@@ -38,6 +38,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(quotaOf(await send())).toBe("10");
   });
 
+  it("a config of the request stands in place of a plan, from a function or from a look-up", async () => {
+    const config = { kind: "token bucket", rate: 4, period: MINUTE } as const;
+    const given = serve({ place, definitions, limits: { ...limit, config: () => config } });
+    expect(quotaOf(await given(...as("guest")))).toBe("4");
+    const found = serve({ place, definitions, limits: { limit: "calls", identify: () => ({ key: "user", config }) } });
+    expect(quotaOf(await found())).toBe("4");
+  });
+
   it("what comes back counts under the plan of the request", async () => {
     const plan = () => "free";
     const send = serve({ place, definitions, limits: { ...limit, plan, refund: "successful" } });
@@ -49,7 +57,10 @@ describe.each(placeNames)("in the %s", (place) => {
     const report = (error: unknown) => void errors.push(String(error));
     const send = serve({ place, definitions, limits: { ...limit, plan: () => "gold" }, report });
     expect((await send(...as("guest"))).status).toBe(500);
-    expect(errors).toEqual(['Error: Rate limit "calls": plan must be "free" or "pro", got "gold".']);
+    const none = serve({ place, definitions, limits: { limit: "calls", identify: () => ({ key: "user" }) }, report });
+    expect((await none()).status).toBe(500);
+    const problem = 'Error: Rate limit "calls": plan must be "free" or "pro", got';
+    expect(errors).toEqual([`${problem} "gold".`, `${problem} undefined.`]);
   });
 
   it.each([

@@ -63,7 +63,8 @@ describe.each<[string, PlaceName]>([
 
   it("a refund gives back what was taken, and nothing that was not", async () => {
     const statuses: unknown[] = [];
-    const send = serve({ limits: tried, place, refund: "failed" }, (_ctx, request, [limit]) => {
+    const runMutation = vi.fn((call: () => Promise<unknown>) => call());
+    const send = serve({ limits: tried, place, refund: "failed", runMutation }, (_ctx, request, [limit]) => {
       statuses.push(limit?.status.shadow);
       return Promise.resolve(new Response(null, { status: new URL(request.url).pathname === "/fail" ? 500 : 200 }));
     });
@@ -74,5 +75,7 @@ describe.each<[string, PlaceName]>([
     await send("/fail");
     await send("/");
     expect(statuses).toMatchObject([{ ok: true }, { ok: true }, { ok: true }, { ok: false }, { ok: false }]);
+    // Five requests, and one of the two refunds.
+    expect(runMutation).toHaveBeenCalledTimes(6);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The behaviours that the suites of express-rate-limit and hono-rate-limiter ask of their middleware, asked of this one: the
- * table in docs/http-compared.md. Each of its rows that is held or refused is one test here.
+ * table in docs/comparison.md. Each of its rows that is held or refused is one test here.
  */
 import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { address, custom, type HttpLimit, type LimitedBy, limitHttp } from "convex-rate-limits/http";
@@ -10,7 +10,7 @@ import { defineIn } from "../support/places.js";
 
 useClock();
 
-const pages = import.meta.glob<string>("../../docs/http-compared.md", {
+const pages = import.meta.glob<string>("../../docs/comparison.md", {
   query: "?raw",
   import: "default",
   eager: true,
@@ -198,6 +198,22 @@ const behaviours: Record<string, () => Promise<void>> = {
   "Misconfiguration is found before the first request": async () => {
     expect(() => serve({ limits: limitOf(-1) })).toThrow("rate must be");
     await Promise.resolve();
+  },
+  "A preflight passes uncounted": async () => {
+    const send = serve({ limits: limitOf(1) });
+    for (let i = 0; i < 10; i++) expect((await send("/", { method: "OPTIONS" })).status).toBe(200);
+    expect(await statuses(send, "/", "/")).toEqual([200, 429]);
+  },
+  "A request costs several tokens, also known afterwards": async () => {
+    const send = serve({ limits: limitOf(5, { cost: 4 }), refund: () => 3 });
+    expect(await statuses(send, "/", "/", "/")).toEqual([200, 200, 429]);
+  },
+  "Of two nested limiters the client reads both": async () => {
+    const within = wrap({ limits: limitOf(5, { limit: "inner" }) });
+    const { headers } = await serve({ limits: limitOf(2, { limit: "outer" }) }, (ctx, request) =>
+      within(ctx, request),
+    )();
+    expect(headers.get("RateLimit")).toBe('"inner";r=4;t=60, "outer";r=1;t=60');
   },
   "An unknown draft is ignored": async () => {
     expect(() => serve({ limits: limitOf(1), formats: ["draft-8" as "draft-7"] })).toThrow("formats must be a list of");

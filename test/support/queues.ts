@@ -3,6 +3,7 @@ import { internalActionGeneric, internalMutationGeneric, makeFunctionReference }
 import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { httpMutation } from "convex-rate-limits/http";
 import type { RegisteredQueue } from "convex-rate-limits/queue";
 import { onTestFinished, vi } from "vitest";
 import {
@@ -60,7 +61,10 @@ export function openQueues(
   };
   const t = openBackend({
     "./jobs.ts": () => Promise.resolve(jobs),
-    ...(place === "tables" && { "./limits.ts": () => Promise.resolve(exported(functions.exposeQueueWorker())) }),
+    ...(place === "tables" && {
+      "./limits.ts": () =>
+        Promise.resolve({ ...exported(functions.exposeQueueWorker()), askLimits: httpMutation(functions as never) }),
+    }),
     "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
   });
   return { t, starts, deploy, ...functions };

@@ -1,26 +1,32 @@
 // @vitest-environment node
-/** The app of docs/http.md and docs/http-keys.md, run: the modules here are the pages' blocks, word for word. */
+/** The app of docs/http.md, docs/http-keys.md and docs/http-recipes.md, run: the modules here are the pages' blocks, word for word. */
 import { convexTest } from "convex-test";
 import type { PublicHttpAction } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
-import { expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { pass, useClock } from "../backend.js";
 import { httpAction } from "./convex/_generated/server.js";
+import { strict } from "./convex/blocked.js";
 import { limits as perCaller } from "./convex/callers.js";
 import { limits as perEndpoint } from "./convex/endpoints.js";
+import { forwarded } from "./convex/forwarded.js";
 import { internal } from "./convex/_generated/api.js";
 import { limits } from "./convex/gateway.js";
 import http from "./convex/http.js";
 import { issue } from "./convex/keys.js";
+import { chat } from "./convex/llm.js";
+import { limits as metered } from "./convex/limits.js";
 import { login } from "./convex/login.js";
+import { partners } from "./convex/partners.js";
 import schema from "./convex/schema.js";
+import { stream } from "./convex/stream.js";
 
 useClock();
 
 const modules = import.meta.glob("./convex/**/*.ts");
 const sources = import.meta.glob<string>("./convex/*.ts", { query: "?raw", import: "default", eager: true });
-const pages = import.meta.glob<string>("../../../docs/http{,-keys}.md", {
+const pages = import.meta.glob<string>("../../../docs/http{,-keys,-recipes}.md", {
   query: "?raw",
   import: "default",
   eager: true,
@@ -31,17 +37,28 @@ const served = () => Promise.resolve(new Response("served"));
 const route = (path: string, handler: PublicHttpAction) => {
   for (const method of ["GET", "POST"] as const) http.route({ path, method, handler });
 };
-route("/login", login);
+for (const [path, handler] of Object.entries({ login, strict, partners, chat, stream, forwarded })) {
+  route(`/${path}`, handler);
+}
 route("/reports", httpAction(limitHttp(limits, { limits: perEndpoint, via }, served)));
 route("/callers", httpAction(limitHttp(limits, { limits: perCaller, via }, served)));
 
-function open() {
-  const t = convexTest({ schema, modules });
+/** @param router - the module that stands as convex/http.ts. */
+function openApp(router: string) {
+  const t = convexTest({
+    schema,
+    modules: { ...modules, "./convex/http.ts": modules[`./convex/${router}.ts`] } as never,
+  });
   register(t);
-  return async (path: string, { from, ...init }: RequestInit & { from?: string } = {}) => {
+  const send = async (path: string, { from, ...init }: RequestInit & { from?: string } = {}) => {
     const headers = { ...(init.headers as object | undefined), ...(from && { "X-Forwarded-For": from }) };
     return await t.fetch(path, { ...init, headers });
   };
+  return { t, send };
+}
+
+function open(router = "http") {
+  return openApp(router).send;
 }
 
 async function statuses(count: number, send: () => Promise<Response>): Promise<number[]> {
@@ -57,7 +74,17 @@ it("shows the modules that run here, word for word", () => {
       .matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms),
   ].map(([, code]) => code);
   expect(shown.sort()).toEqual(Object.values(sources).sort());
-  expect(shown).toHaveLength(7);
+  expect(shown).toHaveLength(15);
+});
+
+it("needs four names of this package for a first limit", () => {
+  const imports = [...(sources["./convex/http.ts"] ?? "").matchAll(/^import \{ (.*) \} from "convex-rate-limits/gm)];
+  expect(imports.flatMap(([, names]) => names?.split(", "))).toEqual([
+    "defineRateLimits",
+    "MINUTE",
+    "address",
+    "limitHttp",
+  ]);
 });
 
 it("greets ten of an address at once, and those without one share a bucket", async () => {
@@ -97,4 +124,92 @@ it("counts days of reports and requests, by key and by address, in the app's tab
 it("asks once who calls, and refuses who is nobody", async () => {
   const send = open();
   expect((await send("/callers", { headers: { "X-Api-Key": "invented" } })).status).toBe(401);
+});
+
+it("says by one request which addresses the proxies added", async () => {
+  const send = open();
+  expect(await (await send("/forwarded", { from: "192.0.2.1, 198.51.100.7" })).text()).toBe("192.0.2.1, 198.51.100.7");
+});
+
+describe("recipes", () => {
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+  const tenMinutes = 10 * 60_000;
+
+  it("Hono within Convex is limited, and says what is left", async () => {
+    const send = open("hono");
+    const hello = () => send("/api/hello", { from: "198.51.100.1" });
+    const first = await hello();
+    expect([await first.text(), first.headers.get("RateLimit")]).toEqual(["Hello", '"api";r=2;t=2']);
+    expect(await statuses(3, hello)).toEqual([200, 200, 429]);
+    expect((await send("/api/hello", { from: "198.51.100.2" })).status).toBe(200);
+    expect((await send("/api/hello", { from: "198.51.100.1", method: "OPTIONS" })).status).toBe(404);
+  });
+
+  it("a denial blocks for an hour, however often the caller asks again", async () => {
+    const send = open();
+    const strict = (from = "198.51.100.1") => send("/strict", { from });
+    expect(await statuses(4, strict)).toEqual([200, 200, 200, 429]);
+    pass(tenMinutes);
+    const blocked = await strict();
+    expect([blocked.status, blocked.headers.get("Retry-After")]).toEqual([429, String(50 * 60)]);
+    expect((await strict("198.51.100.2")).status).toBe(200);
+    pass(5 * tenMinutes);
+    expect((await strict()).status).toBe(200);
+  });
+
+  it("an allow list passes uncounted, by the address that proxies saw", async () => {
+    const send = open();
+    const partners = (from: string) => send("/partners", { from });
+    for (const from of ["198.51.100.7", "2001:db8:1::1", "2001:db8:1:00ff::1"]) {
+      expect(await statuses(9, () => partners(from))).toEqual(new Array(9).fill(200));
+    }
+    expect(await statuses(4, () => partners("198.51.100.7, 198.51.100.8"))).toEqual([200, 200, 200, 429]);
+  });
+
+  it("a preflight has a route of its own, and counts for nothing", async () => {
+    const send = open("preflight");
+    const ask = (method: string) => send("/api/hello", { from: "198.51.100.1", method });
+    expect(await statuses(20, () => ask("OPTIONS"))).toEqual(new Array(20).fill(204));
+    const all = [await ask("OPTIONS"), await ask("POST"), await ask("POST"), await ask("POST"), await ask("POST")];
+    expect(all.map(({ status }) => status)).toEqual([204, 200, 200, 200, 429]);
+    expect(new Set(all.map(({ headers }) => headers.get("Access-Control-Allow-Origin")))).toEqual(new Set(["*"]));
+  });
+
+  const post = { from: "198.51.100.1", method: "POST", body: "prompt" };
+  const openMeter = () => {
+    const { t, send } = openApp("http");
+    const bucket = { name: "llmTokens", key: "address:198.51.100.1", count: 0 } as const;
+    return { send, left: () => t.action(async (ctx) => (await metered.checkRateLimit(ctx, bucket)).remaining) };
+  };
+
+  it("an LLM proxy settles at the true cost: less, more, or nothing if it failed", async () => {
+    const { send, left } = openMeter();
+    const answers = [
+      Response.json({ usage: { total_tokens: 1500 } }),
+      Response.json({ usage: { total_tokens: 5000 } }),
+    ];
+    vi.stubGlobal("fetch", () => Promise.resolve(answers.shift() ?? new Response("overloaded", { status: 529 })));
+    expect(await (await send("/chat", post)).json()).toEqual({ usage: { total_tokens: 1500 } });
+    expect(await left()).toBe(8500);
+    await send("/chat", post);
+    expect(await left()).toBe(3500);
+    // The estimate has to fit, whatever the request will cost.
+    expect((await send("/chat", post)).status).toBe(429);
+    pass(3 * 60_000);
+    expect([(await send("/chat", post)).status, await left()]).toEqual([529, 8500]);
+  });
+
+  it("a stream holds its estimate until it ends, and then gives back what was not used", async () => {
+    const { send, left } = openMeter();
+    vi.stubGlobal("fetch", () => Promise.resolve(new Response("x".repeat(4000))));
+    const first = await send("/stream", post);
+    expect(await left()).toBe(6000);
+    expect(await first.text()).toHaveLength(4000);
+    expect(await left()).toBe(9000);
+    // Nobody reads the second one, so its estimate stays.
+    await (await send("/stream", post)).body?.cancel();
+    expect(await left()).toBe(5000);
+  });
 });

@@ -1,6 +1,7 @@
 /** What `npx convex dev` would generate here, by hand: this app is only ever run by a test. */
 import {
   type DataModelFromSchemaDefinition,
+  type GenericActionCtx,
   type HttpActionBuilder,
   httpActionGeneric,
   internalMutationGeneric,
@@ -12,6 +13,7 @@ import type schema from "../schema.js";
 
 type DataModel = DataModelFromSchemaDefinition<typeof schema>;
 
+export type ActionCtx = GenericActionCtx<DataModel>;
 export const internalMutation = internalMutationGeneric as MutationBuilder<DataModel, "internal">;
 export const internalQuery = internalQueryGeneric as QueryBuilder<DataModel, "internal">;
 export const httpAction = httpActionGeneric as HttpActionBuilder;

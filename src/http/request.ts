@@ -1,8 +1,23 @@
-/** Costs: how many tokens a request takes. A client may choose, within bounds that are yours. */
-import { checkFields, type Fields, required } from "../engine/fields.js";
+/** What is read of a request: who sent it, and how many tokens it takes. A client may choose a cost, within bounds that are yours. */
+import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import { checkField, checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
-import { checkHeaderName } from "./fields.js";
+import { headerNameField } from "./fields.js";
+
+/** What an HTTP action's ctx offers whatever the app's data model is. */
+export type HttpCtx = Omit<GenericActionCtx<GenericDataModel>, "vectorSearch">;
+
+/** Finds a caller's key in a request. */
+export interface KeySource {
+  /** The bucket's key; undefined if the request has none, an empty one, or not what it should be. */
+  readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
+}
+
+/** What a request carries and no limit can count: the client's fault, answered with 400 and not reported. */
+export class BadRequestError extends Error {
+  override readonly name = "BadRequestError";
+}
 
 /**
  * How many tokens a request takes; `capacity` is the most that the limit can ever serve. It may read the body of `request.clone()`: the
@@ -22,7 +37,7 @@ export interface CostBounds {
 
 /** The cost that a header names. */
 export function fromHeader(name: string, bounds: CostBounds): HttpCost {
-  checkHeaderName("cost", name);
+  checkField("cost", "header", required(headerNameField), name);
   const cost = within(bounds);
   return (request, capacity) => cost(request.headers.get(name)?.split(",") ?? [], capacity);
 }
