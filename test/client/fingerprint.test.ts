@@ -8,10 +8,10 @@ const KEYS = Array.from({ length: 2000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
 const PERIOD = 86_400_000;
 
 describe.each(placeNames)("in the %s", (place) => {
-  it("the snapshots of 2,000 keys of a fixed window show at most 64 starts, all of them in use", async () => {
+  it("the snapshots of 700 keys of a fixed window show at most 64 starts, all of them in use", async () => {
     const { getRateLimit } = defineIn(place, { open: { kind: "fixed window", rate: 5, period: PERIOD } });
     const snapshots = await openBackend().query(
-      async (ctx) => await Promise.all(KEYS.map((key) => getRateLimit(ctx, { name: "open", key }))),
+      async (ctx) => await Promise.all(KEYS.slice(0, 700).map((key) => getRateLimit(ctx, { name: "open", key }))),
     );
     const shown = snapshots.map((snapshot) => JSON.stringify(snapshot));
     expect(new Set(shown).size).toBe(64);

@@ -110,10 +110,12 @@ describe.each(placeNames)("in the %s", (place) => {
     clock.mockRestore();
   });
 
+  /** Law 4 does so for any limit and any moment; here it is the calendar, far away, and validators. */
   it("a projected snapshot says what check says, at every moment and for every demand", async () => {
     const t = await inUse();
     const answers = new Set<string>();
-    for (const bucket of buckets) {
+    const moments = [-1, 0, 101, 333, 1000, 1337, DAY, 3000 * DAY].map((offset) => NOW + offset);
+    for (const bucket of buckets.filter(({ key }) => key !== "fresh")) {
       const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
       for (const now of moments) {
         vi.setSystemTime(now);

@@ -128,9 +128,12 @@ describe("auto", () => {
     expect(official?.attemptsPerCall).toBeGreaterThan(1.4);
   });
 
-  it("does not run a bundle again because of its cold limits", async () => {
-    expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);
-  });
+  // Each of its calls asks several limits, so it takes four times as long as the others.
+  if (effort >= 1) {
+    it("does not run a bundle again because of its cold limits", async () => {
+      expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);
+    });
+  }
 });
 
 describe("bench:engine", () => {
