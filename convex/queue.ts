@@ -3,19 +3,26 @@ import { v } from "convex/values";
 import * as joining from "../src/queue/enqueue.js";
 import { parseJob } from "../src/queue/job.js";
 import * as position from "../src/queue/position.js";
-import { registeredQueue } from "../src/queue/registered.js";
-import { workerFunctionsIn } from "../src/queue/start.js";
+import * as looking from "../src/queue/look.js";
+import * as settling from "../src/queue/settle.js";
+import { type CurrentQueue, workerFunctionsIn } from "../src/queue/start.js";
 import { parseQueue } from "../src/queue/terms.js";
 import { wake as wakeWorker } from "../src/queue/wake.js";
+import { work } from "../src/queue/worker.js";
 import {
+  arrivalsValidator,
   cancelQueuedResultValidator,
   enqueueArgs,
   enqueueResultValidator,
+  findArrivalsArgs,
   queueArgs,
+  queuedRunArgs,
   queuePositionValidator,
+  runArgs,
+  settleArgs,
 } from "../src/wire/queue.js";
 import { bucketArgs } from "../src/wire/answers.js";
-import { mutation, query } from "./_generated/server.js";
+import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
 const functions = workerFunctionsIn("queue");
 
@@ -63,4 +70,57 @@ export const wake = mutation({
   handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions.work),
 });
 
-export const { workQueue, findArrivals, runQueuedMutation, runQueuedAction, settleQueued } = registeredQueue("queue");
+// The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
+
+/** The component knows no definitions: a queue is as its worker's row has it. */
+const lookUp: CurrentQueue = () => undefined;
+
+export const workQueue = internalMutation({
+  get args() {
+    return runArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, run) => work(ctx, run, functions, lookUp),
+});
+
+export const findArrivals = internalQuery({
+  get args() {
+    return findArrivalsArgs();
+  },
+  get returns() {
+    return arrivalsValidator();
+  },
+  handler: (ctx, asked) => looking.findArrivals(ctx, asked),
+});
+
+export const runQueuedMutation = internalMutation({
+  get args() {
+    return queuedRunArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, run) => settling.runMutation(ctx, run, functions, lookUp),
+});
+
+export const runQueuedAction = internalAction({
+  get args() {
+    return queuedRunArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, run) => settling.runAction(ctx, run, functions),
+});
+
+export const settleQueued = internalMutation({
+  get args() {
+    return settleArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, settlement) => settling.settle(ctx, settlement, functions, lookUp),
+});

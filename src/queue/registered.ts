@@ -1,6 +1,6 @@
 /**
- * The functions that a worker needs, registered: the component exports them, and so does an app that has limits with a queue in its own
- * tables. Only the scheduler calls them.
+ * The functions that a worker needs, registered for an app that has limits with a queue in its own tables. Only the scheduler calls
+ * them. The component registers its own in convex/queue.ts.
  */
 import {
   internalActionGeneric,
@@ -37,7 +37,7 @@ export interface RegisteredQueue {
 }
 
 /** @param module - the one that exports them. */
-export function registeredQueue(module: string, lookUp: CurrentQueue = () => undefined): RegisteredQueue {
+export function registeredQueue(module: string, lookUp: CurrentQueue): RegisteredQueue {
   const functions = workerFunctionsIn(module);
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
   const own = (ctx: unknown) => ctx as WorkerCtx;
