@@ -5,6 +5,7 @@ const { VITEST_REPORT: report, COVERAGE: coverage, FAST: fast } = process.env;
 
 /** What `npm run test:fast` leaves out: files that take more than 2 s on an idle machine, the slowest first. */
 export const slow = [
+  "test/release/deploy.test.ts",
   "test/operations/exactness.test.ts",
   "test/client/compilerMessages.test.ts",
   "test/tidy/source.test.ts",

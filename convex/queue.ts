@@ -3,19 +3,25 @@ import { v } from "convex/values";
 import * as joining from "../src/queue/enqueue.js";
 import { parseJob } from "../src/queue/job.js";
 import * as position from "../src/queue/position.js";
-import { registeredQueue } from "../src/queue/registered.js";
-import { workerFunctionsIn } from "../src/queue/start.js";
+import { findBatch } from "../src/queue/batch.js";
+import { runAction } from "../src/queue/settle.js";
+import { type CurrentQueue, workerFunctionsIn } from "../src/queue/start.js";
 import { parseQueue } from "../src/queue/terms.js";
 import { wake as wakeWorker } from "../src/queue/wake.js";
+import { work } from "../src/queue/worker.js";
 import {
+  arrivalsValidator,
   cancelQueuedResultValidator,
   enqueueArgs,
   enqueueResultValidator,
+  findArrivalsArgs,
   queueArgs,
+  queuedRunArgs,
   queuePositionValidator,
+  workArgs,
 } from "../src/wire/queue.js";
 import { bucketArgs } from "../src/wire/answers.js";
-import { mutation, query } from "./_generated/server.js";
+import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
 const functions = workerFunctionsIn("queue");
 
@@ -63,4 +69,37 @@ export const wake = mutation({
   handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions.work),
 });
 
-export const { workQueue, findArrivals, runQueuedAction } = registeredQueue("queue");
+// The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
+
+/** The component knows no definitions: a queue is as its worker's row has it. */
+const lookUp: CurrentQueue = () => undefined;
+
+export const workQueue = internalMutation({
+  get args() {
+    return workArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, asked) => work(ctx, asked, functions, lookUp),
+});
+
+export const findArrivals = internalQuery({
+  get args() {
+    return findArrivalsArgs();
+  },
+  get returns() {
+    return arrivalsValidator();
+  },
+  handler: (ctx, asked) => findBatch(ctx, asked),
+});
+
+export const runQueuedAction = internalAction({
+  get args() {
+    return queuedRunArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, job) => runAction(ctx, job, functions),
+});

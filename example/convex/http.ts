@@ -3,6 +3,7 @@ import { httpRouter } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
 import { httpAction } from "./_generated/server.js";
 import { cors, limits, rules } from "./gateway.js";
+import { proveRoutes } from "./prove/gate.js";
 import { hello } from "./stage/gate.js";
 
 const http = httpRouter();
@@ -35,5 +36,8 @@ http.route({
   method: "OPTIONS",
   handler: httpAction(() => Promise.resolve(new Response(null, { status: 204, headers: cors }))),
 });
+
+// What `npm run prove` calls, with a secret.
+proveRoutes(http);
 
 export default http;

@@ -2,6 +2,7 @@ import { rateLimitQueueTables, vRateLimitQueuedJob } from "convex-rate-limits/qu
 import { rateLimitTables, vRateLimitedJob } from "convex-rate-limits/schema";
 import { defineSchema, defineTable } from "convex/server";
 import { v } from "convex/values";
+import { proveTables } from "./prove/schema.js";
 import { stageTables } from "./stage/tables.js";
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
@@ -74,6 +75,7 @@ export default defineSchema({
   feedback: defineTable({ user: v.id("users"), text: v.string() }).index("by_user", ["user"]),
 
   ...stageTables,
+  ...proveTables,
 
   // For feedback.ts and stage/. The other modules' limits live in the component's own tables.
   ...rateLimitTables,

@@ -1,8 +1,9 @@
 /** Vite serves the page and, on the same port, the backend: in development, and for the built page (vite preview). */
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { type Connect, createServer, type Plugin, type ViteDevServer } from "vite";
+import type { Connect, Plugin, ViteDevServer } from "vite";
 import type { App } from "./backend.js";
+import { openLoader } from "./loader.js";
 import { type EmbeddedServer, openServer } from "./server.js";
 
 /** Path within Vite's root. */
@@ -16,17 +17,8 @@ export function embeddedConvex(): Plugin {
       embedded = await openOn(vite, vite);
     },
     async configurePreviewServer(preview) {
-      // The built page has no module loader; this one only loads, and listens to nothing.
-      const loader = await createServer({
-        root: preview.config.root,
-        configFile: false,
-        resolve: { tsconfigPaths: preview.config.resolve.tsconfigPaths },
-        server: { middlewareMode: true, ws: false, watch: null },
-        appType: "custom",
-        optimizeDeps: { noDiscovery: true },
-        logLevel: "error",
-      });
-      await openOn(preview, loader);
+      // The built page has no module loader.
+      await openOn(preview, await openLoader());
     },
     hotUpdate() {
       embedded?.invalidate();

@@ -1,6 +1,6 @@
 /**
- * The functions that a worker needs, registered: the component exports them, and so does an app that has limits with a queue in its own
- * tables. Only the scheduler calls them.
+ * The functions that a worker needs, registered for an app that has limits with a queue in its own tables. Only the scheduler calls
+ * them. The component registers its own in convex/queue.ts.
  */
 import {
   internalActionGeneric,
@@ -13,7 +13,7 @@ import {
 import { type ObjectType, v } from "convex/values";
 import { findBatch } from "./batch.js";
 import type { WorkerCtx } from "./look.js";
-import { runAction, runMutation, settle } from "./settle.js";
+import { runAction } from "./settle.js";
 import { type CurrentQueue, workerFunctionsIn } from "./start.js";
 import { type ArrivalBatch, findArrivalsArgs, queuedRunArgs, workArgs, arrivalsValidator } from "../wire/queue.js";
 import { work } from "./worker.js";
@@ -29,7 +29,7 @@ export interface RegisteredQueue {
 }
 
 /** @param module - the one that exports them. */
-export function registeredQueue(module: string, lookUp: CurrentQueue = () => undefined): RegisteredQueue {
+export function registeredQueue(module: string, lookUp: CurrentQueue): RegisteredQueue {
   const functions = workerFunctionsIn(module);
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
   const own = (ctx: unknown) => ctx as WorkerCtx;
@@ -41,12 +41,7 @@ export function registeredQueue(module: string, lookUp: CurrentQueue = () => und
       get returns() {
         return v.null();
       },
-      handler: async (ctx, { run, job, settlement }) => {
-        if (run) await work(own(ctx), run, functions, lookUp);
-        if (job) await runMutation({ ...own(ctx), runMutation: ctx.runMutation }, job, functions, lookUp);
-        if (settlement) await settle(own(ctx), settlement, functions, lookUp);
-        return null;
-      },
+      handler: (ctx, asked) => work({ ...own(ctx), runMutation: ctx.runMutation }, asked, functions, lookUp),
     }),
     findArrivals: internalQueryGeneric({
       get args() {

@@ -2,6 +2,8 @@
  * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
  * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
+import type { GenericDataModel, GenericMutationCtx } from "convex/server";
+import type { ObjectType } from "convex/values";
 import type { Shard } from "../engine/sharding/shard.js";
 import { loadAll, save, type StoredShard } from "../storage/shards.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
@@ -11,9 +13,11 @@ import { payFor } from "./pay.js";
 import { deleteJob, patchJob, type WorkerRow } from "./rows.js";
 import { patchWorker } from "./workerRows.js";
 import { schedule } from "./scheduling.js";
+import { runMutation, settle } from "./settle.js";
 import { type CurrentQueue, readOwnWorker, storedQueue, toStored, type WorkArgs, type Worker } from "./start.js";
 import { LEASE_MS } from "./wake.js";
 import type { Queue } from "./terms.js";
+import type { workArgs } from "../wire/queue.js";
 
 /**
  * A job is given its moment when that is at most so far away: later jobs can still move up. A second, and what the next run takes to
@@ -31,10 +35,23 @@ const MOST_SLEEP_MS = 86_400_000;
 /** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
 const DAMAGED_MS = 60_000;
 
-export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: CurrentQueue): Promise<null> {
+/** What the worker's mutation is called for. */
+export async function work(
+  ctx: WorkerCtx & Pick<GenericMutationCtx<GenericDataModel>, "runMutation">,
+  { run, job, settlement }: ObjectType<ReturnType<typeof workArgs>>,
+  functions: Worker,
+  lookUp: CurrentQueue,
+): Promise<null> {
+  if (run) await workOnce(ctx, run, functions, lookUp);
+  if (job) await runMutation(ctx, job, functions, lookUp);
+  if (settlement) await settle(ctx, settlement, functions, lookUp);
+  return null;
+}
+
+async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: CurrentQueue): Promise<void> {
   const now = Date.now();
   const row = await readOwnWorker(ctx, run, now);
-  if (!row) return null;
+  if (!row) return;
   const queue = lookUp(run) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
@@ -55,7 +72,6 @@ export async function work(ctx: WorkerCtx, run: WorkArgs, functions: Worker, loo
     ...backlog.run,
   };
   await goOn(ctx, { queue, row, next, now, pace, awaited }, backlog.row, functions);
-  return null;
 }
 
 interface Awaited {

@@ -67,11 +67,6 @@ describe("a tag", () => {
 });
 
 describe("what a publication promises", () => {
-  it("has the keyword by which the components directory finds a package", () => {
-    const { keywords } = JSON.parse(read("package.json")) as { keywords: string[] };
-    expect(keywords).toContain("component");
-  });
-
   it('says "not yet" for each platform fact without a committed report', () => {
     const lines = read("docs/platform.md").split("\n");
     const head = lines.findIndex((line) => line.includes("proved on a deployment"));

@@ -21,6 +21,18 @@ import type * as logins from "../logins.js";
 import type * as messages from "../messages.js";
 import type * as passwords from "../passwords.js";
 import type * as plans from "../plans.js";
+import type * as prove_component from "../prove/component.js";
+import type * as prove_empty from "../prove/empty.js";
+import type * as prove_facts from "../prove/facts.js";
+import type * as prove_gate from "../prove/gate.js";
+import type * as prove_hits from "../prove/hits.js";
+import type * as prove_live from "../prove/live.js";
+import type * as prove_official from "../prove/official.js";
+import type * as prove_order from "../prove/order.js";
+import type * as prove_rows from "../prove/rows.js";
+import type * as prove_secret from "../prove/secret.js";
+import type * as prove_tables from "../prove/tables.js";
+import type * as prove_zones from "../prove/zones.js";
 import type * as queues from "../queues.js";
 import type * as rateLimits from "../rateLimits.js";
 import type * as signUps from "../signUps.js";
@@ -60,6 +72,18 @@ declare const fullApi: ApiFromModules<{
   messages: typeof messages;
   passwords: typeof passwords;
   plans: typeof plans;
+  "prove/component": typeof prove_component;
+  "prove/empty": typeof prove_empty;
+  "prove/facts": typeof prove_facts;
+  "prove/gate": typeof prove_gate;
+  "prove/hits": typeof prove_hits;
+  "prove/live": typeof prove_live;
+  "prove/official": typeof prove_official;
+  "prove/order": typeof prove_order;
+  "prove/rows": typeof prove_rows;
+  "prove/secret": typeof prove_secret;
+  "prove/tables": typeof prove_tables;
+  "prove/zones": typeof prove_zones;
   queues: typeof queues;
   rateLimits: typeof rateLimits;
   signUps: typeof signUps;
@@ -108,4 +132,5 @@ export declare const internal: FilterApi<
 
 export declare const components: {
   rateLimits: import("convex-rate-limits/_generated/component.js").ComponentApi<"rateLimits">;
+  rateLimiter: import("@convex-dev/rate-limiter/_generated/component.js").ComponentApi<"rateLimiter">;
 };

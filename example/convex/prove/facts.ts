@@ -1,0 +1,134 @@
+/** What the package relies on and only a deployment shows: each function does one thing, and answers what it saw. */
+import { v } from "convex/values";
+import { internal } from "../_generated/api.js";
+import { internalMutation, mutation, type MutationCtx, query } from "../_generated/server.js";
+import { admit, secretArgs } from "./secret.js";
+import { offsetChanges } from "./zones.js";
+
+const rowArgs = { ...secretArgs, run: v.string(), label: v.string() };
+
+export const now = internalMutation({ args: {}, returns: v.number(), handler: () => Date.now() });
+
+/** The clock at the start, after work of some milliseconds, in a nested call, and after a read. */
+export const clock = mutation({
+  args: rowArgs,
+  returns: v.array(v.number()),
+  handler: async (ctx, { secret, run, label }): Promise<number[]> => {
+    admit(secret);
+    const start = Date.now();
+    let sum = 0;
+    for (let i = 0; i < 500_000; i++) sum += Math.sqrt(i);
+    const worked = Date.now() + (sum > 0 ? 0 : 1);
+    const nested: number = await ctx.runMutation(internal.prove.facts.now, {});
+    await countRows(ctx, run, label);
+    return [start, worked, nested, Date.now()];
+  },
+});
+
+/** Two sequences at once that read and then write: how many rows each has read. */
+export const batches = mutation({
+  args: rowArgs,
+  returns: v.array(v.number()),
+  handler: async (ctx, { secret, run, label }) => {
+    admit(secret);
+    const sequence = async (n: number) => {
+      const seen = await countRows(ctx, run, label);
+      await ctx.db.insert("proofRows", { run, label, n });
+      return seen;
+    };
+    return await Promise.all([sequence(1), sequence(2)]);
+  },
+});
+
+/** Rows with a number, a negative one and none, in the order of the index, up to 5. */
+export const undefinedFirst = mutation({
+  args: rowArgs,
+  returns: v.array(v.union(v.number(), v.null())),
+  handler: async (ctx, { secret, run, label }) => {
+    admit(secret);
+    for (const n of [1, -1, undefined, 9]) {
+      await ctx.db.insert("proofRows", { run, label, ...(n === undefined ? {} : { n }) });
+    }
+    const rows = await ctx.db
+      .query("proofRows")
+      .withIndex("by_run_label_n", (q) => q.eq("run", run).eq("label", label).lte("n", 5))
+      .take(10);
+    return rows.map(({ n }) => n ?? null);
+  },
+});
+
+/** Schedules a start so far ahead and cancels it; the error if it is refused. */
+export const farAway = mutation({
+  args: { ...secretArgs, delayMs: v.number() },
+  returns: v.union(v.string(), v.null()),
+  handler: (ctx, { secret, delayMs }) => {
+    admit(secret);
+    return errorOf(async () => {
+      await ctx.scheduler.cancel(await ctx.scheduler.runAfter(delayMs, internal.prove.facts.now, {}));
+    });
+  },
+});
+
+/** Writes half of a character; the error if it is refused. */
+export const surrogate = mutation({
+  args: rowArgs,
+  returns: v.union(v.string(), v.null()),
+  handler: (ctx, { secret, run, label }) => {
+    admit(secret);
+    return errorOf(() => ctx.db.insert("proofRows", { run, label, text: String.fromCharCode(0xd800) }));
+  },
+});
+
+/** Writes a document of so many bytes and more; the error if it is refused. */
+export const document = mutation({
+  args: { ...rowArgs, bytes: v.number() },
+  returns: v.union(v.string(), v.null()),
+  handler: (ctx, { secret, run, label, bytes }) => {
+    admit(secret);
+    return errorOf(() => ctx.db.insert("proofRows", { run, label, text: "x".repeat(bytes) }));
+  },
+});
+
+/** Reads so many ranges of an index. It throws when that is more than a transaction may. */
+export const ranges = query({
+  args: { ...rowArgs, count: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { secret, run, label, count }) => {
+    admit(secret);
+    const reads = Array.from({ length: count }, (_, n) =>
+      ctx.db
+        .query("proofRows")
+        .withIndex("by_run_label_n", (q) => q.eq("run", run).eq("label", label).eq("n", n))
+        .first(),
+    );
+    await Promise.all(reads);
+    return null;
+  },
+});
+
+/** The offsets of time zones on this platform; null where it does not know one. */
+export const zones = query({
+  args: { ...secretArgs, names: v.array(v.string()), from: v.number(), days: v.number() },
+  returns: v.array(v.union(v.array(v.string()), v.null())),
+  handler: (_ctx, { secret, names, from, days }) => {
+    admit(secret);
+    return names.map((name) => offsetChanges(name, from, days) ?? null);
+  },
+});
+
+async function countRows(ctx: MutationCtx, run: string, label: string): Promise<number> {
+  const rows = await ctx.db
+    .query("proofRows")
+    .withIndex("by_run_label_n", (q) => q.eq("run", run).eq("label", label))
+    .take(100);
+  return rows.length;
+}
+
+async function errorOf(act: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await act();
+    return null;
+  } catch (error) {
+    return String(error);
+  }
+}

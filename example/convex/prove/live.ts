@@ -1,0 +1,16 @@
+/** The same bucket as in tables.ts, for a client that watches it. */
+import { defineRateLimits, SECOND } from "convex-rate-limits";
+import { admit } from "./secret.js";
+
+const { exposeRateLimit } = defineRateLimits({
+  proof: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1, keyed: true },
+});
+
+/** The client asks for the secret and the key, with a space between them. */
+export const { getRateLimit, getServerTime } = exposeRateLimit("proof", {
+  key: (_ctx, asked = "") => {
+    const [secret = "", key = ""] = asked.split(" ");
+    admit(secret);
+    return key;
+  },
+});

@@ -1,0 +1,11 @@
+export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** Asks until the answer is there, at most for so long. */
+export async function until<Answer>(ms: number, ask: () => Promise<Answer | undefined>): Promise<Answer | undefined> {
+  const end = performance.now() + ms;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined || performance.now() > end) return answer;
+    await sleep(100);
+  }
+}

@@ -1,0 +1,185 @@
+// @vitest-environment node
+/** The proof kit itself: what it lets in, and how it judges. `.ci/run` runs it on the embedded backend. */
+import { ConvexError } from "convex/values";
+import fc from "fast-check";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterEach, assert, describe, expect, it, vi } from "vitest";
+import type { Check } from "../../example/prove/check.js";
+import { overGrant } from "../../example/prove/contention.js";
+import { markdownOf, verdictOf } from "../../example/prove/report.js";
+import { deploymentIn } from "../../example/prove/target.js";
+import { openBackend, thrownBy } from "./backend.js";
+
+const modules = import.meta.glob<Record<string, unknown>>("../../example/convex/prove/*.ts", { eager: true });
+const SECRET = "a secret of sixteen characters";
+
+interface Json {
+  type: string;
+  value?: Json | Json[] | Record<string, { fieldType: Json; optional: boolean }>;
+  tableName?: string;
+}
+
+/** The smallest value that a validator takes. */
+function smallest({ type, value, tableName = "" }: Json): unknown {
+  switch (type) {
+    case "object":
+      return Object.fromEntries(
+        Object.entries(value as Record<string, { fieldType: Json; optional: boolean }>)
+          .filter(([, { optional }]) => !optional)
+          .map(([name, { fieldType }]) => [name, smallest(fieldType)]),
+      );
+    case "union":
+      return smallest((value as Json[])[0] ?? { type: "null" });
+    case "array":
+      return [];
+    case "number":
+      return 1;
+    case "id":
+      return `10000${tableName}`;
+    default:
+      return "a wrong secret, and a key";
+  }
+}
+
+/** All functions of the folder that a client can call, but the one that only tells the time. */
+const functions = Object.entries(modules).flatMap(([file, module]) =>
+  Object.entries(module).flatMap(([name, value]) => {
+    if (typeof value !== "function" || !("isPublic" in value) || !("exportArgs" in value)) return [];
+    const args = smallest(JSON.parse((value.exportArgs as () => string)()) as Json) as Record<string, unknown>;
+    const type = "isQuery" in value ? ("query" as const) : ("mutation" as const);
+    const path = `prove/${file.split("/").at(-1)?.replace(/\.ts$/, "") ?? ""}:${name}`;
+    return path === "prove/live:getServerTime" ? [] : [{ path, type, args }];
+  }),
+);
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("the functions", () => {
+  it("are all found", () => {
+    expect(functions.length).toBeGreaterThan(18);
+  });
+
+  it.each(functions)("$path runs only for those who know the deployment's secret", async ({ path, type, args }) => {
+    const t = openBackend();
+    const call = () => (t[type] as (fn: unknown, args: unknown) => Promise<unknown>)(path, args);
+    for (const secret of ["", "a wrong secret, and a key".slice(0, 15), SECRET]) {
+      vi.stubEnv("PROVE_SECRET", secret);
+      // One whose key only its query takes gets the secret inside it.
+      const error = await thrownBy(path === "prove/live:getRateLimit" ? liveQuery(t) : call());
+      assert(error instanceof ConvexError, String(error));
+      expect(error.data).toMatchObject({ kind: "NotProving" });
+    }
+  });
+
+  it("do what they are asked with the secret", async () => {
+    vi.stubEnv("PROVE_SECRET", SECRET);
+    const t = openBackend();
+    const asked = { secret: SECRET, key: "a", rate: 1, capacity: 1, shards: 1 };
+    const hit = () =>
+      (t.mutation as (fn: unknown, args: unknown) => Promise<{ ok: boolean }>)("prove/tables:hit", asked);
+    expect([(await hit()).ok, (await hit()).ok]).toEqual([true, false]);
+  });
+
+  it.each(["echo", "limited?run=a", "stream"])("HTTP: /prove/%s does not exist without the secret", async (route) => {
+    vi.stubEnv("PROVE_SECRET", SECRET);
+    const t = openBackend();
+    expect((await t.fetch(`/prove/${route}`)).status).toBe(404);
+    expect((await t.fetch(`/prove/${route}`, { headers: { "X-Prove-Secret": SECRET } })).status).not.toBe(404);
+  });
+});
+
+function liveQuery(t: ReturnType<typeof openBackend>): Promise<unknown> {
+  return (t.query as (fn: unknown, args: unknown) => Promise<unknown>)("prove/live:getRateLimit", { key: "wrong key" });
+}
+
+const check: Check = {
+  subject: "A subject",
+  name: "A name",
+  expected: "a | b",
+  calls: () => 1,
+  run: () => Promise.resolve({ seen: "nothing", holds: true }),
+};
+
+describe("the verdict", () => {
+  it("is never passed on the embedded backend for what that cannot show", () => {
+    const impossible = { ...check, notEmbedded: "it is one process" };
+    expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
+      Array(2).fill("not applicable here"),
+    );
+    expect([true, false].map((holds) => verdictOf(impossible, false, holds))).toEqual(["passed", "failed"]);
+    expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
+  });
+
+  it("stands in the report, beside what was expected and seen", () => {
+    const text = markdownOf({
+      date: "2026-11-23T00:00:00.000Z",
+      target: "S16",
+      effort: "full",
+      versions: "one 1.0.0",
+      calls: 1,
+      seconds: 2,
+      results: [{ check, seen: "c", verdict: "passed" }],
+    });
+    expect(text).toContain("1 passed, 0 failed, 0 not applicable here.");
+    expect(text).toContain("| A name | a \\| b | c | passed |");
+  });
+});
+
+describe("over-grant", () => {
+  const at = (time: number) => ({ ok: true, before: time, after: time });
+  const bound = { rate: 10, capacity: 2 };
+
+  it.each([
+    [[], 0],
+    [[0, 0], 0],
+    [[0, 0, 0], 1],
+    [[0, 0, 100], 0],
+    [[0, 0, 99], 1],
+    // Long after a pause: what came meanwhile is capped.
+    [[0, 10_000, 10_000, 10_000, 10_000], 2],
+  ])("of grants at %j is %i", (times, expected) => {
+    expect(overGrant(times.map(at), bound)).toBe(expected);
+  });
+
+  it("is that of the worst interval", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 12 }), (unsorted) => {
+        const times = unsorted.toSorted((a, b) => a - b);
+        const excess = times.flatMap((from, i) =>
+          times.slice(i).map((to, more) => more + 1 - bound.capacity - (bound.rate * (to - from)) / 1000),
+        );
+        expect(overGrant(unsorted.map(at), bound)).toBe(Math.max(0, Math.ceil(Math.max(0, ...excess) - 1e-9)));
+      }),
+    );
+  });
+});
+
+describe("the deployment", () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "prove-"));
+  const local = path.join(folder, ".env.local");
+  const URL = "https://happy-animal-123.convex.cloud";
+
+  it("is the one of .env.local, unless the environment names another", () => {
+    writeFileSync(local, `# by convex dev\nCONVEX_URL=${URL}\nPROVE_SECRET=${SECRET}\n`);
+    expect(deploymentIn({}, local)).toMatchObject({
+      url: URL,
+      siteUrl: "https://happy-animal-123.convex.site",
+      secret: SECRET,
+    });
+    expect(
+      deploymentIn({ CONVEX_URL: "http://127.0.0.1:3210", CONVEX_SITE_URL: "http://127.0.0.1:3211" }, local),
+    ).toMatchObject({ url: "http://127.0.0.1:3210", siteUrl: "http://127.0.0.1:3211" });
+  });
+
+  it.each([
+    ["no address", {}, "There is no CONVEX_URL"],
+    ["a wrong address", { CONVEX_URL: "happy animal" }, "must be the address of a deployment, got happy animal"],
+    ["no secret", { CONVEX_URL: URL }, "npx convex env set PROVE_SECRET"],
+  ])("is refused with %s, before anything is called", (_, environment, message) => {
+    expect(() => deploymentIn(environment, path.join(folder, "none"))).toThrow(message);
+  });
+});

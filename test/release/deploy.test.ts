@@ -1,0 +1,58 @@
+// @vitest-environment node
+/** docs/deploy.md, command by command, against the help of the real CLI and the functions of the example. */
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { files, manifest, read, root } from "../tidy/files.js";
+
+const cli = path.join(root, "node_modules/convex/bin/main.js");
+const block = /```sh\n([^]*?)```/.exec(read("docs/deploy.md"))?.[1] ?? "";
+/** Without what a reader is told about them. */
+const commands = block.split("\n").flatMap((line) => line.replace(/\s+#.*$/, "") || []);
+const ofCli = commands.filter((command) => command.startsWith("npx convex "));
+
+async function helpOf(words: readonly string[]): Promise<string> {
+  return (await promisify(execFile)(process.execPath, [cli, ...words, "--help"])).stdout;
+}
+
+/** What of a command the CLI's help does not have: "--flag", or the command itself. */
+async function unknownIn(command: string): Promise<string[]> {
+  const words = command.split(" ").slice(2);
+  const [name = "", second = ""] = words;
+  const called = name === "env" ? [name, second] : [name];
+  const help = await helpOf(called);
+  const flags = words.filter((word) => word.startsWith("--"));
+  const known =
+    help.startsWith(`Usage: convex ${called.join(" ")}`) || help.startsWith(`Usage: convex ${name} remove|rm`);
+  return [
+    ...(known ? [] : [called.join(" ")]),
+    ...flags.filter((flag) => !new RegExp(`^ +(-\\w, )?${flag}\\b`, "m").test(help)),
+  ];
+}
+
+describe("the way to a deployment", () => {
+  it("is ten commands, each of which is npm's, the CLI's or a script", () => {
+    expect(commands).toHaveLength(10);
+    const scripts = commands.flatMap((command) => /\bnpm (?:run )?(\w+)$/.exec(command)?.[1] ?? []);
+    expect(scripts.filter((script) => script !== "ci")).toEqual(["prove", "start"]);
+    expect(scripts.filter((script) => script !== "ci" && !Object.hasOwn(manifest.scripts, script))).toEqual([]);
+    expect(ofCli.length + scripts.length).toBe(10);
+  });
+
+  it.each(ofCli)("%s is what the CLI's help says", async (command) => {
+    expect(await unknownIn(command)).toEqual([]);
+  });
+
+  it("a flag or a command that the CLI does not have would be found", async () => {
+    expect(await unknownIn("npx convex data rateLimits --production")).toEqual(["--production"]);
+    expect(await unknownIn("npx convex env put NAME")).toEqual(["env put"]);
+  });
+
+  it("calls a function that there is, and looks at a table that there is", () => {
+    const [module = "", name = ""] = /convex run .*?(\S+:\S+)/.exec(block)?.[1]?.split(":") ?? [];
+    expect(files).toContain(`example/convex/${module}.ts`);
+    expect(read(`example/convex/${module}.ts`)).toContain(`export const ${name} = mutation(`);
+    expect(read("src/storage/tables.ts")).toContain(`${/convex data (\w+)/.exec(block)?.[1] ?? "?"}:`);
+  });
+});

@@ -1,0 +1,61 @@
+// @vitest-environment node
+/** What convex.dev/components checks by machine before a person looks; the owner's fields are in release.test.ts. */
+import { describe, expect, it } from "vitest";
+import { filesIn, lines, manifest, read } from "../tidy/files.js";
+
+const START = "<!-- START: Include on https://convex.dev/components -->";
+const END = "<!-- END: Include on https://convex.dev/components -->";
+
+/** What its reviewers are shown. */
+const shown = [...filesIn("convex").filter((file) => file.endsWith(".ts")), "src/index.ts", "src/test.ts"];
+const registering = ["convex/public.ts", "convex/queue.ts", "convex/sweep.ts"];
+
+/** Exports that are not a function built by a builder of _generated/server, from an object with args, returns and a handler. */
+function oddIn(text: string): string[] {
+  const exported = [
+    ...text.matchAll(/^export const (\{[^}]+\}|\w+) = ([^]*?)(?=^(?:export|\/\/|\/\*\*|const|function) |$(?![^]))/gm),
+  ];
+  const isPlain = (body: string) =>
+    /^(internal)?([qQ]uery|[mM]utation|[aA]ction)\(\{/.test(body) &&
+    ["args()", "returns()"].every(
+      (field) => body.includes(`  get ${field} {`) || body.includes(`  ${field.slice(0, -2)}: `),
+    ) &&
+    body.includes("  handler: ");
+  return exported.filter(([, , body = ""]) => !isPlain(body)).map(([, name = ""]) => name);
+}
+
+describe("the components directory", () => {
+  it("finds the keyword and the exports that apps need", () => {
+    const { keywords } = JSON.parse(read("package.json")) as { keywords: string[] };
+    expect(keywords).toContain("component");
+    const needed = ["./convex.config.js", "./_generated/component.js", "./test"];
+    expect(needed.filter((name) => !Object.hasOwn(manifest.exports, name))).toEqual([]);
+  });
+
+  it("finds what it shows of the README: with an installation, in the file once", () => {
+    const readme = read("README.md");
+    const included = readme.slice(readme.indexOf(START) + START.length, readme.indexOf(END));
+    expect([START, END].map((marker) => readme.split(marker).length)).toEqual([2, 2]);
+    expect(included).toContain("npm install");
+    expect(included).toContain("app.use(rateLimits)");
+    expect(included.length).toBeGreaterThan(2000);
+  });
+
+  it.each(registering)("%s exports functions one by one, with validators in sight", (file) => {
+    expect(lines(file).filter((line) => /^export const \w+ = /.test(line)).length).toBeGreaterThan(2);
+    expect(oddIn(read(file))).toEqual([]);
+    expect(read(file)).toMatch(/^import \{[^}]*\} from "\.\/_generated\/server\.js";$/m);
+  });
+
+  it("finds a function without validators, a destructured one, and one of a generic builder", () => {
+    const bare = "export const a = query({\n  handler: () => 1,\n});\n";
+    const full = "export const b = query({\n  args: {},\n  returns: v.null(),\n  handler: () => null,\n});\n";
+    expect(
+      oddIn(`${bare}${full}export const { c, d } = functions();\n${full.replace("b = query", "e = queryGeneric")}`),
+    ).toEqual(["a", "{ c, d }", "e"]);
+  });
+
+  it("is shown no identity and no query filter", () => {
+    expect(shown.filter((file) => /ctx\.auth|\.filter\(/.test(read(file)))).toEqual([]);
+  });
+});
