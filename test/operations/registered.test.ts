@@ -38,6 +38,9 @@ const SINCE: [RegExp, string][] = [
   [/(?<=:any>,|^{)at\?:number,(?=.*(used:number| => null$))/g, ""],
   // The worker is called with its terms, which version 2 read from its row.
   [/^({busyAt\?:number,)config:.*(countedAt\?.*name:string,).*(queued\?)/, "$1$2$3"],
+  [/plan\?:null\|string,/g, ""],
+  [/,plan\?:string/g, ""],
+  [/,plans\?:\[\{.*?,plan:string\}\]/g, ""],
   [/renews\?:boolean,/g, ""],
   [/,renews\?:number/g, ""],
   [/renewsAt\?:number,/g, ""],
