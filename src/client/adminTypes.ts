@@ -21,8 +21,8 @@ export type ListArgs<Name, Definition = unknown> = {
 
 export interface SweepOptions {
   /**
-   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A bucket is swept
-   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
+   * The configs of limits that are not defined, by limit. A bucket is swept only when it is full under all plans of the definition, all of
+   * these, and the config that its rows were written under. Rows of limits that are neither defined nor here stay.
    */
   configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
 }
