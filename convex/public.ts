@@ -21,8 +21,8 @@ import {
   allArgs,
   allStatusValidator,
   bucketArgs,
-  configuredArgs,
   demandArgs,
+  getArgs,
   listArgs,
   overrideArgs,
   pageValidator,
@@ -99,7 +99,7 @@ export const adjustAll = mutation({
 
 export const get = query({
   get args() {
-    return configuredArgs();
+    return getArgs();
   },
   get returns() {
     return snapshotValidator();
@@ -154,6 +154,6 @@ export const list = query({
   get returns() {
     return pageValidator();
   },
-  handler: (ctx, { name, config, overrides, ...options }) =>
-    listing.list(ctx, listing.parseList(parseLimit(name, config), options, overrides)),
+  handler: (ctx, { name, config, plans, overrides, ...options }) =>
+    listing.list(ctx, listing.parseList({ limit: parseLimit(name, config), plans, isOverridable: overrides }, options)),
 });

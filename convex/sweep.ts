@@ -4,9 +4,13 @@ import { v } from "convex/values";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
 import { deleteIdle, findIdle, sweepInTurn } from "../src/queue/sweep.js";
 import { idOf } from "../src/storage/rows.js";
-import { fullBucketsValidator, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
+import { bucketArgs, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
+
+/** Buckets that are full again, and where the next batch starts; null after the last. */
+const fullBucketsValidator = () =>
+  v.object({ buckets: v.array(v.object(bucketArgs())), cursor: v.union(v.string(), v.null()) });
 
 export const find = internalQuery({
   get args() {

@@ -63,6 +63,40 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string | null;
+          plans?: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            plan: string;
+          }>;
           takenAt?: number;
         },
         | {
@@ -286,6 +320,40 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            plan?: string | null;
+            plans?: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              plan: string;
+            }>;
             renews?: number;
             takenAt?: number;
           }>;
@@ -512,6 +580,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string | null;
           refundable?: boolean;
           reserve?: boolean | { within: number };
         },
@@ -735,6 +804,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            plan?: string | null;
             refundable?: boolean;
             renews?: boolean;
             reserve?: boolean | { within: number };
@@ -1183,6 +1253,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string | null;
           refundable?: boolean;
           reserve?: boolean | { within: number };
         },
@@ -1406,6 +1477,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             key?: string;
             name: string;
             overrides?: boolean;
+            plan?: string | null;
             refundable?: boolean;
             renews?: boolean;
             reserve?: boolean | { within: number };
@@ -1845,6 +1917,40 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string | null;
+          plans?: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            plan: string;
+          }>;
         },
         {
           capacity: number;
@@ -1964,6 +2070,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             ts: number;
             value: number;
           }>;
+          plan?: string;
           restMs?: number;
           runs: Array<{
             count?: number;
@@ -2019,6 +2126,39 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           onlyLimited?: boolean;
           onlyOverridden?: boolean;
           overrides?: boolean;
+          plans?: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            plan: string;
+          }>;
         },
         {
           cursor: string | null;
@@ -2062,6 +2202,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               unlimited?: true;
               until?: number;
             };
+            plan?: string;
             reason?: "blocked";
             remaining?: number;
             resetAt?: number;
@@ -2152,6 +2293,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string | null;
           until: number;
         },
         null,

@@ -19,6 +19,7 @@ const PARTS = [
   { heading: "Read the answer", page: "docs/guide.md", section: "Answer" },
   { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
   { heading: "Functions", page: "docs/functions.md", section: undefined },
+  { heading: "Plans", page: "docs/plans.md", section: undefined },
   { heading: "Kinds", page: "docs/choosing.md", section: undefined },
   { heading: "Fields of a limit", page: "docs/choosing.md", section: "Fields" },
   { heading: "Show a limit: a query", page: "docs/react.md", section: "Expose a limit" },

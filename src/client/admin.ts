@@ -14,10 +14,10 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
 import type { ListArgs, RateLimitAdmin, SweepOptions } from "./adminTypes.js";
-import { type AnyBucketArgs, BUCKET_FIELDS, checkNamed, type Definitions, findBucket } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, WRITTEN_FIELDS } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
-import { anyPlanField, definitionUnder } from "./plans.js";
+import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
 
@@ -62,14 +62,16 @@ async function listRateLimits(
   const { name, plan, ...options } = args;
   const own = set.definitions.get(name);
   if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
-  const definition = own.plans || plan !== undefined ? definitionUnder(name, own, plan, true) : own;
-  const request = parseList(limitOf(name, definition), options, definition.overrides);
+  const definition = own.plans || plan !== undefined ? definitionUnder(name, own, plan, false) : own;
+  const { config, overrides: isOverridable = false } = definition;
+  const plans = plan === undefined ? plansOf(own) : undefined;
+  const request = parseList({ limit: limitOf(name, definition), plans, isOverridable }, options);
   const { component } = set.place;
   if (!component) return await inTurn(ctx, () => list(ctx, request));
-  const { from, most, onlyLimited, onlyOverridden, isOverridable } = request;
+  const { from, most, onlyLimited, onlyOverridden } = request;
   const asked = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };
-  const { config } = definition;
-  return await component.query(ctx)(component.api.public.list, { name, config, overrides: isOverridable, ...asked });
+  const named = { name, config, ...(plans && { plans }), overrides: isOverridable };
+  return await component.query(ctx)(component.api.public.list, { ...named, ...asked });
 }
 
 async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
@@ -97,11 +99,9 @@ async function clearRateLimitOverride(set: LimitSet, ctx: Ctx, args: AnyBucketAr
   return await component.mutation(ctx)(component.api.public.clearOverride, id);
 }
 
-/** An override holds under every plan. */
-const OVERRIDDEN_FIELDS: Fields = { ...BUCKET_FIELDS, plan: anyPlanField };
-
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
-  const bucket = findBucket(definitions, call, args, OVERRIDDEN_FIELDS);
+  // An override holds under every plan.
+  const bucket = findBucket(definitions, call, args, WRITTEN_FIELDS);
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }

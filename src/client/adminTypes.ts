@@ -3,7 +3,7 @@ import type { Scheduler } from "convex/server";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { KeyArg } from "./args.js";
-import type { PlanArg } from "./planTypes.js";
+import type { AnyPlanArg, PlanArg } from "./planTypes.js";
 import type { InComponent, InTables } from "./place.js";
 
 /** What `listRateLimits` takes. */
@@ -17,12 +17,12 @@ export type ListArgs<Name, Definition = unknown> = {
   onlyLimited?: boolean | undefined;
   /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
-} & PlanArg<Definition>;
+} & AnyPlanArg<Definition>;
 
 export interface SweepOptions {
   /**
-   * The other configs that limits are called with (`config: tiers[plan]`, limits defined inline), by limit. A bucket is swept
-   * only when it is full under the definition and all of these; rows of limits that are neither defined nor here stay.
+   * The configs of limits that are not defined, by limit. A bucket is swept only when it is full under all plans of the definition, all of
+   * these, and the config that its rows were written under. Rows of limits that are neither defined nor here stay.
    */
   configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
 }
@@ -91,7 +91,8 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<null>;
 
   /**
-   * A page of a limit's keys with what they hold, for admin pages. Only for a defined limit, by its own config. It reads the
+   * A page of a limit's keys with what they hold, for admin pages. Only for a defined limit. Each key is shown under the plan or
+   * config that it was last asked under, or under the plan that this call names. It reads the
    * clock, so a live query that returns it shows the time at which it last ran.
    */
   listRateLimits: <Name extends keyof Limits & string>(

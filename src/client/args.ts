@@ -42,7 +42,7 @@ export type NameIn<Limits> = (keyof Limits & string) | (string & {});
  * One bucket of a limit. A limit that was not defined needs a config; a defined one without plans may be given another. With a key
  * where any of several names demands one.
  */
-export type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
+type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
     [One in Name as KeyDemand<Limits>[One & keyof KeyDemand<Limits>]]: string;
   };
 
@@ -67,8 +67,11 @@ type DefinedArgs<Definition> = (Definition extends { plans: object }
   KeyArg<Definition>;
 
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
-export type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
-  PlansByName<Limits>[Name & keyof PlansByName<Limits>];
+type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> & PlansByName<Limits>[Name & keyof PlansByName<Limits>];
+
+/** One bucket, of calls that go by the plan or config of the bucket's rows unless they say it. */
+export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
+  Partial<PlansByName<Limits>[Name & keyof PlansByName<Limits>]>;
 
 /** Limits whose definitions are not known may have plans. */
 type PlansByName<Limits> = {
@@ -163,7 +166,7 @@ export type DemandList<Limits, Names extends readonly string[]> = {
 };
 
 /** What `adjustRateLimit` takes. */
-export type AdjustArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
+export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   /** Tokens to charge; negative to give back. A number from -1e12 to 1e12. */
   count: number;
   /**

@@ -128,6 +128,6 @@ function describe({ bucket, asked, mode }: JudgedRequest, status: RateLimitStatu
     status: { ...status },
     mode,
     config: { ...config },
-    ...(plan !== undefined && { plan }),
+    ...(typeof plan === "string" && { plan }),
   };
 }

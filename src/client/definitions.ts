@@ -8,13 +8,14 @@ import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
 import type { DemandArgs } from "../engine/request.js";
+import type { NamedPlan } from "../engine/written.js";
 import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { keyedError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
-import { checkPlans, definitionUnder, parsePlans, planField } from "./plans.js";
+import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
 /** A limit as an app defines it. */
 export interface Definition {
@@ -41,7 +42,9 @@ export interface Definitions {
 export interface CalledBucket extends BucketId {
   readonly key: string | undefined;
   readonly config: RateLimitConfig;
-  readonly plan?: string | undefined;
+  /** What the call names, null if it gives a config; `plans` of a call that goes by the bucket's rows. */
+  readonly plan?: string | null | undefined;
+  readonly plans?: readonly NamedPlan[] | undefined;
   /** The definition of the limit, or of its plan, if the call gives no config of its own. */
   readonly definition: Definition | undefined;
   /** Whether calls ask for an override of its limit. */
@@ -117,6 +120,8 @@ export interface AnyBucketArgs {
 export const anything: Field = { permitted: "anything", holds: () => true };
 /** The fields that the arguments of every call have; each call adds its own. */
 export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
+/** The same of calls that go by what the bucket's rows say, unless they say it. */
+export const WRITTEN_FIELDS: Fields = { ...BUCKET_FIELDS, plan: anyPlanField };
 
 /**
  * The bucket that the arguments of a call name.
@@ -142,13 +147,15 @@ export function findBucket(
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
     if (plan !== undefined) throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
-    return { name, key, config, definition: undefined, overrides: definition?.overrides };
+    return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
   }
   if (!definition) throw undefinedError(name, definitions);
-  const { overrides, plans } = definition;
+  const { overrides } = definition;
+  const isDeciding = fields["plan"]?.isRequired;
   const held =
-    plans || plan !== undefined ? definitionUnder(name, definition, plan, fields["plan"]?.isRequired) : definition;
-  return { name, key, config: held.config, plan, definition: held, overrides };
+    definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, isDeciding) : definition;
+  const plans = isDeciding || plan !== undefined ? undefined : plansOf(definition);
+  return { name, key, config: held.config, plan, plans, definition: held, overrides };
 }
 
 /** @throws when the arguments are no object with the name of a limit. */

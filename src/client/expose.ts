@@ -14,7 +14,7 @@ import { checkName } from "../engine/names.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { KeyArg } from "./args.js";
-import type { PlanArg } from "./planTypes.js";
+import type { AnyPlanArg } from "./planTypes.js";
 
 /** What the client has no say in: the server works it out, from a query's ctx. */
 type Decided<DataModel extends GenericDataModel, Input, Value> = (
@@ -42,7 +42,7 @@ type ExposedPlan<Definition, DataModel extends GenericDataModel> = Decided<
 /** The arguments of `exposeRateLimit`: a key function wherever a call of the limit needs a key. */
 export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
   ? KeyArg<Limits[Name], ExposedKey<DataModel>> &
-      PlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>> &
+      AnyPlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>> &
       (Limits[Name] extends { plans: object } ? { config?: undefined } : { config?: ExposedConfig<DataModel> })
   : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
 

@@ -16,11 +16,11 @@ import {
   findBucket,
   judge,
   type JudgedRequest,
+  WRITTEN_FIELDS,
 } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
-import { anyPlanField } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";
 import { LIMIT_SET, wake } from "./set.js";
@@ -33,10 +33,8 @@ const DEMAND_FIELDS: Fields = {
   refundable: booleanField,
 };
 const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: anything, throws: throwsField };
-const ADJUST_FIELDS: Fields = { ...BUCKET_FIELDS, count: adjustedField, takenAt: anything };
+const ADJUST_FIELDS: Fields = { ...WRITTEN_FIELDS, count: adjustedField, takenAt: anything };
 const PAUSE_FIELDS: Fields = { ...BUCKET_FIELDS, until: untilField };
-/** A bucket that is full is full under any plan. */
-const ID_FIELDS: Fields = { ...BUCKET_FIELDS, plan: anyPlanField };
 const ALL_FIELDS: Fields = { throws: throwsField };
 
 export function functionsOf<Contexts extends InTables | InComponent>(
@@ -157,7 +155,7 @@ async function resetRateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["mutation"],
   args: AnyBucketArgs,
 ): Promise<null> {
-  const { name, key } = findBucket(set.definitions, "resetRateLimit", args, ID_FIELDS);
+  const { name, key } = findBucket(set.definitions, "resetRateLimit", args, WRITTEN_FIELDS);
   await set.place.reset(ctx, { name, key });
   await wake(set, ctx, name, key);
   return null;
@@ -169,7 +167,7 @@ async function getRateLimit<Contexts extends InTables | InComponent>(
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args));
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args, WRITTEN_FIELDS));
   return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
@@ -180,7 +178,7 @@ function exposeRateLimit<Contexts extends InTables | InComponent>(
 ) {
   return expose(name, args, {
     check: (bucket) => {
-      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket));
+      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket, WRITTEN_FIELDS));
     },
     get: (ctx, bucket) => getRateLimit(set, ctx as never, bucket, "exposeRateLimit"),
   });

@@ -15,6 +15,9 @@ export type PlannedConfig = SomeFields & {
   plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
 };
 
+/** The same of a call that goes by what the bucket's rows were written under, unless it says the plan. */
+export type AnyPlanArg<Definition, Source = never> = Partial<PlanArg<Definition, Source>>;
+
 /** The plan, by its name or as what leads to one, if the limit has plans. */
 export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }
   ? { plan: (keyof Plans & string) | Source }

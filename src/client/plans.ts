@@ -1,6 +1,7 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
 import type { Field } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
+import type { NamedPlan } from "../engine/written.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 
 /** A definition, as far as plans are concerned. */
@@ -12,7 +13,7 @@ interface Planned<Own> {
 const isText = (value: unknown) => typeof value === "string";
 /** Of calls that a plan changes: they need one where a limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: isText, isRequired: true };
-/** Of calls that mean the same under every plan. */
+/** Of calls that mean the same under every plan, or go by the one that rows were written under. */
 export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
@@ -54,8 +55,13 @@ export function checkPlans<Own>(
   }
 }
 
+/** The plans of a definition by name; of one without them there are none. */
+export function plansOf<Own extends Planned<Own>>({ plans = new Map<string, Own>() }: Own): NamedPlan[] {
+  return Array.from(plans, ([plan, { config }]) => ({ plan, config }));
+}
+
 /**
- * The definition that holds in a call.
+ * The definition that holds in a call; the first plan's, if a call may leave the plan out and does.
  * @throws when the limit has plans and the call names none of them, or it has none and the call names one.
  */
 export function definitionUnder<Own extends Planned<Own>>(

@@ -5,11 +5,9 @@ import type { FixedWindowConfig, RateLimitConfig, SlidingWindowConfig, TokenBuck
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {
   AdjustArgs,
-  BucketArgs,
   DemandList,
   NameIn,
   PauseArgs,
-  PlannedBucketArgs,
   PlannedDefinition,
   RateLimitDefinition,
   Terms,
@@ -21,6 +19,7 @@ import type {
   ThrowChoice,
   ThrowsArg,
   ThrowChoiceIn,
+  WrittenBucketArgs,
 } from "./args.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./place.js";
@@ -105,13 +104,13 @@ export interface RateLimits<
   /** Forgets the bucket: it is full again. For failed logins, on success. */
   resetRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
-    args: BucketArgs<Limits, Name>,
+    args: WrittenBucketArgs<Limits, Name>,
   ) => Promise<null>;
 
   /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
   getRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["query"],
-    args: PlannedBucketArgs<Limits, Name>,
+    args: WrittenBucketArgs<Limits, Name>,
   ) => Promise<RateLimitSnapshot>;
 
   /**

@@ -15,7 +15,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
 import { conclude, orGiveBack, report } from "./decision.js";
-import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge } from "./definitions.js";
+import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, WRITTEN_FIELDS } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
@@ -67,9 +67,7 @@ export async function schedule<Fn extends SchedulableFunctionReference, Contexts
   fnArgs: OptionalRestArgs<Fn>,
 ): Promise<ScheduleResult> {
   const request = judge(set, "scheduleRateLimited", args, SCHEDULE_FIELDS);
-  const { name, plan, count = 1, spread = 0 } = args;
-  // A job gives back under what it was charged under, whatever its user's plan is then.
-  const config = plan === undefined ? args.config : request.bucket.config;
+  const { name, config, count = 1, spread = 0 } = args;
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
@@ -95,7 +93,10 @@ export async function cancelScheduled<Contexts extends InTables | InComponent>(
   checkScheduler(ctx, "cancelRateLimited");
   checkJobReader(ctx, "cancelRateLimited");
   const { config, dueAt = job.runAt, takenAt } = job;
-  const bucket = findBucket(set.definitions, "cancelRateLimited", { ...idOf(job), ...(config && { config }) });
+  // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
+  const isOwn = config && !set.definitions.get(job.name);
+  const named = { ...idOf(job), ...(isOwn && { config }) };
+  const bucket = findBucket(set.definitions, "cancelRateLimited", named, WRITTEN_FIELDS);
   set.place.check(bucket);
   checkField(bucket.name, "count", adjustedField, -job.count);
   const result = await inTurn(ctx, () => cancelPending(ctx, job));

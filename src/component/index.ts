@@ -98,23 +98,29 @@ function inComponent(api: ComponentApi): Place<InComponent> {
           ...(renews !== undefined && { renews }),
         })),
       }),
-    get: async (ctx, bucket) => await query(ctx)(api.public.get, bucketArgs(bucket)),
+    get: async (ctx, bucket) => await query(ctx)(api.public.get, writtenArgs(bucket)),
     pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, { ...bucketArgs(bucket), until }),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
   };
 }
 
-function bucketArgs({ name, key, config, definition, overrides }: CalledBucket) {
+function bucketArgs({ name, key, config, definition, overrides, plan }: CalledBucket) {
   // The component's validators speak of types; this speaks of the limit. What is defined has been checked.
   if (!definition) checkConfig(name, config);
-  return { ...idOf({ name, key }), config, ...(overrides && { overrides }) };
+  return { ...idOf({ name, key }), config, ...(overrides && { overrides }), ...(plan !== undefined && { plan }) };
+}
+
+/** Of a call that may go by what rows say. */
+function writtenArgs(bucket: CalledBucket) {
+  const { plans } = bucket;
+  return { ...bucketArgs(bucket), ...(plans && { plans: [...plans] }) };
 }
 
 function adjustArgs(bucket: CalledBucket, { count, at, takenAt }: AdjustmentArgs) {
   checkField(bucket.name, "count", adjustedField, count);
   return {
-    ...bucketArgs(bucket),
+    ...writtenArgs(bucket),
     count,
     ...(at !== undefined && { at }),
     ...(takenAt !== undefined && { takenAt }),

@@ -6,6 +6,7 @@ import { parseChecked, parseLimit } from "./limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { MAX_TOKENS, unitsOf } from "./units.js";
+import { type NamedPlan, storedConfig, type WrittenBucket } from "./written.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
 export interface Demand {
@@ -117,11 +118,7 @@ export function isServable({ limit, demand }: Request): boolean {
 }
 
 /** A limit at a key. */
-export interface Bucket {
-  /** The limit's. */
-  readonly name: string;
-  readonly limit: Limit;
-  readonly key: string | undefined;
+export interface Bucket extends WrittenBucket {
   /** Whether calls ask for an override of its limit. */
   readonly isOverridable?: boolean;
 }
@@ -139,14 +136,19 @@ interface BucketArgs {
   key?: string | undefined;
   config: RateLimitConfig;
   overrides?: boolean | undefined;
+  /** The name of the plan that the config is; null if the call has it from nowhere else. */
+  plan?: string | null | undefined;
+  plans?: readonly NamedPlan[] | undefined;
   /** Where a call of the app has the config from: it was checked there, and is parsed once. */
   definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
 
-export function parseBucket({ name, key, config, overrides, definition }: BucketArgs): Bucket {
+export function parseBucket({ name, key, config, overrides, plan, plans, definition }: BucketArgs): Bucket {
   const limit = definition ? (definition.limit ??= parseChecked(name, definition.config)) : parseLimit(name, config);
   if (key !== undefined) checkKey(name, key);
-  return { name, limit: limit.kind.forKey(limit, key), key, isOverridable: overrides ?? false };
+  const bucket = { name, limit: limit.kind.forKey(limit, key), key, isOverridable: overrides ?? false };
+  if (plans) return { ...bucket, plans };
+  return plan === undefined ? bucket : { ...bucket, plan: plan ?? storedConfig(config) };
 }
 
 export function bucketAt(limit: Limit, key: string | undefined, isOverridable = false): Bucket {

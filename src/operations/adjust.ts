@@ -8,29 +8,34 @@ import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { Call } from "./answer.js";
-import { findOverride } from "./override.js";
+import { findTerms } from "./override.js";
 import { settle } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateLimitStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
-  if (!adjustment.isOverridable) return await adjustRows(ctx, adjustment, call);
-  const { override, rows } = await findOverride(ctx, adjustment, call.now);
+  if (!adjustment.isOverridable && !adjustment.plans) return await adjustRows(ctx, adjustment, call);
+  const { bucket, override, ...known } = await findTerms(ctx, adjustment, call);
   // Blocked or unlimited, what was really used is counted by the limit's own config.
-  if (override?.does !== "configure") return await adjustRows(ctx, adjustment, call, rows);
-  return await adjustRows(ctx, adjustmentOf({ ...adjustment, limit: override.limit }, adjustment), call, rows);
+  const { limit } = override?.does === "configure" ? override : bucket;
+  return await adjustRows(ctx, adjustmentOf({ ...bucket, limit }, adjustment), call, known);
 }
 
-/** @param rows - those of the bucket, where they have been read. */
+/** What has been read of a bucket: all of its rows, or one. */
+interface Known {
+  readonly rows?: readonly Row[];
+  readonly row?: Row | null;
+}
+
 async function adjustRows(
   ctx: Writer,
   adjustment: Adjustment,
   call: Call,
-  rows?: readonly Row[],
+  { rows, row }: Known = {},
 ): Promise<RateLimitStatus> {
   const { limit } = adjustment;
   const { now } = call;
-  const alone = await adjustOneRow(ctx, adjustment, call);
+  const alone = await adjustOneRow(ctx, adjustment, call, row);
   if (alone) return alone;
   const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
   const left = adjustOnAll(limit, shards, now, adjustment);
@@ -53,10 +58,15 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
  * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken at
  * its moment, which may be in other rows.
  */
-async function adjustOneRow(ctx: Writer, adjustment: Adjustment, call: Call): Promise<RateLimitStatus | undefined> {
+async function adjustOneRow(
+  ctx: Writer,
+  adjustment: Adjustment,
+  call: Call,
+  known: Known["row"],
+): Promise<RateLimitStatus | undefined> {
   const { units, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
-  const shard = await loadAt(ctx, adjustment, call.random());
+  const shard = await loadAt(ctx, adjustment, call.random(), known);
   if (shard.interval === WHOLE) return undefined;
   const before = advance(shard, call.now);
   if (offerOf(before, adjustment) < Math.abs(units)) return undefined;

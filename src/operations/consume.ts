@@ -7,13 +7,14 @@ import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type Reader, readRows, replaceRows, type Row, type Writer } from "../storage/rows.js";
+import { asWritten } from "../engine/written.js";
+import { planOf, type Reader, readRows, replaceRows, type Row, type Writer } from "../storage/rows.js";
 import { loadAll, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { type Answer, answerOnAll, type Call, renewing } from "./answer.js";
 import { answerUnder } from "./overridden.js";
-import { findOverride, overrideAmong } from "./override.js";
+import { findTerms, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
@@ -44,9 +45,10 @@ export async function answerOnRows(request: Request, rows: readonly Row[], now: 
 }
 
 /** The stored state, whatever the clock says. */
-export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapshot> {
-  const rows = await readRows(ctx, bucket);
-  const snapshot = snapshotOf(bucket.limit, shardsOf(bucket, rows));
+export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
+  const rows = await readRows(ctx, asked);
+  const bucket = asWritten(asked, planOf(rows));
+  const snapshot = { ...snapshotOf(bucket.limit, shardsOf(bucket, rows)), ...planned(bucket) };
   const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
   if (!override) return snapshot;
   const { until } = override;
@@ -58,6 +60,11 @@ export async function get(ctx: Reader, bucket: Bucket): Promise<RateLimitSnapsho
   }
   const { limit } = override;
   return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
+}
+
+/** The name of a bucket's plan, if it is under one. */
+export function planned({ plan }: Bucket): { plan?: string } {
+  return typeof plan === "string" ? { plan } : {};
 }
 
 /** What a bucket says to a demand. @param known - its rows, where they have been read. */
@@ -81,7 +88,7 @@ export async function answer(ctx: Reader, request: Request, call: Call, known?: 
 }
 
 async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { override, rows } = await findOverride(ctx, request, call.now);
+  const { override, rows } = await findTerms(ctx, request, call);
   return await answerUnder(override, request, call.now, {
     ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
     load: (own) => (rows ? shardsOf(own, rows) : loadAll(ctx, own)),

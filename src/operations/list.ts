@@ -4,6 +4,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { misuseError } from "../engine/misuse.js";
 import { bucketAt, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
+import { asWritten, type NamedPlan } from "../engine/written.js";
 import {
   type BucketRows,
   type Cursor,
@@ -13,20 +14,26 @@ import {
   readCursor,
   writeCursor,
 } from "../storage/batches.js";
-import type { Reader } from "../storage/rows.js";
+import { planOf, type Reader } from "../storage/rows.js";
 import { shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
-import { answerOnRows } from "./consume.js";
+import { answerOnRows, planned } from "./consume.js";
 import { overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
 interface ListRequest {
-  readonly limit: Limit;
+  readonly listed: Listed;
   readonly from: Cursor;
   readonly most: number;
   readonly onlyLimited: boolean;
   readonly onlyOverridden: boolean;
-  readonly isOverridable: boolean;
+}
+
+/** The limit that is listed; its plans, if rows say which of them holds. */
+interface Listed {
+  readonly limit: Limit;
+  readonly plans?: readonly NamedPlan[] | undefined;
+  readonly isOverridable?: boolean | undefined;
 }
 
 interface ListOptions {
@@ -46,32 +53,32 @@ const FIELDS: Fields = {
 /**
  * @throws when `limit` is no whole number from 1 to 1,000, the cursor is not of this limit, or the limit has no overrides to list.
  */
-export function parseList(limit: Limit, options: ListOptions, isOverridable = false): ListRequest {
-  const { name } = limit;
+export function parseList(listed: Listed, options: ListOptions): ListRequest {
+  const { name } = listed.limit;
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
-  if (onlyOverridden && !isOverridable) {
+  if (onlyOverridden && !listed.isOverridable) {
     throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
   }
   const from = cursor === undefined ? { name } : readCursor(name, cursor);
   if (from.name !== name) throw cursorError(name, cursor);
-  return { limit, from, most, onlyLimited, onlyOverridden, isOverridable };
+  return { listed, from, most, onlyLimited, onlyOverridden };
 }
 
 /** A page of the keys of a limit, in their order. */
 export async function list(ctx: Reader, request: ListRequest): Promise<RateLimitPage> {
   const now = Date.now();
-  const { limit, from, most, onlyLimited, onlyOverridden } = request;
+  const { listed, from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = from;
   for (let batches = 0, bytes = 0; next && mayGoOn(batches, bytes); batches++) {
     const batch = await readBatch(ctx, next);
     for (const bucket of batch.buckets) {
       const { key } = bucket;
-      const entry = await describe(request, bucket, now);
+      const entry = await describe(listed, bucket, now);
       const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
       if (isWanted) page.push(key === undefined ? entry : { key, ...entry });
-      if (page.length === most) return { page, cursor: writeCursor({ name: limit.name, after: { key } }) };
+      if (page.length === most) return { page, cursor: writeCursor({ name: from.name, after: { key } }) };
     }
     bytes += batch.bytes;
     next = batch.next;
@@ -82,18 +89,22 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
 type Entry = Omit<RateLimitPage["page"][number], "key">;
 
 /** What a bucket holds, and what it would answer to one more token; of a damaged one, what is wrong with it. */
-async function describe(list: ListRequest, { key, rows }: BucketRows, now: number): Promise<Entry> {
-  const [override] = list.isOverridable ? overridesAmong(rows) : [];
+async function describe(
+  { limit, plans, isOverridable }: Listed,
+  { key, rows }: BucketRows,
+  now: number,
+): Promise<Entry> {
+  const [override] = isOverridable ? overridesAmong(rows) : [];
   const isOverridden = override !== undefined && (override.until ?? Infinity) > now;
   const shown = isOverridden ? { override } : {};
   try {
-    const bucket = bucketAt(list.limit, key, list.isOverridable);
+    const bucket = asWritten({ ...bucketAt(limit, key, isOverridable), ...(plans && { plans }) }, planOf(rows));
     const inForce = isOverridden ? overrideAmong(bucket, rows, now) : undefined;
     const own = inForce?.does === "configure" ? inForce.limit : bucket.limit;
     const shards = shardsOf({ ...bucket, limit: own }, rows);
     const count = Math.min(1, own.capacity / own.unitsPerToken);
     const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
-    return { value: heldByAll(shards, now) / own.unitsPerToken, ...status, ...shown };
+    return { value: heldByAll(shards, now) / own.unitsPerToken, ...status, ...shown, ...planned(bucket) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...shown };
   }

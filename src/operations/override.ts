@@ -1,4 +1,5 @@
 /** Overrides: setting one, clearing it, and finding the one of a bucket. */
+import { asWritten } from "../engine/written.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
@@ -8,6 +9,7 @@ import {
   type BucketId,
   deleteRow,
   holdsTokens,
+  planOf,
   type Reader,
   readOverrideRows,
   readRows,
@@ -15,6 +17,8 @@ import {
   writeOverride,
   type Writer,
 } from "../storage/rows.js";
+import { readAt } from "../storage/shards.js";
+import type { Call } from "./answer.js";
 
 /**
  * Puts an override in the place of the one that is there, if any.
@@ -38,19 +42,29 @@ export async function clearOverride(ctx: Writer, bucket: BucketId): Promise<null
   return null;
 }
 
-/** The override of a bucket, and the bucket's rows where they were read for it. */
+/** A bucket as its rows say, its override, and what was read of its rows for that. */
 interface Found {
+  readonly bucket: Bucket;
   readonly override: Override | undefined;
-  readonly rows: readonly Row[] | undefined;
+  readonly rows?: readonly Row[];
+  readonly row?: Row | null;
 }
 
-/** A bucket of one row is read with its override, in one range; of one that may be split only the override is read. */
-export async function findOverride(ctx: Reader, bucket: Bucket, now: number): Promise<Found> {
-  if (bucket.limit.levels.most > 0) {
-    return { override: overrideAmong(bucket, await readOverrideRows(ctx, bucket), now), rows: undefined };
+/** A bucket of one row is read with its override, in one range; of one that may be split only the override is read, and a row if rows say what holds. */
+export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Call): Promise<Found> {
+  const { isOverridable, plans } = asked;
+  if (asked.limit.levels.most === 0) {
+    const rows = await readRows(ctx, asked);
+    const bucket = asWritten(asked, planOf(rows));
+    return { bucket, override: isOverridable ? overrideAmong(bucket, rows, now) : undefined, rows };
   }
-  const rows = await readRows(ctx, bucket);
-  return { override: overrideAmong(bucket, rows, now), rows };
+  const row = plans ? await readAt(ctx, asked, random()) : null;
+  const bucket = asWritten(asked, row?.plan);
+  return {
+    bucket,
+    override: isOverridable ? overrideAmong(bucket, await readOverrideRows(ctx, asked), now) : undefined,
+    row,
+  };
 }
 
 /**

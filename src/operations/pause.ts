@@ -4,17 +4,18 @@ import type { Bucket } from "../engine/request.js";
 import { pauseAll } from "../engine/sharding/pool.js";
 import type { Writer } from "../storage/rows.js";
 import { loadAll, save, shardsOf } from "../storage/shards.js";
-import { findOverride } from "./override.js";
+import { findTerms } from "./override.js";
 
 /**
  * Pauses a bucket as a whole. A time that has passed, or one before the end of a longer pause, changes nothing and writes nothing.
  * @throws when the time is more than five years ahead.
  */
 export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & { until: number }): Promise<null> {
-  const now = Date.now();
+  const call = { now: Date.now(), random: Math.random };
+  const { now } = call;
   const until = parsePause(bucket.name, asked, now);
   if (until <= now) return null;
-  const { override, rows } = bucket.isOverridable ? await findOverride(ctx, bucket, now) : {};
+  const { override, rows } = bucket.isOverridable ? await findTerms(ctx, bucket, call) : {};
   const limit = override?.does === "configure" ? override.limit : bucket.limit;
   const paused = { ...bucket, limit };
   const shards = rows ? shardsOf(paused, rows) : await loadAll(ctx, paused);

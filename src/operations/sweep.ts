@@ -4,11 +4,13 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
 import { isUsable, overrideOf } from "../engine/override.js";
 import { heldBy } from "../engine/sharding/shard.js";
+import { storedLimit } from "../engine/written.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import {
   type BucketId,
   deleteRow,
   holdsTokens,
+  planOf,
   type Reader,
   readRows,
   type Row,
@@ -109,7 +111,7 @@ function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: 
 }
 
 /**
- * Whether a bucket is full under every config that its limit is called with, at least one. One that makes no sense is not: its rows
+ * Whether a bucket is full under every config that its limit is called with, at least one, and that its rows were written under. One that makes no sense is not: its rows
  * stay, and go on denying.
  */
 function isFull(
@@ -129,7 +131,11 @@ function isFull(
       const override = stored && overrideOf({ name: limit.name, limit, key }, stored);
       return override?.does === "configure" ? [override.limit] : [];
     });
-    return limits.length > 0 && [...limits, ...overridden].every(isFullUnder);
+    const written = planOf(rows);
+    // What a call gave is known of its row alone; a plan by its name is among the limits.
+    const own =
+      typeof written === "object" ? limits.slice(0, 1).map(({ name }) => storedLimit({ name, key }, written)) : [];
+    return limits.length > 0 && [...limits, ...own, ...overridden].every(isFullUnder);
   } catch {
     return false;
   }

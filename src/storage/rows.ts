@@ -11,6 +11,7 @@ import type {
 import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
+import type { StoredPlan } from "../engine/written.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { RateLimitsDataModel } from "./tables.js";
 
@@ -143,17 +144,18 @@ export function rowsAfter(
     .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
-/** Writes contents in the place of a bucket's rows, into as many of them as will do: each holds what is given, and nothing else. */
+/** Writes contents in the place of a bucket's rows, into as many of them as will do: each holds what is given, and the plan. */
 export async function replaceRows(
   { db }: Writer,
-  bucket: BucketId,
+  bucket: BucketId & { readonly plan?: StoredPlan | undefined },
   rows: readonly Row[],
   contents: readonly Content[],
 ): Promise<void> {
+  const { plan } = bucket;
   for (const [index, content] of contents.entries()) {
     const row = rows[index];
-    if (row) await db.patch("rateLimits", row._id, { ...NOTHING, ...content });
-    else await db.insert("rateLimits", { ...idOf(bucket), ...content });
+    if (row) await db.patch("rateLimits", row._id, { ...NOTHING, ...content, plan });
+    else await db.insert("rateLimits", { ...idOf(bucket), ...content, ...(plan !== undefined && { plan }) });
   }
   for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
 }
@@ -186,6 +188,11 @@ export async function writeOverride(
 /** Whether a row is one of those that hold a bucket, and not the one that overrides its limit; a damaged one is the bucket's. */
 export function holdsTokens({ shard, override }: Row): boolean {
   return shard !== OVERRIDE_SHARD || override === undefined;
+}
+
+/** What a bucket's rows say that they were written under: each the same. */
+export function planOf(rows: readonly Row[]): StoredPlan | undefined {
+  return rows.find(holdsTokens)?.plan;
 }
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {

@@ -1,10 +1,11 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
-import { type Bucket, parseBucket } from "../engine/request.js";
+import type { Bucket } from "../engine/request.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
+import { type StoredPlan, storedLimit, type WrittenBucket } from "../engine/written.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { holdsTokens, type Reader, readLast, readRows, replaceRows, type Row, type Writer } from "./rows.js";
 
@@ -13,12 +14,17 @@ export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** The shard that covers a random point. @param random - in [0, 1). */
-export async function loadAt(ctx: Reader, bucket: Bucket, random: number): Promise<StoredShard> {
-  const point = pointAt(random);
-  const row = await readLast(ctx, bucket, point);
+/** The row of the shard that covers a random point. @param random - in [0, 1). */
+export async function readAt(ctx: Reader, bucket: Bucket, random: number): Promise<Row | null> {
+  return await readLast(ctx, bucket, pointAt(random));
+}
+
+/** The shard that covers a random point, or that of a row that has been read. @param random - in [0, 1). */
+export async function loadAt(ctx: Reader, bucket: Bucket, random: number, known?: Row | null): Promise<StoredShard> {
+  const point = known?.shard ?? pointAt(random);
+  const row = known ?? (await readLast(ctx, bucket, point));
   // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
-  const shards = row && wasSplitUnder(row, bucket.limit) ? [fromRow(bucket, row)] : await loadAll(ctx, bucket);
+  const shards = row && wasSplitUnder(row, bucket) ? [fromRow(bucket, row)] : await loadAll(ctx, bucket);
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;
@@ -39,9 +45,9 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
   const [first] = rows;
   if (!first) return [{ ...fullShard(limit), rows }];
   if (rows.length > 1 && rows.every(({ shard }) => shard === undefined)) return [mended(bucket, rows)];
-  if (wasSplitUnder(first, limit)) return tiling(bucket, within, rows);
+  if (wasSplitUnder(first, bucket)) return tiling(bucket, within, rows);
   if (!first.config) throw gapError(bucket);
-  const former = formerBucket(bucket, first.config);
+  const former = { ...bucket, limit: storedLimit(bucket, first.config), plan: first.plan };
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
   const { state } = fold(former.limit, WHOLE, tiling(former, WHOLE, rows), lastWrite);
   return [{ interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows }];
@@ -64,23 +70,15 @@ function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
   return { interval: WHOLE, limit, state: mended, rows };
 }
 
-function formerBucket({ name, limit, key }: Bucket, config: RateLimitConfig): Bucket {
-  try {
-    return parseBucket({ name, key, config });
-  } catch (error) {
-    throw damageError(limit.name, key, `the stored config is unusable (${(error as Error).message})`);
-  }
-}
-
-function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
+function tiling(bucket: WrittenBucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
   const shards = rows.map((row) => fromRow(bucket, row));
   const intervals = shards.map(({ interval }) => interval);
-  const isTiled = tile(whole, intervals) && rows.every((row) => wasSplitUnder(row, bucket.limit));
+  const isTiled = tile(whole, intervals) && rows.every((row) => wasSplitUnder(row, bucket));
   if (!isTiled) throw gapError(bucket);
   return shards;
 }
 
-function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
+function fromRow({ limit, key }: WrittenBucket, row: Row): StoredShard {
   const { shard, shard: interval = WHOLE } = row;
   if (shard !== undefined && !isPart(shard)) {
     throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
@@ -89,7 +87,7 @@ function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
   return { interval, limit: share, state: fromStored(share, row, key), rows: [row] };
 }
 
-function gapError({ limit, key }: Bucket): Error {
+function gapError({ limit, key }: WrittenBucket): Error {
   return damageError(limit.name, key, "the stored shards overlap or leave a gap");
 }
 
@@ -101,12 +99,15 @@ function splitConfig({ config }: Limit): RateLimitConfig {
   return shared;
 }
 
-function wasSplitUnder({ shard, config }: Row, limit: Limit): boolean {
-  if (shard === undefined) return true;
-  const stored: Partial<RateLimitConfig> = config ?? {};
-  const own = splitConfig(limit);
-  const fields = Object.keys({ ...stored, ...own }) as (keyof RateLimitConfig)[];
-  return fields.every((field) => own[field] === stored[field]);
+/** Rows of another plan are written anew, though they may be cut alike: so all rows say the same. */
+function wasSplitUnder({ shard, config, plan }: Row, bucket: WrittenBucket): boolean {
+  return shard === undefined || (isSame(config, splitConfig(bucket.limit)) && isSame(plan, bucket.plan));
+}
+
+function isSame(one: StoredPlan = "", other: StoredPlan = ""): boolean {
+  if (typeof one === "string" || typeof other === "string") return one === other;
+  const fields = Object.keys({ ...one, ...other }) as (keyof RateLimitConfig)[];
+  return fields.every((field) => one[field] === other[field]);
 }
 
 /** Writes what shards have become, into as many of their rows as will do. Those that are among both stay as they are. */

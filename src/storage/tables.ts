@@ -46,6 +46,8 @@ export const rateLimitTables = {
      * counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
      */
     window: v.optional(v.object({ since: v.number(), used: v.number(), excess: v.optional(v.number()) })),
+    /** What it was written under, if not a plain definition: the plan by its name, or the config of the call. */
+    plan: v.optional(v.union(v.string(), configValidator())),
     /** What holds in place of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */
     override: v.optional(v.object(overrideFields())),
   }).index("by_name_key_shard", ["name", "key", "shard"]),

@@ -1,6 +1,6 @@
 /** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
 import { type Infer, type ObjectType, v, type Validator } from "convex/values";
-import { configValidator, overrideFields, type RateLimitConfig } from "./configs.js";
+import { configValidator, overrideFields, plansField, type RateLimitConfig } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
 const outlook = () => ({
@@ -100,9 +100,12 @@ export const configuredArgs = () => ({
   config: configValidator(),
   overrides: v.optional(v.boolean()),
 });
+/** `plan`: the name of the plan that the config is; null for a config of the call. */
+const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.union(v.string(), v.null())) });
+export const getArgs = () => ({ ...plannedArgs(), ...plansField() });
 export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
 const consumedArgs = () => ({
-  ...configuredArgs(),
+  ...plannedArgs(),
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
@@ -110,12 +113,12 @@ const consumedArgs = () => ({
 export const demandArgs = () => ({ ...consumedArgs(), atLeast: v.optional(v.number()) });
 /** `at`: the time that the tokens of a cancelled reservation were promised for. `takenAt`: when tokens that come back were taken. */
 export const adjustArgs = () => ({
-  ...configuredArgs(),
+  ...getArgs(),
   count: v.number(),
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
 });
-export const pauseArgs = () => ({ ...configuredArgs(), until: v.number() });
+export const pauseArgs = () => ({ ...plannedArgs(), until: v.number() });
 /** `renews`: the tokens of a request; the status says when one is served next. */
 export const adjustAllArgs = () => ({
   adjustments: v.array(v.object({ ...adjustArgs(), renews: v.optional(v.number()) })),
@@ -136,6 +139,7 @@ export const pageValidator = () =>
         reason: v.optional(v.literal("blocked")),
         error: v.optional(v.string()),
         override: v.optional(v.object(overrideFields())),
+        plan: v.optional(v.string()),
         ...outlook(),
       }),
     ),
@@ -148,6 +152,7 @@ export const pageValidator = () =>
  * - `value`: tokens held now, negative while tokens are owed to reservations and charges.
  * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
  * - `override`: what holds at the key in place of the limit's config, while it does.
+ * - `plan`: the plan that the key was last asked under.
  * - `error`: what is wrong with a bucket whose rows are damaged; its calls throw until it is reset, or its override cleared.
  * - `cursor`: where the next page starts; null after the last.
  */
@@ -156,6 +161,7 @@ export type RateLimitPage = Infer<ReturnType<typeof pageValidator>>;
 export const listArgs = () => ({
   name: v.string(),
   config: configValidator(),
+  ...plansField(),
   overrides: v.optional(v.boolean()),
   cursor: v.optional(v.string()),
   limit: v.optional(v.number()),
@@ -169,10 +175,6 @@ export const sweepArgs = () => ({
   cursor: v.optional(v.string()),
 });
 export type SweepArgs = ObjectType<ReturnType<typeof sweepArgs>>;
-
-/** Buckets that are full again, and where the next batch starts; null after the last. */
-export const fullBucketsValidator = () =>
-  v.object({ buckets: v.array(v.object(bucketArgs())), cursor: v.union(v.string(), v.null()) });
 
 export const sweepResultValidator = () => v.object({ deleted: v.number(), isDone: v.boolean() });
 

@@ -82,6 +82,11 @@ const config = () => v.union(v.object(tokenBucket()), v.object(fixedWindow()), v
 export interface ConfigValidator extends ReturnType<typeof config> {}
 export const configValidator: () => ConfigValidator = config;
 
+/** What the bucket's rows were written under holds, and these are the plans that they may name. */
+export const plansField = () => ({
+  plans: v.optional(v.array(v.object({ plan: v.string(), config: configValidator() }))),
+});
+
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000, default unlimited. */
   maxQueued: v.optional(v.number()),

@@ -41,6 +41,7 @@ export const snapshotValidator = () =>
   v.object({
     ...bucketValidator().fields,
     mode: v.optional(v.literal("shadow")),
+    plan: v.optional(v.string()),
     override: v.optional(
       v.union(
         v.object({ until: v.number(), reason: v.literal("blocked") }),
@@ -56,6 +57,7 @@ export const snapshotValidator = () =>
  * {@link RateLimitStatus} at any time. The other fields are what that needs, alike for all kinds of limits:
  *
  * - `mode`: present if the limit is in shadow, which lets every call through.
+ * - `plan`: the plan, if the limit has plans and one was named: by the query, or by the last call.
  * - `tokens`: what a full bucket holds. All fields below count whole units, `unitsPerToken` to a token.
  * - `capacity`; `maxReserved`, the most that may be owed.
  * - A run says how units arrive: `units` every `period` ms after `start`, `count` times in all if it is given.
@@ -73,6 +75,7 @@ export const snapshotValidator = () =>
  */
 export type RateLimitSnapshot = Bucket & {
   mode?: "shadow";
+  plan?: string;
   override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | (Bucket & { until: number });
 };
 type Bucket = Omit<Infer<ReturnType<typeof bucketValidator>>, "config"> & { config: RateLimitConfig };

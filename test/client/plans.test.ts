@@ -1,7 +1,7 @@
 /** Plans in a definition: which of its configs holds is said by name, with each call. */
 import type { RateLimitDecision } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
-import { defineIn, type MutationCtx, placeNames, rowsIn } from "../support/places.js";
+import { defineIn, insertRow, type MutationCtx, placeNames, rowsIn } from "../support/places.js";
 import { NOW, openQueue, useClock } from "../support/jobs.js";
 import { makeFunctionReference } from "convex/server";
 import { DAY, MINUTE } from "convex-rate-limits";
@@ -115,7 +115,9 @@ describe.each(placeNames)("in the %s", (place) => {
   ] as const)("%o is misuse, and nothing is written", async (args, message) => {
     const { t } = openQueue();
     await expect(t.mutation((ctx) => limits.rateLimit(ctx, args as never))).rejects.toThrow(message);
-    await expect(t.mutation((ctx) => limits.getRateLimit(ctx, args as never))).rejects.toThrow(message);
+    if ("plan" in args) {
+      await expect(t.mutation((ctx) => limits.getRateLimit(ctx, args as never))).rejects.toThrow(message);
+    }
     expect(await rowsIn(place, t)).toHaveLength(0);
   });
 
@@ -131,4 +133,136 @@ describe.each(placeNames)("in the %s", (place) => {
     const broken = { kind: "token bucket", period: MINUTE, ...more };
     expect(() => defineIn(place, { generate: broken } as never)).toThrow(message);
   });
+});
+
+const BIG = { kind: "token bucket", rate: 50_000, period: DAY } as const;
+const tokens = { kind: "token bucket", period: DAY, keyed: true, overrides: true } as const;
+const plans = { free: { rate: 5000 }, pro: { rate: 50_000 } } as const;
+type Handler = (ctx: object, args: object) => Promise<unknown>;
+
+describe.each(placeNames)("rows in the %s say what they were written under", (place) => {
+  const limits = defineIn(place, {
+    tokens: { ...tokens, plans },
+    split: { ...tokens, shards: { atLeast: 4, atMost: 4 }, plans },
+    /** Plans that are cut alike. */
+    alike: { ...tokens, shards: { atLeast: 4, atMost: 4 }, plans: { one: { rate: 400 }, two: { rate: 400 } } },
+    config: { kind: "token bucket", rate: 5000, period: DAY, keyed: true, overrides: true },
+    shared: { kind: "token bucket", rate: 5000, period: DAY, keyed: true, shards: { atLeast: 4, atMost: 4 } },
+  });
+  /** What calls that decide say, and what the others leave out. */
+  const said = [
+    ["tokens", { plan: "pro" }],
+    ["split", { plan: "pro" }],
+    ["config", { config: BIG }],
+    ["shared", { config: BIG }],
+  ] as const;
+
+  it.each(said)("%s under %o: refund, charge, list, get and cancel go by it", async (name, under) => {
+    const { t } = openQueue();
+    const bucket = { name, key: "a" };
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 4; i++) await limits.rateLimit(ctx, { ...bucket, ...under, count: 500 });
+      await limits.adjustRateLimit(ctx, { ...bucket, count: -1000 });
+    });
+    const held = async () =>
+      await t.query(async (ctx) => {
+        const { page } = await limits.listRateLimits(ctx, { name });
+        const { value } = await limits.getRateLimit(ctx, bucket);
+        const { remaining } = await limits.checkRateLimit(ctx, { ...bucket, ...under });
+        return [page[0]?.value, value, remaining && remaining + 1];
+      });
+    expect(await held()).toEqual([49_000, 49_000, 49_000]);
+    await t.mutation((ctx) => limits.adjustRateLimit(ctx, { ...bucket, count: 9000 }));
+    expect(await held()).toEqual([40_000, 40_000, 40_000]);
+    await t.mutation(async (ctx) => {
+      const { job } = (await limits.scheduleRateLimited(ctx, { ...bucket, ...under, count: 30_000 }, send)) as never;
+      await limits.cancelRateLimited(ctx, job);
+    });
+    expect(await held()).toEqual([40_000, 40_000, 40_000]);
+    for (const row of await rowsIn(place, t)) expect(row.plan).toEqual("plan" in under ? "pro" : BIG);
+    const exposed = limits.exposeRateLimit(name, { key: () => "a" }).getRateLimit as never as { _handler: Handler };
+    const shown = await t.query((ctx) => exposed._handler(ctx, {}));
+    expect(shown).toMatchObject({ value: 40_000, tokens: 50_000, ...("plan" in under && { plan: "pro" }) });
+    await t.mutation((ctx) => limits.resetRateLimit(ctx, bucket));
+    expect(await rowsIn(place, t)).toEqual([]);
+  });
+
+  it("what a call says holds, and its rows say so from then on", async () => {
+    const { t } = openQueue();
+    const bucket = { name: "alike", key: "a" };
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 8; i++) await limits.rateLimit(ctx, { ...bucket, plan: "one", count: 10 });
+    });
+    expect(new Set((await rowsIn(place, t)).map(({ plan }) => plan))).toEqual(new Set(["one"]));
+    await t.mutation((ctx) => limits.adjustRateLimit(ctx, { ...bucket, plan: "two", count: 10 }));
+    expect(new Set((await rowsIn(place, t)).map(({ plan }) => plan))).toEqual(new Set(["two"]));
+    expect(await t.query((ctx) => limits.getRateLimit(ctx, { ...bucket, plan: "one" }))).toMatchObject({ value: 310 });
+  });
+
+  it("a row under the plain definition is as it was, also after a call with a config", async () => {
+    const { t } = openQueue();
+    const bucket = { name: "config", key: "a" };
+    await t.mutation(async (ctx) => {
+      await limits.rateLimit(ctx, { ...bucket, config: BIG });
+      await limits.rateLimit(ctx, bucket);
+    });
+    const [row] = await rowsIn(place, t);
+    expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "key", "name", "ts", "value"]);
+  });
+
+  it("where no row says it, calls without a plan go by the first", async () => {
+    const { t } = openQueue();
+    const bucket = { name: "tokens", key: "a" };
+    expect(await t.query((ctx) => limits.getRateLimit(ctx, bucket))).toMatchObject({ tokens: 5000 });
+    expect(await t.mutation((ctx) => limits.adjustRateLimit(ctx, { ...bucket, count: 1 }))).toMatchObject({
+      remaining: 4999,
+    });
+  });
+
+  it.each([
+    ["tokens", { plan: "free" }],
+    ["split", { plan: "free" }],
+    ["config", {}],
+  ] as const)("%s: an override in force is on top of what rows say", async (name, under) => {
+    const { t } = openQueue();
+    const bucket = { name, key: "a" };
+    const shown = await t.mutation(async (ctx) => {
+      await limits.rateLimit(ctx, { ...bucket, ...under, count: 1000 });
+      await limits.overrideRateLimit(ctx, { ...bucket, config: BIG, until: NOW + DAY });
+      await limits.adjustRateLimit(ctx, { ...bucket, count: 5000 });
+      await limits.clearRateLimitOverride(ctx, bucket);
+      return await limits.getRateLimit(ctx, bucket);
+    });
+    expect(shown).toMatchObject({ tokens: 5000, value: -1000, ...under });
+  });
+
+  it.each([
+    ["tokens", "gold", 'the bucket of key "a" is under plan "gold", which is not defined: say the plan in the call.'],
+    [
+      "config",
+      { kind: "token bucket", rate: -1, period: 1 },
+      'the bucket of key "a" cannot be used: the stored config',
+    ],
+  ] as const)("a row of %s that says %o fails closed until the bucket is reset", async (name, plan, message) => {
+    const { t } = openQueue();
+    const bucket = { name, key: "a" };
+    await insertRow(place, t, { ...bucket, value: 7, ts: NOW, plan });
+    await expect(t.mutation((ctx) => limits.adjustRateLimit(ctx, { ...bucket, count: -1 }))).rejects.toThrow(message);
+    await expect(t.query((ctx) => limits.getRateLimit(ctx, bucket))).rejects.toThrow(
+      `Rate limit "${name}": ${message}`,
+    );
+    const { page } = await t.query((ctx) => limits.listRateLimits(ctx, { name }));
+    expect(page).toMatchObject([{ ok: false, error: expect.stringContaining(message) as string }]);
+    await t.mutation((ctx) => limits.resetRateLimit(ctx, bucket));
+    expect(await t.query((ctx) => limits.getRateLimit(ctx, bucket))).toMatchObject({ value: 5000 });
+  });
+});
+
+it("an undefined plan of the bucket without a key is named, too", async () => {
+  const limits = defineIn("tables", { all: { kind: "token bucket", period: DAY, plans } });
+  const { t } = openQueue();
+  await insertRow("tables", t, { name: "all", value: 7, ts: NOW, plan: "gold" });
+  await expect(t.query((ctx) => limits.getRateLimit(ctx, { name: "all" }))).rejects.toThrow(
+    'Rate limit "all": the bucket is under plan "gold"',
+  );
 });

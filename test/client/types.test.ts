@@ -688,6 +688,11 @@ describe("the types know the plans", () => {
       planned.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
       overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
       listRateLimits(query, { name: "generate", plan: "free" }),
+      // What rows were written under holds.
+      planned.getRateLimit(query, { name: "mixed" }),
+      planned.adjustRateLimit(mutation, { name: "generate", key: "a", count: 1 }),
+      planned.exposeRateLimit("generate", { key: () => "a" }),
+      listRateLimits(query, { name: "generate" }),
       // @ts-expect-error: which plan?
       planned.rateLimit(mutation, { name: "generate", key: "a" }),
       // @ts-expect-error: no such plan.
@@ -700,16 +705,16 @@ describe("the types know the plans", () => {
       planned.rateLimit(mutation, { name: "plain", plan: "pro" }),
       // @ts-expect-error: which plan?
       planned.rateLimitAll(mutation, [{ name: "mixed" }, { name: "plain" }]),
-      // @ts-expect-error: which plan?
-      planned.getRateLimit(query, { name: "mixed" }),
+      // @ts-expect-error: no such plan.
+      planned.getRateLimit(query, { name: "mixed", plan: "gold" }),
       // @ts-expect-error: which plan?
       planned.scheduleRateLimited(mutation, { name: "mixed" }, send),
-      // @ts-expect-error: which plan?
-      planned.exposeRateLimit("generate", { key: () => "a" }),
+      // @ts-expect-error: no such plan.
+      planned.exposeRateLimit("generate", { key: () => "a", plan: () => "gold" }),
       // @ts-expect-error: no such plan.
       overrideRateLimit(mutation, { name: "generate", key: "a", plan: "gold" }),
-      // @ts-expect-error: which plan?
-      listRateLimits(query, { name: "generate" }),
+      // @ts-expect-error: no such plan.
+      listRateLimits(query, { name: "generate", plan: "gold" }),
     ]);
   });
 

@@ -56,7 +56,7 @@ describe("the validator infers the type of", () => {
     expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<Omit<Infer<typeof vRateLimitSnapshot>, Own>>();
     expectTypeOf<Infer<typeof vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
     expect(Object.keys(vRateLimitSnapshot.fields)).toEqual(
-      "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt runs parts few mode override".split(
+      "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt runs parts few mode plan override".split(
         " ",
       ),
     );

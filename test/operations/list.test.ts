@@ -232,9 +232,9 @@ function readerOf(keys: readonly string[]): Reader {
 it("a page reads no further once it has read 4 MiB", async () => {
   const keys = ["a", "b", "c"].map((first) => first + "k".repeat(2 ** 21));
   const limit = parseLimit("send", send);
-  const first = await listIn(readerOf(keys), parseList(limit, {}));
+  const first = await listIn(readerOf(keys), parseList({ limit }, {}));
   expect(first.page.map(({ key }) => key)).toEqual(keys.slice(0, 1));
   expect(first.cursor).toBe(JSON.stringify(["send", keys[0]]));
-  const small = await listIn(readerOf(["a", "b", "c"]), parseList(limit, {}));
+  const small = await listIn(readerOf(["a", "b", "c"]), parseList({ limit }, {}));
   expect(small).toMatchObject({ page: [{ key: "a" }, { key: "b" }, { key: "c" }], cursor: null });
 });

@@ -41,6 +41,9 @@ const rowsOf = (
     config,
   }));
 
+/** The same, as calls with the config have written them. */
+const planned = (rows: readonly StoredRow[]) => rows.map((row) => ({ ...row, plan: row.config }));
+
 /** Quarters of the bucket, which can hold 16 tokens each. */
 const quarters = (values: readonly number[], ages?: readonly number[]) => rowsOf(2, values, ages);
 
@@ -150,7 +153,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     { title: "if that is two tokens", rows: [0, 5, 16, 16], left: [2, 2, 16, 16] },
     { title: "unless that is less than two tokens", rows: [0.5, 5, 16, 16], left: [0.5, 4, 16, 16] },
   ])("gives from a second row where the first is short, $title", async ({ rows, left }) => {
-    const t = await opened(rowsOf(2, rows, [], fast));
+    const t = await opened(planned(rowsOf(2, rows, [], fast)));
     draw(0, 0.3);
     const config = { ...fast, shards: 4 };
     expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
@@ -164,7 +167,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
       rowsOf(1, [0, 32], [], fast),
     ] as const;
     const rows = [first, sibling, quarter, half].filter((row) => row !== undefined);
-    const t = await opened(rows);
+    const t = await opened(planned(rows));
     draw(0, 0.6);
     const config = { ...fast, shards: 8 };
     expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
@@ -175,7 +178,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     { title: "where it has found another short", rows: [0, 1, 16, 16], numbers: [0, 0.3, 0], left: 5 },
     { title: "and not where it has come upon that one first", rows: [1, 16, 16, 16], numbers: [0, 0, 0], left: 4 },
   ])("has a row split by the call that empties it, $title", async ({ rows, numbers, left }) => {
-    const t = await opened(rowsOf(2, rows, [1, 1, 1, 1], fast));
+    const t = await opened(planned(rowsOf(2, rows, [1, 1, 1, 1], fast)));
     draw(...numbers);
     const config = { ...fast, shards: 8 };
     expect(await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", config }))).toEqual({ ok: true });
@@ -219,7 +222,8 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     held: readonly number[],
     { config = shared, ageMs = 0 }: { config?: RateLimitConfig; ageMs?: number },
   ) => {
-    const t = await opened(rowsOf(Math.log2(held.length), held, Array<number>(held.length).fill(ageMs), config));
+    const rows = rowsOf(Math.log2(held.length), held, Array<number>(held.length).fill(ageMs), config);
+    const t = await opened(planned(rows));
     const take = (asked: object = {}) =>
       t.mutation(
         async (ctx) =>
@@ -299,11 +303,9 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   });
 
   it("gives a large count from the rows around the first that hold four such counts, which become one", async () => {
-    const t = await opened(rowsOf(3, [4, 8, 8, 8, 8, 8, 8, 8]));
+    const { t, take } = await fill([4, 8, 8, 8, 8, 8, 8, 8], {});
     draw(0);
-    const config = { ...shared, shards: 8 };
-    const status = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "hot", count: 5, config }));
-    expect(await status).toEqual({ ok: true });
+    expect(await take({ count: 5 })).toEqual({ ok: true });
     expect(await values(t)).toEqual([23, 8, 8, 8, 8]);
     const exact = await fill([1, 1, 1, 2, 8, 8, 8, 8], {});
     draw(0);

@@ -316,6 +316,18 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(deleted).toBeGreaterThan(runs(50));
   });
 
+  it("a row that was written under the config of a call is judged by that, too", async () => {
+    const { t, start } = openSwept(sending);
+    const config = { ...send, capacity: 100 };
+    await t.mutation(async (ctx) => await sending.rateLimit(ctx, { name: "send", key: "a", count: 90, config }));
+    vi.setSystemTime(NOW + 90_000 + SETTLED - 1);
+    expect(await start()).toMatchObject({ deleted: 0 });
+    vi.setSystemTime(NOW + 90_000 + SETTLED);
+    expect(await start()).toMatchObject({ deleted: 1 });
+    await insertRow(place, t, { name: "send", key: "b", value: 10, ts: NOW, plan: { ...send, rate: -1 } });
+    expect(await start()).toMatchObject({ deleted: 0 });
+  });
+
   it("refuses configs that are none, before it looks at anything", async () => {
     const bad = [
       [{ send: [{ ...send, rate: 0 }] }, "rate must be"],

@@ -61,6 +61,8 @@ export interface StoredRow {
   override?: RateLimitOverride;
   /** Of a shard: what its share was cut from. */
   config?: RateLimitConfig;
+  /** What it was written under, if not a plain definition. */
+  plan?: string | RateLimitConfig;
 }
 
 type QueueTable = "rateLimitQueue" | "rateLimitWorkers";

@@ -1,0 +1,59 @@
+/** What a bucket's rows were written under: a call that says neither plan nor config goes by it. */
+import type { RateLimitConfig } from "../wire/configs.js";
+import type { Limit } from "./kinds/kind.js";
+import { parseLimit } from "./limit.js";
+import { damageError, misuseError, show } from "./misuse.js";
+
+/** A plan as a row holds it: its name, or the config of a call. */
+export type StoredPlan = string | RateLimitConfig;
+
+/** A plan of a definition. */
+export interface NamedPlan {
+  readonly plan: string;
+  readonly config: RateLimitConfig;
+}
+
+/** A bucket, and what is known of its terms. */
+export interface WrittenBucket {
+  /** The limit's. */
+  readonly name: string;
+  readonly limit: Limit;
+  readonly key: string | undefined;
+  /** What its rows say that they are written under, if that is not a plain definition. */
+  readonly plan?: StoredPlan | undefined;
+  /** Of a call that says neither plan nor config: the plans of the definition. What the rows say holds. */
+  readonly plans?: readonly NamedPlan[];
+}
+
+/** The config of a call, as a row holds it: rows stay what the limit's own `shards` says. */
+export function storedConfig(config: RateLimitConfig): RateLimitConfig {
+  const fields = Object.entries(config).filter(([field, value]) => field !== "shards" && value !== undefined);
+  return Object.fromEntries(fields) as unknown as RateLimitConfig;
+}
+
+/**
+ * The bucket as its rows say, unless the call has said what holds.
+ * @throws when they name a plan that is not defined, or their config cannot be used.
+ */
+export function asWritten<Bucket extends WrittenBucket>(bucket: Bucket, stored: StoredPlan | undefined): Bucket {
+  const { name, limit, key, plans } = bucket;
+  if (!plans || stored === undefined) return bucket;
+  const { shards } = limit.config;
+  const config =
+    typeof stored === "string"
+      ? plans.find(({ plan }) => plan === stored)?.config
+      : { ...stored, ...(shards !== undefined && { shards }) };
+  if (config) return { ...bucket, limit: storedLimit(bucket, config), plan: stored };
+  const whose = key === undefined ? "the bucket" : `the bucket of key ${show(key)}`;
+  throw misuseError(name, `${whose} is under plan ${show(stored)}, which is not defined: say the plan in the call.`);
+}
+
+/** @throws when a config that rows hold cannot be used. */
+export function storedLimit({ name, key }: Pick<WrittenBucket, "name" | "key">, config: RateLimitConfig): Limit {
+  try {
+    const limit = parseLimit(name, config);
+    return limit.kind.forKey(limit, key);
+  } catch (error) {
+    throw damageError(name, key, `the stored config is unusable (${(error as Error).message})`);
+  }
+}
