@@ -99,15 +99,20 @@ function splitConfig({ config }: Limit): RateLimitConfig {
   return shared;
 }
 
-/** Rows of another plan are written anew, though they may be cut alike: so all rows say the same. */
+/**
+ * Rows of a plan with another name are written anew, though they may be cut alike: so all rows name the same. Of configs that calls give, what
+ * the rows were cut under says enough.
+ */
 function wasSplitUnder({ shard, config, plan }: Row, bucket: WrittenBucket): boolean {
-  return shard === undefined || (isSame(config, splitConfig(bucket.limit)) && isSame(plan, bucket.plan));
+  if (shard === undefined) return true;
+  const stored: Partial<RateLimitConfig> = config ?? {};
+  const own = splitConfig(bucket.limit);
+  const fields = Object.keys({ ...stored, ...own }) as (keyof RateLimitConfig)[];
+  return nameOf(plan) === nameOf(bucket.plan) && fields.every((field) => own[field] === stored[field]);
 }
 
-function isSame(one: StoredPlan = "", other: StoredPlan = ""): boolean {
-  if (typeof one === "string" || typeof other === "string") return one === other;
-  const fields = Object.keys({ ...one, ...other }) as (keyof RateLimitConfig)[];
-  return fields.every((field) => one[field] === other[field]);
+function nameOf(plan: StoredPlan | undefined): string | undefined {
+  return typeof plan === "string" ? plan : undefined;
 }
 
 /** Writes what shards have become, into as many of their rows as will do. Those that are among both stay as they are. */

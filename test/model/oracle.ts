@@ -30,7 +30,7 @@ import {
 } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
-import { exactly, isLess, plus, rational, toNumber, ZERO } from "./rational.js";
+import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./rational.js";
 
 /** All buckets, and the jobs whose reservations were given up. */
 export interface Exact {
@@ -417,7 +417,10 @@ function withTaken(exact: Exact, call: Place & { count: number }, state: State, 
     return { ...written, spilled: new Map(exact.spilled).set(id, next) };
   }
   const { regained, left } = regain(limit, spills, now, rational(call.count));
-  const kept = { ...state, value: plus(state.value, regained) };
+  const window = "window" in state ? state.window : undefined;
+  // What it keeps does not count as used either: a window goes by what was.
+  const unused = window && { window: { ...window, used: minus(window.used, regained) } };
+  const kept = { ...state, value: plus(state.value, regained), ...unused };
   return { ...withBucket(written, call, kept), spilled: new Map(exact.spilled).set(id, left) };
 }
 

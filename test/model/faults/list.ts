@@ -378,8 +378,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a list shows the limit at another key",
     file: "operations/list.ts",
-    from: "bucketAt(list.limit, key, list.isOverridable);",
-    to: "{ ...bucketAt(list.limit, undefined, list.isOverridable), key };",
+    from: "...bucketAt(limit, key, isOverridable),",
+    to: "...bucketAt(limit, undefined, isOverridable), key,",
   },
   {
     name: "a list of those that are limited leaves out nobody",
