@@ -4,6 +4,9 @@
  */
 import { ConvexError, v } from "convex/values";
 
+/** All that functions have of it. */
+declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
+
 export const secretArgs = { secret: v.string() };
 
 /** A shorter secret could be guessed. */
