@@ -224,7 +224,9 @@ function afterUndo(
   }
   const moment = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
   const states = undo(limit, state, now, count, { takenAt, promised: moment });
-  return states.flatMap((after) => afterGift(exact, place, after, setting));
+  const given = states.flatMap((after) => afterGift(exact, place, after, setting));
+  // Less may come back there: if it is nothing, nothing is written, and time counts since the write before.
+  return isExactly(state, setting) ? given : [...given, exact];
 }
 
 /** Requests to one bucket add up. */
