@@ -101,8 +101,8 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended: a batch of about
-   * 512 rows now, and the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
+   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended. Deletes a batch
+   * of about 512 rows now. Each batch schedules the next one, in a transaction of its own. For a daily cron.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },

@@ -67,6 +67,11 @@ export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Cal
   };
 }
 
+/** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
+export function countedUnder(override: Override | undefined, bucket: Bucket): Bucket {
+  return override?.does === "configure" ? { ...bucket, limit: override.limit } : bucket;
+}
+
 /**
  * The override that is in force, if one is among the rows; without a moment, the one that was set last.
  * @throws when it cannot be used, or when there are several: nothing is let through until they are cleared.

@@ -6,7 +6,7 @@ import { parseBucket } from "../engine/request.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import { FURTHEST_MS } from "../storage/jobs.js";
+import { FURTHEST_MS } from "../engine/time.js";
 import { idOf } from "../storage/rows.js";
 import { type Class, insertJobAgain, type QueueWriter, readRounds, type WorkerRow } from "./rows.js";
 import { readWorker } from "./workerRows.js";
@@ -98,19 +98,18 @@ export async function settle(
     const units = parseAdjustment(charged.limit, used) - parseAdjustment(charged.limit, count);
     await adjust(ctx, { ...adjustmentOf(charged, { count: used - count, at, takenAt }), units });
   }
-  if (again && queue) await waitAgain(ctx, settling, { queue, row }, functions);
+  if (again && queue) await waitAgain(ctx, { ...settling, again }, { queue, row }, functions);
   return used < count ? await wake(ctx, bucket, functions.work) : null;
 }
 
 /** Puts a job back into the place it had, now or later, unless it has run as often as it may. */
 async function waitAgain(
   ctx: QueueWriter,
-  settling: Settling,
+  settling: Settling & { again: NonNullable<Settling["again"]> },
   { queue, row }: { queue: Queue; row: WorkerRow | null },
   functions: Worker,
 ): Promise<void> {
   const { count, again } = settling;
-  if (!again) return;
   const { turn, settles, fn, args, notBefore } = again;
   const { name, key, terms } = queue;
   if (turn.runs >= terms.attempts) {

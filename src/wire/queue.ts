@@ -89,14 +89,18 @@ export const arrivalsValidator = () =>
   });
 export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
 
+/** What a job that says what it has used is. */
+export const settlesValidator = () => v.union(v.literal("mutation"), v.literal("action"));
+/** A function handle, and what the function is called with. */
+export const callArgs = () => ({ fn: v.string(), args: v.record(v.string(), v.any()) });
+
 export const enqueueArgs = () => ({
   ...queueArgs(),
   count: v.optional(v.number()),
   priority: v.optional(v.number()),
   fairBy: v.optional(v.string()),
-  settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
-  fn: v.string(),
-  args: v.record(v.string(), v.any()),
+  settles: v.optional(settlesValidator()),
+  ...callArgs(),
 });
 
 /** When a job's tokens were promised, and when they were taken. */
@@ -124,8 +128,7 @@ export const queuedRunArgs = () => ({
   ...configuredArgs(),
   ...takingArgs(),
   count: v.number(),
-  fn: v.string(),
-  args: v.record(v.string(), v.any()),
+  ...callArgs(),
   turn: v.optional(turn()),
 });
 
@@ -138,9 +141,8 @@ export const settleArgs = () => ({
   again: v.optional(
     v.object({
       turn: turn(),
-      settles: v.union(v.literal("mutation"), v.literal("action")),
-      fn: v.string(),
-      args: v.record(v.string(), v.any()),
+      settles: settlesValidator(),
+      ...callArgs(),
       /** Not before this time, in ms since the epoch. */
       notBefore: v.optional(v.number()),
     }),

@@ -24,6 +24,11 @@ function stateOf(value: number, ts: number, headroom: State["headroom"], window:
   return { value, ts, ...(headroom && { headroom }), ...(window && { window }) };
 }
 
+/** A window as a state keeps it: without an excess of 0. */
+export function windowOf(since: number, used: number, excess: number): NonNullable<State["window"]> {
+  return { since, used, ...(excess > 0 && { excess }) };
+}
+
 /** A window in which more was used, or less. What cannot be counted is not known. */
 function using(window: State["window"], units: number): State["window"] {
   if (!window || window.used + (window.excess ?? 0) + units > MAX_UNITS) return undefined;
@@ -98,15 +103,10 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
       const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
       const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
       // All that counts beside what is missing goes to the right half.
-      const excess = window && Math.max(0, window.used + (window.excess ?? 0) - leftUsed - rightUsed);
+      const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
       return [
-        stateOf(half, ts, ofLeft, window && { since: window.since, used: leftUsed }),
-        stateOf(
-          value - half,
-          ts,
-          ofRight,
-          window && { since: window.since, used: rightUsed, ...(excess && { excess }) },
-        ),
+        stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, 0)),
+        stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess)),
       ];
     },
     join: (_limit, states) =>
@@ -130,8 +130,7 @@ function beyondOf(window: State["window"], missing: number, takenAt: number): nu
 function lessened(window: State["window"], units: number): State["window"] {
   if (!window || units === 0) return window;
   const { since, used, excess = 0 } = window;
-  const before = Math.max(0, excess - units);
-  return { since, used: used - Math.max(0, units - excess), ...(before > 0 && { excess: before }) };
+  return windowOf(since, used - Math.max(0, units - excess), excess - units);
 }
 
 /** The windows of the parts of one bucket as one: it began when the latest did. */
@@ -141,5 +140,5 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const since = Math.max(...known.map((window) => window.since));
   const used = known.reduce((sum, window) => sum + window.used, 0);
   const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
-  return using({ since, used, ...(excess > 0 && { excess }) }, 0);
+  return using(windowOf(since, used, excess), 0);
 }

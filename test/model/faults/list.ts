@@ -98,14 +98,14 @@ export const faults: readonly Fault[] = [
   {
     name: "splitting rounds up",
     file: "engine/kinds/refilling.ts",
-    from: "          value - half,\n          ts,",
-    to: "          Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken,\n          ts,",
+    from: "stateOf(value - half, ts,",
+    to: "stateOf(Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken, ts,",
   },
   {
     name: "splitting leaves both halves with the whole",
     file: "engine/kinds/refilling.ts",
-    from: "          value - half,\n          ts,",
-    to: "          value,\n          ts,",
+    from: "stateOf(value - half, ts,",
+    to: "stateOf(value, ts,",
   },
   {
     name: "each half of a split bucket refills as the whole",
