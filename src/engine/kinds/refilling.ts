@@ -31,8 +31,11 @@ export function windowOf(since: number, used: number, excess: number): NonNullab
 
 /** A window in which more was used, or less. What cannot be counted is not known. */
 function using(window: State["window"], units: number): State["window"] {
-  if (!window || window.used + (window.excess ?? 0) + units > MAX_UNITS) return undefined;
-  return { ...window, used: Math.max(0, window.used + units) };
+  if (!window) return undefined;
+  const { since, used, excess = 0 } = window;
+  if (used + excess + units > MAX_UNITS) return undefined;
+  // What comes back was used in the window first, and then before it.
+  return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units));
 }
 
 type Common =

@@ -15,6 +15,7 @@ import {
   heldBy,
   heldByAll,
   offerOf,
+  returnedTo,
   type Shard,
   shardAt,
   shareOf,
@@ -91,8 +92,8 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
     offers.sort((a, b) => b.most - a.most);
     left = offers.map(({ stored, shard, most }) => {
       const after = adjusted(shard, { ...change, units: Math.max(missing, -most) });
-      const moved = shard.state.value - after.state.value;
-      missing -= moved;
+      const moved = returnedTo(shard.state, after.state);
+      missing += moved;
       return moved === 0 ? stored : after;
     });
   }

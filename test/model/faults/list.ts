@@ -250,7 +250,7 @@ export const faults: readonly Fault[] = [
   {
     name: "what one row has no room for is given to each of the others",
     file: "engine/sharding/pool.ts",
-    from: "missing -= moved;",
+    from: "missing += moved;",
     to: "missing -= 0 * moved;",
   },
   {
