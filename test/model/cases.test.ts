@@ -174,6 +174,17 @@ describe.each(stages)("$title", ({ open }) => {
     expect(taken).toBeLessThanOrEqual(64);
   });
 
+  it("a gift that filled the bucket is not had again by cancelling a job of the same millisecond", async () => {
+    const [stage, limit] = [open(), bucket()];
+    const limits = stage.limits(limit, undefined);
+    const first = await scheduleOne(stage, limit);
+    await stage.mutation((ctx) => limits.adjustRateLimit(ctx, { ...NAME, count: -1 }));
+    await scheduleOne(stage, limit);
+    await stage.mutation((ctx) => limits.cancelRateLimited(ctx, first.handle));
+    // Had the first job never been, the gift would have found the bucket full.
+    expect(await remaining(stage, limit)).toBe(19);
+  });
+
   it.each([
     { used: 18, then: 2, raised: 82 },
     { used: 22, then: 0, raised: 78 },

@@ -2,7 +2,7 @@
  * What token buckets and fixed windows have in common: units accrue from the last write on, up to the capacity, and debts are
  * paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
-import { halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
+import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
 import type { Kind, Limit, State } from "./kind.js";
 import { leftHalf } from "./shares.js";
@@ -87,10 +87,16 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
     owed: ({ value }) => Math.max(0, -value),
     giveBack({ capacity }, state, units, taking) {
       const { value, ts, headroom, window } = state;
-      const { takenAt } = taking ?? { takenAt: ts };
       const missing = capacity - value;
+      if (!taking) {
+        // Nothing comes back of a debt that is not known.
+        const back = Math.min(units, missing, headroomSince(state, ts + 1));
+        const pairs = headroom && afterGift(headroom, ts, missing - back);
+        return stateOf(value + back, ts, pairs, using(window, -back));
+      }
+      const { takenAt } = taking;
       // What was used beyond a capacity that was lowered since: without the take it would have been less, and nothing more.
-      const beyond = taking ? Math.min(units, beyondOf(window, missing, takenAt)) : 0;
+      const beyond = Math.min(units, beyondOf(window, missing, takenAt));
       const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
       const used = lessened(using(window, -back), beyond);
       return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
