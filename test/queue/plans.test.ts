@@ -30,8 +30,7 @@ describe.each(placeNames)("in the %s", (place) => {
         functions = deploy(next);
       },
       position: async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await functions.getQueued(ctx, job)),
-      snapshot: async () =>
-        await t.query(async (ctx) => await functions.getRateLimit(ctx, { name: "llm", key: "a" })),
+      snapshot: async () => await t.query(async (ctx) => await functions.getRateLimit(ctx, { name: "llm", key: "a" })),
       log: async (until: number) => {
         await runUntil(t, NOW + until);
         return starts.map(({ label, at }) => `${label} ${at - NOW}`);
