@@ -4,18 +4,18 @@ import { parseLimit } from "../engine/limit.js";
 import { isUsable, overrideOf } from "../engine/override.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/written.js";
-import { type BucketRows, type Cursor, readBatch, readCursor, readNextName, writeCursor } from "../storage/batches.js";
+import { type BucketRows, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import {
   type BucketId,
   deleteRow,
   holdsTokens,
-  planOf,
   type Reader,
+  readNextName,
   readRows,
   type Row,
   type Writer,
 } from "../storage/rows.js";
-import { shardsOf } from "../storage/shards.js";
+import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { SweepArgs } from "../wire/answers.js";
 

@@ -50,14 +50,6 @@ export async function readBatch(ctx: Reader, { name, after }: Cursor): Promise<B
   return { buckets, bytes, next: null };
 }
 
-/** The first row of the limit whose name comes after this one; of the first limit, without one. */
-export async function readNextName({ db }: Reader, after?: string): Promise<Row | null> {
-  return await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => (after === undefined ? q : q.gt("name", after)))
-    .first();
-}
-
 function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
   return ROW_BYTES + BYTES_PER_UNIT * (name.length + key.length + note.length) + ENTRY_BYTES * recent.length;
 }
