@@ -7,7 +7,7 @@ import os from "node:os";
 import path from "node:path";
 import { importInNode, installApp, push } from "./app.js";
 import { run } from "./shell.js";
-import { faults, pack } from "./tarball.js";
+import { faults, pack, publishDry } from "./tarball.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(path.join(os.tmpdir(), "convex-rate-limits-"));
@@ -22,6 +22,9 @@ try {
   done("publint finds nothing");
   run(root, "npx", "attw", tarball.file, "--profile", "esm-only");
   done("attw finds nothing");
+
+  publishDry(tarball);
+  done("npm publish --dry-run takes it");
 
   const app = path.join(folder, "app");
   installApp(root, app, tarball.file);
