@@ -4,7 +4,7 @@ import { notesOf, withRelease } from "../../scripts/release/changelog.js";
 import { withShippedLinks } from "../../scripts/release/links.js";
 import { INSTALLED_BY, published, repositoryAddress } from "../../scripts/release/published.js";
 import { tagErrors } from "../../scripts/release/tag.js";
-import { read } from "../tidy/files.js";
+import { filesIn, lines, read } from "../tidy/files.js";
 import { directoryFaults } from "./directory.js";
 
 const CHANGELOG = `# Changelog
@@ -117,6 +117,15 @@ describe("the documents of a publication", () => {
 });
 
 describe("what a publication promises", () => {
+  it("runs no action that can change under its name: each is pinned by its commit, with its version for people and Dependabot", () => {
+    const used = filesIn(".github/workflows").flatMap((file) =>
+      lines(file).flatMap((line) => /\buses: (.+)$/.exec(line)?.[1] ?? []),
+    );
+    expect(used.length).toBeGreaterThan(8);
+    expect(used.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+    expect(read(".github/dependabot.yml")).toContain("github-actions");
+  });
+
   it('says "not yet" for each platform fact without a committed report', () => {
     const lines = read("docs/platform.md").split("\n");
     const head = lines.findIndex((line) => line.includes("proved on a deployment"));
