@@ -21,9 +21,9 @@ import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
 import type { SweepArgs } from "../wire/answers.js";
 
 /**
- * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so
- * all of them agree that it is full, and none of them is about to write it. So long after its end they agree that an override has
- * ended, too. A row of a window stays for one window more: it says when its windows began.
+ * A bucket's rows are deleted when it has been full and unwritten for this long. The clocks of servers differ by less than a
+ * minute, so all agree that it is full, and none is about to write it. After the same time all agree that an override has ended. A
+ * row of a window stays for one window more: it says when its windows began.
  */
 const SETTLED_MS = 60_000;
 
@@ -98,8 +98,8 @@ function limitsOf(targets: Targets, name: string): Limit[] {
 }
 
 /**
- * Overrides that are in force stay, and their configs count among those that a bucket must be full under. One that cannot be used,
- * or several, go on denying, whatever their ends say.
+ * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
+ * be used, or one of several, continues to deny after its end.
  */
 function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: number): Row[] {
   const [row, ...others] = rows.filter((each) => !holdsTokens(each));
@@ -111,8 +111,8 @@ function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: 
 }
 
 /**
- * Whether a bucket is full under every config that its limit is called with, at least one, and that its rows were written under. One that makes no sense is not: its rows
- * stay, and go on denying.
+ * Whether a bucket is full under every config that its limit is called with, at least one, and that its rows were written under. A
+ * damaged bucket is not: its rows stay, and continue to deny.
  */
 function isFull(
   limits: readonly Limit[],
@@ -132,7 +132,7 @@ function isFull(
       return override?.does === "configure" ? [override.limit] : [];
     });
     const written = planOf(rows);
-    // What a call gave is known of its row alone; a plan by its name is among the limits.
+    // A config of a call is known from its row only; a named plan is among the limits.
     const own =
       typeof written === "object" ? limits.slice(0, 1).map(({ name }) => storedLimit({ name, key }, written)) : [];
     return limits.length > 0 && [...limits, ...own, ...overridden].every(isFullUnder);
