@@ -151,7 +151,7 @@ export type KnownFields<Limits> = {
     ? Limits[Name]
     : Limits[Name] extends { plans: infer Plans }
       ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
-            Exclude<keyof Limits[Name], keyof FixedWindowConfig | Exclude<keyof Terms, "queue"> | "plans">,
+            Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
             never
           >
       : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;

@@ -14,8 +14,8 @@ import {
   readCursor,
   writeCursor,
 } from "../storage/batches.js";
-import { planOf, type Reader } from "../storage/rows.js";
-import { shardsOf } from "../storage/shards.js";
+import { type Reader } from "../storage/rows.js";
+import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { answerOnRows, planned } from "./consume.js";
 import { countedUnder, overrideAmong, overridesAmong } from "./override.js";

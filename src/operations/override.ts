@@ -9,7 +9,6 @@ import {
   type BucketId,
   deleteRow,
   holdsTokens,
-  planOf,
   type Reader,
   readOverrideRows,
   readRows,
@@ -17,7 +16,7 @@ import {
   writeOverride,
   type Writer,
 } from "../storage/rows.js";
-import { readAt } from "../storage/shards.js";
+import { planOf, readAt } from "../storage/shards.js";
 import type { Call } from "./answer.js";
 
 /**

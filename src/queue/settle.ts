@@ -91,7 +91,7 @@ export async function settle(
   if (used === count && !again) return null;
   const row = await readWorker(ctx, bucket);
   const queue =
-    lookUp(bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
+    lookUp(row ?? bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
   if (used !== count) {
     const charged = queue ?? parseBucket(bucket);
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.

@@ -39,6 +39,8 @@ export const rateLimitQueueTables = {
     name: v.string(),
     key: v.optional(v.string()),
     config: configValidator(),
+    /** The plan that the config is, if the limit has plans: that of the last job. */
+    plan: v.optional(v.string()),
     queue: queueConfigValidator(),
     /** Counts the starts: a run of an earlier start does nothing. */
     generation: v.number(),

@@ -91,7 +91,8 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
     run.isMarked = true;
   }
   const turn = run.lastTurn ? run.lastTurn.then(operation) : operation();
-  run.lastTurn = turn.catch(ignore);
+  // The caller of a turn that failed has its error; the next turn does not wait for reasons.
+  run.lastTurn = turn.catch(() => undefined);
   return await turn;
 }
 
@@ -105,11 +106,6 @@ export function takingTurns<Asked, Parsed, Result>(
     const parsed = parse(asked);
     return inTurn(ctx, () => operation(ctx as Writer, parsed), writes);
   };
-}
-
-/** The caller of a failed turn gets its error; the next turn does not need it. */
-function ignore(): void {
-  return undefined;
 }
 
 /**
@@ -133,6 +129,12 @@ export async function readLast({ db }: Reader, { name, key }: BucketId, most: st
     .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).lte("shard", most))
     .order("desc")
     .first();
+}
+
+/** The first row of the limit whose name comes after this one; of the first limit, without one. */
+export async function readNextName({ db }: Reader, after = ""): Promise<Row | null> {
+  const rows = db.query("rateLimits").withIndex("by_name_key_shard", (q) => q.gt("name", after));
+  return await rows.first();
 }
 
 /** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
@@ -189,11 +191,6 @@ export async function writeOverride(
 /** Whether a row holds the bucket's tokens. Only a row for an override does not; a damaged row counts as the bucket's. */
 export function holdsTokens({ shard, override }: Row): boolean {
   return shard !== OVERRIDE_SHARD || override === undefined;
-}
-
-/** The plan or config that a bucket's rows were written under: the same for all. */
-export function planOf(rows: readonly Row[]): StoredPlan | undefined {
-  return rows.find(holdsTokens)?.plan;
 }
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {

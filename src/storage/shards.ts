@@ -116,6 +116,11 @@ function nameOf(plan: StoredPlan | undefined): string | undefined {
   return typeof plan === "string" ? plan : undefined;
 }
 
+/** The plan or config that a bucket's rows were written under: the same for all. */
+export function planOf(rows: readonly Row[]): StoredPlan | undefined {
+  return rows.find(holdsTokens)?.plan;
+}
+
 /** Writes the changed shards, reusing their rows. A shard that is in both lists is not written. */
 export async function save(
   ctx: Writer,

@@ -1,7 +1,7 @@
 /** The wire form of everything of queues that crosses into the component or out of it. */
 import { type Infer, type ObjectType, v } from "convex/values";
 import { bucketArgs, configuredArgs } from "./answers.js";
-import { queueConfigValidator } from "./configs.js";
+import { plansField, queueConfigValidator } from "./configs.js";
 
 export const queuedJobValidator = () => v.object({ ...bucketArgs(), id: v.string() });
 
@@ -40,8 +40,13 @@ export const queuePositionValidator = () => v.object({ ahead: v.number(), isExac
  */
 export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValidator>>;
 
+/** `plan`: the name of the plan that the config is. */
+const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.string()) });
+
 /** A queue: the bucket that its jobs take from, and its own config. */
-export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
+const queueArgs = () => ({ ...plannedArgs(), queue: queueConfigValidator() });
+/** The same of a call that names no plan. */
+export const queuedArgs = () => ({ ...queueArgs(), ...plansField(), id: v.string() });
 
 /** The state that one run of a queue's worker passes to the next. */
 const runArgs = () => ({
@@ -128,7 +133,7 @@ export type TurnArgs = Infer<ReturnType<typeof turn>>;
 
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
-  ...configuredArgs(),
+  ...plannedArgs(),
   ...takingArgs(),
   count: v.number(),
   ...callArgs(),
@@ -137,7 +142,7 @@ export const queuedRunArgs = () => ({
 
 /** A job that has said what it used, and perhaps that it must run again. */
 export const settleArgs = () => ({
-  ...configuredArgs(),
+  ...plannedArgs(),
   ...takingArgs(),
   count: v.number(),
   used: v.number(),

@@ -18,7 +18,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a call after one that failed fails, too",
     file: "storage/rows.ts",
-    from: "run.lastTurn = turn.catch(ignore);",
+    from: "run.lastTurn = turn.catch(() => undefined);",
     to: "run.lastTurn = turn;",
     test: "test/storage/turns.test.ts",
   },
