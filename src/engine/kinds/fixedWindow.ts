@@ -31,7 +31,7 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 
 /** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
 const FIRST_USE = 1_767_225_600_000;
-/** So much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
+/** How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
 
 /** Windows of `period` ms, one of which starts at `start`. */
@@ -70,12 +70,12 @@ function accrued(limit: FixedWindowLimit, state: State, to: number): number {
 function whenAccrued(limit: FixedWindowLimit, state: State, units: number): number {
   const { windows, refill } = limit;
   if (units <= 0) return state.ts;
-  // A share without refill never fills: so many windows end after the end of time.
+  // A share without refill never fills: 1e15 windows end after the end of time.
   const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
   return windows.startOf(windows.windowAt(state.ts) + 1 + further);
 }
 
-/** Under another capacity than before: what was not used of it in the window, or the debt. What was used before counts against a raise. */
+/** Under another capacity than before: what was not used of it in the window, or the debt. Tokens used before a raise count against it. */
 function held({ capacity }: FixedWindowLimit, { value, window }: State): number {
   if (!window) return Math.min(capacity, value);
   const unused = capacity - window.used;
@@ -83,8 +83,8 @@ function held({ capacity }: FixedWindowLimit, { value, window }: State): number 
 }
 
 /**
- * A new window forgets what was used, up to the tokens that it brings. What was used under a larger capacity is forgotten over several
- * windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
+ * A new window forgets what was used, up to the tokens that it brings. Tokens used under a larger capacity are forgotten over
+ * several windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
  */
 function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
   const { windows, capacity } = limit;
@@ -174,7 +174,7 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     },
     restoredInMs: () => 0,
   },
-  // What is above the refill is saved up.
+  // A capacity above the refill saves up tokens.
   lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
   countsMs: ({ averageMs }) => Math.ceil(averageMs),
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
