@@ -19,14 +19,6 @@ export type ListArgs<Name, Definition = unknown> = {
   onlyOverridden?: boolean | undefined;
 } & AnyPlanArg<Definition>;
 
-export interface SweepOptions {
-  /**
-   * The configs of limits that are not defined, by limit. A bucket is swept only when it is full under all plans of the definition, all of
-   * these, and the config that its rows were written under. Rows of limits that are neither defined nor here stay.
-   */
-  configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
-}
-
 /** The names of the limits that are defined with `overrides: true`. */
 type OverridableIn<Limits> = {
   [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
@@ -106,6 +98,6 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
-    args: SweepOptions & Contexts["sweep"],
+    args: Contexts["sweep"],
   ) => Promise<SweepResult>;
 }

@@ -246,7 +246,7 @@ describe("the functions for later work", () => {
       inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
       inTables.cancelRateLimited(mutation, job),
       admin.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
-      admin.sweepRateLimits(mutation, { next, configs: { send: [config] } }),
+      admin.sweepRateLimits(mutation, { next, cursor: "" }),
       // @ts-expect-error: a query cannot write.
       inTables.rateLimitAll(query, [{ name: "signUp" }]),
       // @ts-expect-error: a query cannot write.

@@ -18,7 +18,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a call after one that failed fails, too",
     file: "storage/rows.ts",
-    from: "run.lastTurn = turn.catch(ignore);",
+    from: "run.lastTurn = turn.catch(() => undefined);",
     to: "run.lastTurn = turn;",
     test: "test/storage/turns.test.ts",
   },
@@ -436,5 +436,19 @@ export const faults: readonly Fault[] = [
     from: "heldByAll(shards, at) >= atLeast.units),",
     to: "heldByAll(shards, at) >= (atLeast.units > 0 ? units : 0)),",
     test: "test/operations/atLeast.test.ts",
+  },
+  {
+    name: "a window after another kind is whole",
+    file: "engine/kinds/fixedWindow.ts",
+    from: "const { since } = window ?? { since: ts };",
+    to: "const { since } = window ?? { since: start };",
+    test: "test/laws/alternating.test.ts",
+  },
+  {
+    name: "a window after another kind is whole once something was taken in it",
+    file: "engine/kinds/fixedWindow.ts",
+    from: "windowOf(isCurrent ? ts : windows.startOf(current)",
+    to: "windowOf(windows.startOf(current)",
+    test: "test/laws/alternating.test.ts",
   },
 ];
