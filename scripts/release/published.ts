@@ -1,7 +1,7 @@
 /** What a publication changes in the documents: the package is installed from npm, and the README has badges. */
 
 /** Its pages say how the package is installed. */
-export const INSTALLED_BY = ["README.md", "docs/first-hour.md"] as const;
+export const INSTALLED_BY = ["README.md", "docs/start.md"] as const;
 
 /** `repository` of package.json as an address in a browser: npm takes an object, an address and "github:owner/name". */
 export function repositoryAddress(repository: unknown): string | undefined {
@@ -16,7 +16,7 @@ export function repositoryAddress(repository: unknown): string | undefined {
 const TARBALL = /npm install path\/to\/\S+\.tgz/;
 const UNTIL_THEN = {
   "README.md": /The package is not on npm yet\. [^]*?```\n/,
-  "docs/first-hour.md": / The package is not on npm yet, so it is installed\s+\[from a tarball\]\([^)]+\):/,
+  "docs/start.md": / The package is not on npm yet, so it is installed\s+\[from a tarball\]\([^)]+\):/,
 };
 
 /** A page as it is from the first publication on; later ones change nothing. */
