@@ -1,6 +1,6 @@
 /** A schema as a deployment judges it: names, indexes, and the fields that they need. */
 import { nameFault } from "./names.js";
-import { type ValidatorJson } from "./validatorJson.js";
+import { fieldFault, type ValidatorJson } from "./validatorJson.js";
 
 /** What `export()` of an evaluated schema.js returns, as JSON. */
 export interface SchemaJson {
@@ -42,7 +42,7 @@ function tableFault(table: TableJson, validated: boolean): string | undefined {
   const plain = [...indexes, ...stagedDbIndexes];
   const all = [...plain, ...searchIndexes, ...vectorIndexes];
   const names = all.map(({ indexDescriptor }) => indexDescriptor);
-  const fault = nameFault(tableName);
+  const fault = nameFault(tableName) ?? (table.documentType && fieldFault(table.documentType));
   if (fault !== undefined) return fault;
   if (tableName.startsWith("_")) return "the name is reserved";
   if (all.length > MOST_INDEXES) return `cannot have more than ${MOST_INDEXES} indexes`;

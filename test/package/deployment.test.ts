@@ -12,6 +12,8 @@ const moduleOf = (path: string, source: string, environment: Module["environment
 });
 
 const FUNCTION = `Object.assign(() => {}, { isQuery: true, isPublic: true, exportArgs: () => '{"type":"any"}', exportReturns: () => "null" })`;
+const withArgs = (args: string) => FUNCTION.replace('{"type":"any"}', args);
+const fieldOf = (name: string) => `{"type":"object","value":{"${name}":{"fieldType":{"type":"any"}}}}`;
 const config = (definition: string) => `export default { export: () => (${definition}) };`;
 const uses = (...names: string[]) =>
   config(`{ name: "one", childComponents: ${JSON.stringify(names.map((name) => ({ name, path: "../one" })))} }`);
@@ -114,6 +116,12 @@ const REFUSED: [string, PushRequest, string][] = [
   ["a long path", app({ [`${"a".repeat(62)}.js`]: "" }), "up to 64"],
   ["another kind of file", app({ "a.ts": "" }), "does not end in .js"],
   ["a function's name", app({ "a.js": `export const ünder = ${FUNCTION};` }), "letters, digits and underscores"],
+  ...["x-limit", "$a", "a".repeat(65)].map((field): [string, PushRequest, string] => [
+    `the field ${field}`,
+    app({ "a.js": `export const f = ${withArgs(`{"type":"array","value":${fieldOf(field)}}`)};` }),
+    `the name ${field}`,
+  ]),
+  ["a field of a table", app({ "schema.js": table([]).replace(" a: {", ' "a b": {') }), "the name a b is not"],
   ["http.js without a router", app({ "http.js": "export default {};" }), "isRouter"],
   ["crons.js without crons", app({ "crons.js": "" }), "isCrons"],
   ["two children of one name", app({ "convex.config.js": uses("one", "one") }), "with the same name: one"],

@@ -37,7 +37,8 @@ try {
   push(root, app, "dev");
   done("convex codegen and dev: the app, declaration files included, typechecks, and has the types that are generated");
   push(root, app, "deploy");
-  done("convex deploy: a stand-in that judges like a deployment takes the app");
+  run(root, "npx", "tsx", "scripts/codegen/main.ts", ".", "deploy");
+  done("convex deploy: a stand-in that judges like a deployment takes the app, and the example");
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
