@@ -1,4 +1,4 @@
-/** The last moment a JavaScript Date can name. A wait that would end later is cut off here, 270,000 years from now. */
+/** The last time that a JavaScript Date can represent. A wait that would end later is cut off here, 270,000 years from now. */
 export const END_OF_TIME = 8.64e15;
 
 /** The scheduler refuses a start further away than five years of 366 days. */

@@ -1,6 +1,6 @@
 /**
- * A bucket whose limit may be overridden: what it answers. A denial looks beyond the end of the override, when the limit's own config
- * holds again, so that `retryAt` is the first moment at which the same call succeeds.
+ * A bucket whose limit may be overridden: what it answers. A denial looks beyond the end of the override, when the limit's own
+ * config holds again. So `retryAt` is the first time at which the same call succeeds.
  */
 import type { Override } from "../engine/override.js";
 import { type Bucket, isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
@@ -11,7 +11,7 @@ import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { type Answer, answerCharging, unknown } from "./answer.js";
 
-/** How a bucket is asked, whatever overrides its limit. */
+/** How to ask a bucket, under any override of its limit. */
 interface Asking {
   readonly ask: (request: Request) => Answer | Promise<Answer>;
   /** All shards of a bucket. */

@@ -6,11 +6,11 @@ import { END_OF_TIME, firstMoment } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
 
 interface TimeZone {
-  /** The first moment at which the clocks show `local` or later; the day after, if they never show it. */
+  /** The first time at which the clocks show `local` or later; the day after, if they never show it. */
   readonly firstAt: (local: number) => number;
   /**
-   * The local times at which the zone left one side of the date line and came out on the other: what is between them never was.
-   * Both are the same in a zone that stayed on its side.
+   * The local times at which the zone left one side of the date line and came out on the other: the times between them never
+   * existed. Both are the same in a zone that stayed on its side.
    */
   readonly dateLine: { readonly left: number; readonly reached: number };
 }
@@ -62,7 +62,7 @@ function offsets(timeZone: string): (moment: number) => number {
     second: "numeric",
   });
   return (moment) => {
-    // Not 0: the Intl of faked timers, such as Vitest's, takes it for no moment and shows the present.
+    // Not 0: the `Intl` of faked timers, such as Vitest's, takes 0 for a missing argument and shows the present.
     const second = Math.min(END_OF_TIME, Math.max(1000, moment));
     // "3/31/2024, 03:00:00". `formatToParts` says the same in three times the time.
     const [month, day, year, hours, minutes, seconds] = clock.format(second).split(/\D+/).map(Number) as ClockFace;

@@ -30,7 +30,7 @@ interface Outcome {
 
 export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number, demand: Demand): Outcome {
   const [only] = shards;
-  // What several rows say together is what the whole bucket would say as one row.
+  // Several rows decide as the whole bucket would as one row.
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
   if (taken)
@@ -39,7 +39,7 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   return { status: { ...status, retryAt: whenServed(limit, shards, now, demand, status.retryAt) }, left: shards };
 }
 
-/** The shards when units were charged, whatever is there, or came back, to as few of them as have room. */
+/** The shards after a charge, even below zero, or after a refund, to as few of them as have room. */
 export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   const { units, isRefundable } = change;
   if (units <= 0) return distribute(shards, now, change);
@@ -57,14 +57,14 @@ export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, un
   return [{ ...whole, state: limit.kind.pause(limit, whole.state, until) }];
 }
 
-/** Rows may stand at different times: what was taken from several is dated by the clock, which is not later than any of them. */
+/** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */
 function known(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
   return status.ok && status.takenAt !== undefined && shards.length > 1 ? { ...status, takenAt: now } : status;
 }
 
 /**
- * The shards when units were taken: a slow bucket is laid anew as it runs out, a fast one gives from as few shards as it can. Debts
- * are the whole bucket's: what all shards together cannot pay is owed by all of it as one row, which is what stays.
+ * The shards when units were taken: a slow bucket is rearranged as it runs out, a fast one gives from as few shards as possible.
+ * Only a bucket of one row may owe. If the shards together cannot pay, they are folded into one row that owes the rest.
  * @param left - the whole without the units.
  */
 function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: number): readonly Shard[] {
@@ -78,8 +78,8 @@ function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: numbe
 }
 
 /**
- * The shards with units taken from some of them, or given: first where most can be had, as much as goes there. None holds more than its
- * share. What a cancelled job took is looked for at its time first, and only then before: that may be another job's.
+ * The shards with units taken from some of them, or given: first where there is most, as much as possible. None holds more than its
+ * share. A cancelled job's tokens are looked for at its own time first. Tokens taken before that may be another job's.
  */
 export function distribute(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   let left = shards;
@@ -102,12 +102,12 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
 
 type Standing = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
 
-/** How a bucket stands when every shard has been read: what the whole would say as one row. */
+/** The status of a bucket when every shard has been read: that of the whole as one row. */
 export function standing(limit: Limit, shards: readonly Shard[], now: number): Standing {
   return { ok: true, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
 }
 
-/** The first moment from one on at which the same demand succeeds. */
+/** The first time from `from` on at which the same demand succeeds. */
 export function servedFrom(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { status } = decideOnAll(limit, shards, from, demand);
   return status.ok ? whenFound(limit, shards, from, demand) : status.retryAt;
