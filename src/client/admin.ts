@@ -132,7 +132,7 @@ async function sweepRateLimits(
     throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
   }
   const queued = definitions.names.filter((name) => definitions.get(name)?.queue);
-  // Where no limit has a queue, its tables may be missing.
+  // The queue's tables may be missing if no limit has a queue.
   const workers = async (from: string) =>
     queued.length === 0 ? NO_MORE : await sweepWorkers(ctx as unknown as QueueWriter, queued, from);
   const batch = () => sweepInTurn(cursor, () => sweepBatch(ctx, { targets, cursor }), workers);

@@ -57,7 +57,7 @@ export const reserveField: Field = {
 /**
  * Checks what can be known without the limit.
  * @throws when `count` is not a finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast`
- * is above `count` or combined with `reserve`.
+ * is above `count` or given with `reserve`.
  */
 export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
   checkField(name, "count", countField, count);

@@ -10,10 +10,15 @@ import { configValidator, overrideFields } from "../wire/configs.js";
  * here.
  *
  * @example
- * ```ts import { defineSchema, defineTable } from "convex/server"; import { v } from "convex/values"; import { rateLimitTables }
- * from "convex-rate-limits/schema";
+ * ```ts
+ * import { defineSchema, defineTable } from "convex/server";
+ * import { v } from "convex/values";
+ * import { rateLimitTables } from "convex-rate-limits/schema";
  *
- * export default defineSchema({ ...rateLimitTables, messages: defineTable({ author: v.string(), body: v.string() }), });
+ * export default defineSchema({
+ *   ...rateLimitTables,
+ *   messages: defineTable({ author: v.string(), body: v.string() }),
+ * });
  * ```
  */
 export const rateLimitTables = {
