@@ -16,6 +16,7 @@ import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, WRITTEN_FIELDS } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
+import { checkPlanOrConfig } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
@@ -81,9 +82,7 @@ async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & 
     key,
     ...(plan !== undefined && { plan }),
   });
-  if (plan !== undefined && override.config) {
-    throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
-  }
+  checkPlanOrConfig(name, plan, override.config);
   const id = idOf(bucket);
   const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
   const { component } = set.place;

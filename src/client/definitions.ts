@@ -13,7 +13,7 @@ import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { keyedError, undefinedError } from "./errors.js";
+import { checkPlanOrConfig, keyedError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
@@ -96,10 +96,10 @@ function parseDefinition(name: string, given: RateLimitDefinitions[string] | und
   };
   for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
   if (overrides && queue) {
-    throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
+    throw misuseError(name, "overrides and queue cannot be combined: a queue does not read overrides.");
   }
   if (mode === "shadow" && queue) {
-    throw misuseError(name, 'mode: "shadow" and queue cannot be had together: its jobs would wait all the same.');
+    throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
   const definition = { config, keyed, overrides, throws, mode, queue };
@@ -145,8 +145,8 @@ export function findBucket(
   }
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
   if (key !== undefined) checkKey(name, key);
+  checkPlanOrConfig(name, plan, config);
   if (config !== undefined) {
-    if (plan !== undefined) throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
     return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
   }
   if (!definition) throw undefinedError(name, definitions);

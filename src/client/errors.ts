@@ -90,6 +90,12 @@ export function undefinedError(name: string, { names }: { names: readonly string
   const known = names.map(show).join(", ");
   return misuseError(
     name,
-    `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
+    `is not one of your limits (${known || "none is defined"}); give its config to use it without a definition.`,
   );
+}
+
+/** @throws when a plan and a config are both given. */
+export function checkPlanOrConfig(name: string, plan: unknown, config: unknown): void {
+  if (plan === undefined || config === undefined) return;
+  throw misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }

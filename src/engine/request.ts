@@ -66,7 +66,8 @@ export function checkDemand(name: string, { count = 1, reserve = false, atLeast 
   if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
     throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
   }
-  if (reserve !== false) throw misuseError(name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+  if (reserve !== false)
+    throw misuseError(name, "atLeast and reserve cannot be combined: atLeast takes only what is there now.");
 }
 
 /**

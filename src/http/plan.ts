@@ -116,7 +116,7 @@ async function findCaller(
     return { ...found, ...keyless(without) };
   }
   if (typeof key !== "string" || key === "") {
-    throw fieldError(name, "identify's key", 'a non-empty string, or left out beside without: "deny"', key);
+    throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
   }
   return { ...found, key: `caller:${await boundedKey(key)}` };
 }

@@ -43,11 +43,11 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
   const startOf = (window: number) => firstAt(nominal.startOf(window < unnumbered ? window : window + missing));
   return {
     windowAt(now) {
-      const moment = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
+      const time = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
       // By the clocks of UTC it is this window or one beside it.
-      let window = nominal.indexAt(moment);
-      while (startOf(window) > moment) window--;
-      while (startOf(window + 1) <= moment) window++;
+      let window = nominal.indexAt(time);
+      while (startOf(window) > time) window--;
+      while (startOf(window + 1) <= time) window++;
       return window;
     },
     startOf: (window) => Math.min(END_OF_TIME, startOf(window)),
