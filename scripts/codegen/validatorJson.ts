@@ -4,7 +4,7 @@ interface FieldJson {
   readonly fieldType: ValidatorJson;
 }
 
-type ValidatorJson =
+export type ValidatorJson =
   | { readonly type: "object"; readonly value: Readonly<Record<string, FieldJson>> }
   | { readonly type: "union"; readonly value: readonly ValidatorJson[] }
   | { readonly type: "array"; readonly value: ValidatorJson }

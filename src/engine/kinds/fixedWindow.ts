@@ -44,15 +44,17 @@ function periodic(period: number, start: number): Calendar {
 
 /**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
- * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each hour.
+ * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
+ * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
  */
 function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
-  if (!window) return refill;
+  if (!window && ts === 0) return refill;
   const current = windows.windowAt(ts);
   const start = windows.startOf(current);
-  if (window.since <= start) return refill;
+  const { since } = window ?? { since: ts };
+  if (since <= start) return refill;
   const next = windows.startOf(current + 1);
-  const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - window.since)) / (next - start);
+  const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);
   const units = Math.floor(tokens) * unitsPerToken;
   // The parts of all shards add up to it.
   return part ? shareOfUnits(units, unitsPerToken, part.share) : units;
@@ -88,11 +90,12 @@ function windowAt(limit: FixedWindowLimit, state: State, to: number, value: numb
   const { windows, capacity } = limit;
   const { window, ts } = state;
   const current = windows.windowAt(to);
-  if (window && current <= windows.windowAt(ts)) return window;
+  const isCurrent = current <= windows.windowAt(ts);
+  if (window && isCurrent) return window;
   const used = capacity - value;
   if (used > MAX_UNITS) return undefined;
   const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
-  return windowOf(windows.startOf(current), used, excess);
+  return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
 }
 
 export const fixedWindow: Kind<FixedWindowLimit> = {
