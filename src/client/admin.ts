@@ -16,7 +16,7 @@ import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, WRITTEN_FIELDS } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
-import { checkPlanOrConfig } from "./errors.js";
+import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
@@ -82,7 +82,7 @@ async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & 
     key,
     ...(plan !== undefined && { plan }),
   });
-  checkPlanOrConfig(name, plan, override.config);
+  if (plan !== undefined && override.config) throw planAndConfigError(name);
   const id = idOf(bucket);
   const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
   const { component } = set.place;

@@ -13,7 +13,7 @@ import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { checkPlanOrConfig, keyedError, undefinedError } from "./errors.js";
+import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
@@ -145,8 +145,8 @@ export function findBucket(
   }
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
   if (key !== undefined) checkKey(name, key);
-  checkPlanOrConfig(name, plan, config);
   if (config !== undefined) {
+    if (plan !== undefined) throw planAndConfigError(name);
     return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
   }
   if (!definition) throw undefinedError(name, definitions);

@@ -94,8 +94,7 @@ export function undefinedError(name: string, { names }: { names: readonly string
   );
 }
 
-/** @throws when a plan and a config are both given. */
-export function checkPlanOrConfig(name: string, plan: unknown, config: unknown): void {
-  if (plan === undefined || config === undefined) return;
-  throw misuseError(name, "plan and config cannot be combined: a plan is a config.");
+/** The misuse of giving both a plan and a config. */
+export function planAndConfigError(name: string): Error {
+  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }

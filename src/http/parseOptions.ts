@@ -1,7 +1,7 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
 import { limitOf } from "../client/limitOf.js";
-import { checkPlanOrConfig, undefinedError } from "../client/errors.js";
+import { planAndConfigError, undefinedError } from "../client/errors.js";
 import { definitionUnder } from "../client/plans.js";
 import type { Definition } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
@@ -142,7 +142,7 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
       `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${by === "everyone" ? '"everyone"' : "a key source"}.`,
     );
   }
-  checkPlanOrConfig(name, plan, config);
+  if (plan !== undefined && config) throw planAndConfigError(name);
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // A plan that a request chooses is not known here.
