@@ -6,7 +6,7 @@ import type { RateLimitStatus } from "../wire/answers.js";
 import { remembering } from "./headroom.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
-import { END_OF_TIME, firstMoment } from "./time.js";
+import { END_OF_TIME, firstTime } from "./time.js";
 import { lowered, raised, unitsOf } from "./units.js";
 
 /** The answer, and the state that makes it true; undefined when nothing changes. */
@@ -77,15 +77,15 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
   if (!reserve) return atOnce;
   const reservable = units === 0 ? now : kind.whenReservable(limit, stored, units);
-  let moment = now;
+  let time = now;
   // The start of a reservation depends on when one asks: by the time of one unit if a rate is rounded, by a window if a full bucket
   // wastes one. The time found may then not be the first.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { at } = startOf(limit, stored, moment, units);
+    const { at } = startOf(limit, stored, time, units);
     const next = Math.min(atOnce, Math.max(reservable, at - withinMs));
     const isServedAt = (later: number) => isServed(limit, stored, later, demand);
-    if (isServedAt(next)) return Math.min(next, firstMoment(moment, isServedAt, next));
-    moment = next;
+    if (isServedAt(next)) return Math.min(next, firstTime(time, isServedAt, next));
+    time = next;
   }
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;

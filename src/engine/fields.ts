@@ -30,7 +30,7 @@ export type Fields = Readonly<Record<string, Field>>;
 
 /**
  * Checks an object that a caller has given.
- * @param what - the sentence "<field> is no field of <what>" names it.
+ * @param what - the sentence "<field> is not a field of <what>" names it.
  * @throws when it is no object, has a field that is not in the table, or one whose value is not permitted; naming limit, field,
  * value and range.
  */
@@ -50,7 +50,7 @@ export function checkField(limit: string, name: string, field: Field | undefined
 }
 
 export function strangeFieldError(limit: string, what: string, field: string, permitted: readonly string[]): Error {
-  return misuseError(limit, `${show(field)} is no field of ${what}, which has ${permitted.join(", ")}.`);
+  return misuseError(limit, `${show(field)} is not a field of ${what}, which has ${permitted.join(", ")}.`);
 }
 
 export function isPermitted(field: Field, value: unknown): boolean {

@@ -57,7 +57,7 @@ export const reserveField: Field = {
 /**
  * Checks what can be known without the limit.
  * @throws when `count` is not a finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast`
- * is above `count` or combined with `reserve`.
+ * is above `count` or given with `reserve`.
  */
 export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
   checkField(name, "count", countField, count);
@@ -66,7 +66,8 @@ export function checkDemand(name: string, { count = 1, reserve = false, atLeast 
   if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
     throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
   }
-  if (reserve !== false) throw misuseError(name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+  if (reserve !== false)
+    throw misuseError(name, "atLeast and reserve cannot be combined: atLeast takes only what is there now.");
 }
 
 /**

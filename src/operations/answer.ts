@@ -3,7 +3,7 @@ import { renewsAt } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import type { Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, decideOnAll, standing } from "../engine/sharding/pool.js";
+import { adjustOnAll, decideOnAll, describeWhole } from "../engine/sharding/pool.js";
 import { fold } from "../engine/sharding/shard.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
@@ -31,7 +31,7 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
   const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
     status: renewing(request, status, now, () => fold(limit, WHOLE, left, now).state),
-    untouched: () => standing(limit, shards, now),
+    untouched: () => describeWhole(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
 }
@@ -49,13 +49,13 @@ export function answerCharging(request: Request, shards: readonly StoredShard[],
   const { limit, demand } = request;
   const left = adjustOnAll(limit, shards, now, demand);
   return {
-    status: { ...standing(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
-    untouched: () => standing(limit, shards, now),
+    status: { ...describeWhole(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
+    untouched: () => describeWhole(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
 }
 
 /** The status of a bucket of which only some rows were read. */
-export function unknown(): RateLimitStatus {
+export function unreadStatus(): RateLimitStatus {
   return { ok: true };
 }

@@ -29,7 +29,7 @@ export async function setOverride(ctx: Writer, bucket: BucketId, given: RateLimi
   const override = parseOverride(bucket.name, given);
   const { until } = override;
   if (until !== undefined && until <= now) {
-    throw fieldError(bucket.name, "until", `a moment after now (${now}), in milliseconds since the epoch`, until);
+    throw fieldError(bucket.name, "until", `a time after now (${now}), in milliseconds since the epoch`, until);
   }
   await writeOverride(ctx, bucket, override, now);
   return null;

@@ -7,12 +7,12 @@ import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
-import { distribute, mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
-import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
+import { distribute, mayDenyOnTwo, describeWhole, whenAnyServes } from "../engine/sharding/pool.js";
+import { advance, balance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
-import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
+import { type Answer, answerOnAll, type Call, unreadStatus } from "./answer.js";
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -57,7 +57,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
     const left = distribute(seen, now, { units, isRefundable });
     return {
       status: { ok: true, ...(isRefundable && { takenAt: now }) },
-      untouched: unknown,
+      untouched: unreadStatus,
       write: (writer) => save(writer, request, seen, left),
     };
   }
@@ -71,7 +71,7 @@ function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
 }
 
 function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now: number): Answer {
-  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) }, untouched: unknown };
+  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) }, untouched: unreadStatus };
 }
 
 /**
@@ -90,16 +90,16 @@ async function answerOn(
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);
   const isWhole = shard.interval === WHOLE;
-  const untouched = isWhole ? () => standing(limit, [shard], now) : unknown;
+  const untouched = isWhole ? () => describeWhole(limit, [shard], now) : unreadStatus;
   if (!taken) return { status, untouched };
   const after = { ...shard, state: taken };
   // Evening out two rows of a window writes to one that other calls have just read.
-  const evened = short && !looksFurther(limit, demand) && even(advance(short, now), after);
+  const balanced = short && !looksFurther(limit, demand) && balance(advance(short, now), after);
   return {
     status: isWhole ? status : partStatus(status, atLeast?.tokens(units)),
     untouched,
-    write: evened
-      ? (writer) => save(writer, request, [short, shard], evened)
+    write: balanced
+      ? (writer) => save(writer, request, [short, shard], balanced)
       : await settle(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
   };
 }

@@ -111,7 +111,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [of("gold"), 'plan must be "free" or "pro" or "metered", got "gold"'],
     [of("toString"), 'plan must be "free" or "pro" or "metered", got "toString"'],
     [{ name: "plain", plan: "pro" }, 'plan must be left out (the limit has no plans), got "pro"'],
-    [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be had together"],
+    [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be combined"],
   ] as const)("%o is misuse, and nothing is written", async (args, message) => {
     const { t } = openQueue();
     await expect(t.mutation((ctx) => limits.rateLimit(ctx, args as never))).rejects.toThrow(message);
@@ -126,7 +126,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ plans: [{ rate: 1 }] }, "plans must be an object of one or more plans by name"],
     [{ plans: { free: { rate: 1 }, pro: { rate: 0 } } }, 'plan "pro": rate must be'],
     [{ plans: { free: 7 } }, 'plan "free" must be an object, got 7'],
-    [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is no field of'],
+    [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is not a field of'],
     [{ plans: { free: { rate: 1, shards: 4 } } }, "shards must be left out of a plan"],
   ])("a definition with %o fails when the module loads", (more, message) => {
     const broken = { kind: "token bucket", period: MINUTE, ...more };

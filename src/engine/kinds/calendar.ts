@@ -26,10 +26,10 @@ export interface Calendar {
 }
 
 /**
- * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`: the day on which
- * a month begins (its last day if it is shorter), the weekday on which a week begins, or the minutes after midnight at which a day
- * begins. The default is the first of the month, Monday, midnight. The months of "Europe/Berlin" and anchor 31 begin on 31 January
- * and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
+ * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A month begins on
+ * that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The default is the
+ * first of the month, Monday, midnight. The months of "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February 2024: at
+ * 2024-01-30T23:00Z and 2024-02-28T23:00Z.
  *
  * @throws RangeError when `Intl` does not know the zone.
  */
@@ -43,11 +43,11 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
   const startOf = (window: number) => firstAt(nominal.startOf(window < unnumbered ? window : window + missing));
   return {
     windowAt(now) {
-      const moment = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
+      const time = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
       // By the clocks of UTC it is this window or one beside it.
-      let window = nominal.indexAt(moment);
-      while (startOf(window) > moment) window--;
-      while (startOf(window + 1) <= moment) window++;
+      let window = nominal.indexAt(time);
+      while (startOf(window) > time) window--;
+      while (startOf(window + 1) <= time) window++;
       return window;
     },
     startOf: (window) => Math.min(END_OF_TIME, startOf(window)),

@@ -26,9 +26,9 @@ function whenAccrued(limit: TokenBucketLimit, state: State, units: number): numb
   if (units <= 0) return ts;
   // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
   const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
-  let moment = ts + elapsedMs;
-  while (moment < END_OF_TIME && accrued(limit, state, moment) < units) moment++;
-  return Math.min(END_OF_TIME, moment);
+  let time = ts + elapsedMs;
+  while (time < END_OF_TIME && accrued(limit, state, time) < units) time++;
+  return Math.min(END_OF_TIME, time);
 }
 
 export const tokenBucket: Kind<TokenBucketLimit> = {

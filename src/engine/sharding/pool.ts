@@ -4,7 +4,7 @@ import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { firstMoment } from "../time.js";
+import { firstTime } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
 import {
@@ -34,7 +34,10 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
   if (taken)
-    return { status: known(status, shards, now), left: leaving(limit, shards, { ...whole, state: taken }, now) };
+    return {
+      status: dateTaken(status, shards, now),
+      left: takeFromAll(limit, shards, { ...whole, state: taken }, now),
+    };
   if (status.ok || whole === only) return { status, left: shards };
   return { status: { ...status, retryAt: whenServed(limit, shards, now, demand, status.retryAt) }, left: shards };
 }
@@ -45,7 +48,7 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
   if (units <= 0) return distribute(shards, now, change);
   const whole = fold(limit, WHOLE, shards, now);
   const taken = limit.kind.take(limit, whole.state, units);
-  return leaving(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
+  return takeFromAll(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
 }
 
 /** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */
@@ -58,7 +61,7 @@ export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, un
 }
 
 /** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */
-function known(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
+function dateTaken(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
   return status.ok && status.takenAt !== undefined && shards.length > 1 ? { ...status, takenAt: now } : status;
 }
 
@@ -67,7 +70,7 @@ function known(status: RateLimitStatus, shards: readonly Shard[], now: number): 
  * Only a bucket of one row may owe. If the shards together cannot pay, they are folded into one row that owes the rest.
  * @param left - the whole without the units.
  */
-function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: number): readonly Shard[] {
+function takeFromAll(limit: Limit, shards: readonly Shard[], left: Shard, now: number): readonly Shard[] {
   const { most } = limit.levels;
   const { value } = left.state;
   const units = heldByAll(shards, now) - value;
@@ -100,10 +103,10 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
   return left;
 }
 
-type Standing = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
+type WholeStatus = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
 
 /** The status of a bucket when every shard has been read: that of the whole as one row. */
-export function standing(limit: Limit, shards: readonly Shard[], now: number): Standing {
+export function describeWhole(limit: Limit, shards: readonly Shard[], now: number): WholeStatus {
   return { ok: true, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
 }
 
@@ -123,7 +126,7 @@ function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand
   const asOne = (at: number) => fold(limit, WHOLE, shards, at).state;
   const last = Math.max(from, ...shards.map(({ state }) => state.ts));
   const first = last > from ? decide(limit, asOne(last), last, demand).status : { retryAt: likely };
-  return firstMoment(
+  return firstTime(
     whenFound(limit, shards, from, demand),
     // A log of all that they remember is needed for reservations only.
     (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),

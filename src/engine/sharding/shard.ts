@@ -89,7 +89,7 @@ export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== 
  * Undefined if that is not worth the write, or if a clock ahead has written one of them. Units moved then would come from the
  * future, or a sliding window would log them as taken in the past. Both are advanced.
  */
-export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
+export function balance(short: Shard, other: Shard): [Shard, Shard] | undefined {
   const { unitsPerToken, capacity } = short.limit;
   const { value } = short.state;
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
