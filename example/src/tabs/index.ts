@@ -12,6 +12,7 @@ import rollback from "../../convex/stage/rollback.ts?code";
 import several from "../../convex/stage/several.ts?code";
 import windows from "../../convex/stage/windows.ts?code";
 import official from "../hot/official.ts?code";
+import type { PackedPiece, Piece } from "../../site/code.js";
 import { room } from "../room.js";
 import type { CodeFile, EditableLimits } from "../stage/CodePane.js";
 import { Admin } from "./Admin.js";
@@ -36,19 +37,38 @@ export interface Tab {
   count: number;
 }
 
-const moduleAt = (name: string, lines: CodeFile["lines"]): CodeFile[] => [
-  { path: `example/convex/stage/${name}.ts`, lines },
-];
+type Packed = readonly (readonly PackedPiece[])[];
+
+const fileAt = (path: string, packed: Packed): CodeFile => ({ path, lines: packed.map((line) => line.map(unpack)) });
+
+const moduleAt = (name: string, packed: Packed): CodeFile[] => [fileAt(`example/convex/stage/${name}.ts`, packed)];
+
+function unpack(piece: PackedPiece): Piece {
+  if (typeof piece === "string") return { text: piece };
+  const [text, kind, edit] = piece;
+  return { text, ...(kind && { kind }), ...(edit && { edit }) };
+}
 
 /** The count that stands in the code. */
-function countIn(lines: CodeFile["lines"]): number {
-  const piece = lines.flat().find(({ edit }) => edit?.field === "count");
+function countIn(packed: Packed): number {
+  const piece = packed
+    .flat()
+    .map(unpack)
+    .find(({ edit }) => edit?.field === "count");
   return Number(piece?.text ?? 1);
 }
 
 const { stage } = api;
 
 export const TABS: readonly Tab[] = [
+  {
+    id: "rollback",
+    title: "It rolls back",
+    Panel: Rollback,
+    files: moduleAt("rollback", rollback),
+    limits: { message: { query: stage.rollback.bucket } },
+    count: 1,
+  },
   {
     id: "burst",
     title: "Burst",
@@ -86,14 +106,6 @@ export const TABS: readonly Tab[] = [
     count: 1,
   },
   {
-    id: "rollback",
-    title: "Rollback",
-    Panel: Rollback,
-    files: moduleAt("rollback", rollback),
-    limits: { message: { query: stage.rollback.bucket } },
-    count: 1,
-  },
-  {
     id: "http",
     title: "HTTP 429",
     Panel: Http,
@@ -118,7 +130,7 @@ export const TABS: readonly Tab[] = [
     id: "hot",
     title: "Hot limit",
     Panel: Hot,
-    files: [...moduleAt("hot", hot), { path: "example/src/hot/official.ts", lines: official }],
+    files: [...moduleAt("hot", hot), fileAt("example/src/hot/official.ts", official)],
     limits: {},
     count: 1,
   },
