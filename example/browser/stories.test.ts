@@ -112,8 +112,33 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  Burst: async (way) => {
-    const visitor = await visit("Burst", way, (room) => room.slow("send"));
+  "Go viral": async (way) => {
+    const visitor = await visit("Go viral", way);
+    const { page } = visitor;
+    const lane = (name: string) => page.getByRole("group", { name }).getByText(/attempts a call/);
+    // 400 calls a second on one row: most run again, some fail; a limit that splits itself has neither.
+    const figures = async (name: string) => {
+      const text = await lane(name).innerText({ timeout: SIMULATION_MS });
+      const [, attempts, failed] = /^([\d.]+) attempts a call · ([\d.]+) % failed/.exec(text) ?? [];
+      return { attempts: Number(attempts), failed: Number(failed) };
+    };
+    const [one, auto, official] = [
+      await figures("This package, one row"),
+      await figures('This package, shards: "auto"'),
+      await figures("The official component, one shard"),
+    ];
+    expect(one.attempts).toBeGreaterThan(1.5);
+    expect(one.failed).toBeGreaterThan(0);
+    expect(official.failed).toBeGreaterThan(0);
+    expect(auto.attempts).toBeLessThan(1.5);
+    expect(auto.failed).toBe(0);
+    await page.getByLabel("Rows").press("ArrowRight");
+    await page.getByRole("group", { name: "This package, at most 4 rows" }).waitFor();
+    return visitor;
+  },
+
+  "Stop spam": async (way) => {
+    const visitor = await visit("Stop spam", way, (room) => room.slow("send"));
     await visitor.image("10 of 10 tokens");
     await visitor.press("Send 5");
     await visitor.see("5 tokens · 5 left");
@@ -132,8 +157,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "LLM queue": async (way) => {
-    const visitor = await visit("LLM queue", way, async (room) => {
+  "Queue LLM calls": async (way) => {
+    const visitor = await visit("Queue LLM calls", way, async (room) => {
       await room.edit("model", { rate: 20 });
       // Half a day of tokens is owed, so that no job starts while the test runs.
       await room.client.mutation(api.stage.queue.spend, { room: room.name, tokens: 1_000_000 });
@@ -184,8 +209,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "Login lock": async (way) => {
-    const visitor = await visit("Login lock", way);
+  "Lock out guessers": async (way) => {
+    const visitor = await visit("Lock out guessers", way);
     await visitor.image("5 guesses left");
     for (const left of ["4 guesses", "3 guesses", "2 guesses", "1 guess", "0 guesses"]) {
       await visitor.press("Log in");
@@ -202,8 +227,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "Several limits": async (way) => {
-    const visitor = await visit("Several limits", way, async (room) => {
+  "User + team + everyone": async (way) => {
+    const visitor = await visit("User + team + everyone", way, async (room) => {
       await room.edit("byUser", { period: 86_400_000 });
       await room.slow("byTeam", "everyone");
     });
@@ -239,8 +264,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  Windows: async (way) => {
-    const visitor = await visit("Windows", way, (room) => room.slow("bucket", "fixed", "sliding"));
+  "Pick a window": async (way) => {
+    const visitor = await visit("Pick a window", way, (room) => room.slow("bucket", "fixed", "sliding"));
     for (let left = 4; left >= 0; left--) {
       await visitor.press("Call all four");
       for (const kind of ["Token bucket", "Fixed window", "Sliding window"]) {
@@ -253,33 +278,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "Hot limit": async (way) => {
-    const visitor = await visit("Hot limit", way);
-    const { page } = visitor;
-    const lane = (name: string) => page.getByRole("group", { name }).getByText(/attempts a call/);
-    // 400 calls a second on one row: most run again, some fail; a limit that splits itself has neither.
-    const figures = async (name: string) => {
-      const text = await lane(name).innerText({ timeout: SIMULATION_MS });
-      const [, attempts, failed] = /^([\d.]+) attempts a call · ([\d.]+) % failed/.exec(text) ?? [];
-      return { attempts: Number(attempts), failed: Number(failed) };
-    };
-    const [one, auto, official] = [
-      await figures("This package, one row"),
-      await figures('This package, shards: "auto"'),
-      await figures("The official component, one shard"),
-    ];
-    expect(one.attempts).toBeGreaterThan(1.5);
-    expect(one.failed).toBeGreaterThan(0);
-    expect(official.failed).toBeGreaterThan(0);
-    expect(auto.attempts).toBeLessThan(1.5);
-    expect(auto.failed).toBe(0);
-    await page.getByLabel("Rows").press("ArrowRight");
-    await page.getByRole("group", { name: "This package, at most 4 rows" }).waitFor();
-    return visitor;
-  },
-
-  Admin: async (way) => {
-    const visitor = await visit("Admin", way);
+  "Support desk": async (way) => {
+    const visitor = await visit("Support desk", way);
     const { page, room } = visitor;
     const row = page.getByRole("row").filter({ hasText: "(this room)" });
     const left = async (tokens: string) => {
@@ -339,13 +339,13 @@ describe.each(WAYS)("$width px, $colorScheme, with the $hand", (way) => {
 });
 
 it("every tab has a story", async () => {
-  const { page } = await visit("Burst", WIDE);
+  const { page } = await visit("Stop spam", WIDE);
   expect(await page.getByRole("tab").allTextContents()).toEqual(Object.keys(stories));
 });
 
 describe("the burst", () => {
   it("hammering admits what the bucket held, and not one more", async () => {
-    const { page, room } = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const { page, room } = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const hammer = page.getByRole("button", { name: "Hammer" });
     await hammer.click();
     await hammer.and(page.locator("[aria-pressed=true]")).waitFor();
@@ -357,7 +357,7 @@ describe("the burst", () => {
   });
 
   it("the wait counts down, and ends in a call that is accepted", async () => {
-    const visitor = await visit("Burst", WIDE);
+    const visitor = await visit("Stop spam", WIDE);
     const verdict = visitor.page.getByLabel("Verdict");
     await visitor.page.getByLabel("count").fill("10");
     await visitor.press("Send 10");
@@ -369,7 +369,7 @@ describe("the burst", () => {
   });
 
   it("a reset makes the bucket full", async () => {
-    const visitor = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     await visitor.press("Send 5");
     await visitor.image("5 of 10 tokens");
     await visitor.press("Reset");
@@ -379,7 +379,7 @@ describe("the burst", () => {
 
 describe("the code", () => {
   it("is edited, and the limit changes while it is in use", async () => {
-    const visitor = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const { page, room } = visitor;
     await visitor.press("Send 5");
     await page.getByLabel("capacity of send").fill("20");
@@ -398,7 +398,7 @@ describe("the code", () => {
   });
 
   it("says why a number is refused, in the words of the library, and keeps the one before", async () => {
-    const visitor = await visit("Burst", WIDE);
+    const visitor = await visit("Stop spam", WIDE);
     const { page, room } = visitor;
     const rate = page.getByLabel("rate of send");
     await rate.fill("-1");
@@ -415,7 +415,7 @@ describe("the code", () => {
   });
 
   it("a call that can never be served is misuse, and the page says so", async () => {
-    const visitor = await visit("Burst", WIDE);
+    const visitor = await visit("Stop spam", WIDE);
     await visitor.page.getByLabel("count").fill("11");
     await visitor.see("11 tokens can never be had of 10.");
     await visitor.press("Send 11");
@@ -423,7 +423,7 @@ describe("the code", () => {
   });
 
   it("shows the numbers that the backend runs with", async () => {
-    const { page, room } = await visit("Burst", WIDE);
+    const { page, room } = await visit("Stop spam", WIDE);
     const { config } = await room.snapshot("send");
     await page.getByLabel("rate of send").waitFor();
     const shown = async (field: string) => Number(await page.getByLabel(`${field} of send`).inputValue());
@@ -436,7 +436,7 @@ describe("the code", () => {
 });
 
 it("an admin's block holds in the room's own page, for the right password too", async () => {
-  const visitor = await visit("Login lock", WIDE);
+  const visitor = await visit("Lock out guessers", WIDE);
   const { room } = visitor;
   const bucket = { name: "failedLogin" as const, key: room.name };
   await visitor.image("5 guesses left");
@@ -452,7 +452,7 @@ it("an admin's block holds in the room's own page, for the right password too", 
 });
 
 it("a right password resets the count", async () => {
-  const visitor = await visit("Login lock", WIDE);
+  const visitor = await visit("Lock out guessers", WIDE);
   await visitor.press("Log in");
   await visitor.image("4 guesses left");
   await visitor.page.getByLabel("Ada's password").fill("correct horse");
@@ -463,7 +463,7 @@ it("a right password resets the count", async () => {
 
 describe("the queue", () => {
   it("starts jobs in their order when the tokens are there, and none that was cancelled", async () => {
-    const visitor = await visit("LLM queue", WIDE, async ({ client, name }) => {
+    const visitor = await visit("Queue LLM calls", WIDE, async ({ client, name }) => {
       await client.mutation(api.stage.queue.spend, { room: name, tokens: 1_000_000 });
     });
     const { page, room } = visitor;
@@ -486,7 +486,7 @@ describe("the queue", () => {
 
 describe("the promise", () => {
   it("runs jobs at the moment they were promised, never earlier, in the order in which they were asked", async () => {
-    const visitor = await visit("LLM queue", WIDE);
+    const visitor = await visit("Queue LLM calls", WIDE);
     const { page, room } = visitor;
     await page.getByLabel("A promise").check();
     await visitor.press("Ask for 400 tokens");
@@ -508,7 +508,7 @@ describe("the promise", () => {
   });
 
   it("says, when it is full, when there is room", async () => {
-    const visitor = await visit("LLM queue", WIDE, (room) => room.edit("model", { rate: 1 }));
+    const visitor = await visit("Queue LLM calls", WIDE, (room) => room.edit("model", { rate: 1 }));
     await visitor.page.getByLabel("A promise").check();
     for (let asked = 1; asked <= 5; asked++) {
       await visitor.press("Ask for 1,000 tokens");

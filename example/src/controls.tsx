@@ -123,15 +123,13 @@ export function Choice<Value extends string | number>({
 }
 
 /** What the tab shows, and what to press first. */
-export function Lead({ children, tryThis }: { children: ReactNode; tryThis?: string }) {
+export function Lead({ children, tryThis }: { children: ReactNode; tryThis: string }) {
   return (
     <p className="min-h-11 text-sm leading-relaxed text-muted">
       {children}{" "}
-      {tryThis && (
-        <span className="block text-ink">
-          <span className="font-semibold">Try:</span> {tryThis}
-        </span>
-      )}
+      <span className="block text-ink">
+        <span className="font-semibold">Try:</span> {tryThis}
+      </span>
     </p>
   );
 }

@@ -21,7 +21,7 @@ const SPENT = 200;
 
 type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
-/** Two ways to wait for tokens: with a place that moves up, or with a moment that never moves. */
+/** Two ways to wait for tokens: with a place that moves up, or with a time that never moves. */
 export function Queue({ count }: { count: number }) {
   const [way, setWay] = useState<(typeof WAYS)[number]["value"]>("queue");
   return (
@@ -44,15 +44,14 @@ function Waiting() {
   const fail = (error: unknown) => {
     setAnswer({ tone: "stop", text: problem(error, now()) });
   };
-  const askFor = (jobs: number, tokens: number) => {
+  const askFor = (jobs: number, tokens: number) =>
     ask({ room, jobs, tokens }).then(() => {
       setAnswer({
         tone: "later",
         text: `${amount(jobs, "job")} of ${amount(tokens, "token")} ${jobs === 1 ? "is" : "are"} in the queue.`,
       });
     }, fail);
-  };
-  const cancelTask = ({ _id: task, number }: Task) => {
+  const cancelTask = ({ _id: task, number }: Task) =>
     cancel({ task }).then((isCancelled) => {
       setAnswer(
         isCancelled
@@ -60,13 +59,7 @@ function Waiting() {
           : { tone: "plain", text: `Too late: job ${number} starts within a second, or has started.` },
       );
     }, fail);
-  };
-  const one = [
-    700,
-    () => {
-      askFor(1, JOB_TOKENS);
-    },
-  ] as const;
+  const one = [700, () => askFor(1, JOB_TOKENS)] as const;
   useAutoplay([
     one,
     one,
@@ -78,7 +71,7 @@ function Waiting() {
       () => {
         const waiting = tasks?.filter(isWaiting) ?? [];
         const middle = waiting[Math.floor(waiting.length / 2)];
-        if (middle) cancelTask(middle);
+        if (middle) void cancelTask(middle);
       },
     ],
     [9000, () => undefined],
@@ -86,47 +79,35 @@ function Waiting() {
 
   return (
     <>
-      <Lead>
-        The model takes 20 tokens a second. Jobs wait in line without a moment, so they move up when one before them is
-        cancelled. Any number of callers may ask: they do not conflict.
+      <Lead tryThis="add five jobs, then cancel the second: those behind it move up.">
+        Jobs wait in line until the model has tokens for them, and any number of callers may ask at once.
       </Lead>
       <div className="grid grid-cols-3 gap-2 sm:flex">
-        <CallButton
-          look="primary"
-          label={`A job of ${JOB_TOKENS} tokens`}
-          onClick={() => {
-            askFor(1, JOB_TOKENS);
-          }}
-        >
+        <CallButton look="primary" label={`A job of ${JOB_TOKENS} tokens`} onClick={() => askFor(1, JOB_TOKENS)}>
           A job
         </CallButton>
-        <CallButton
-          label="1,000 jobs of 1 token"
-          onClick={() => {
-            askFor(MANY, 1);
-          }}
-        >
+        <CallButton label="1,000 jobs of 1 token" onClick={() => askFor(MANY, 1)}>
           1,000 jobs
         </CallButton>
         <CallButton
           look="stop"
           label={`Spend ${SPENT} tokens elsewhere`}
-          onClick={() => {
+          onClick={() =>
             spend({ room, tokens: SPENT }).then(() => {
               setAnswer({ tone: "plain", text: `${SPENT} tokens are gone: everybody waits longer.` });
-            }, fail);
-          }}
+            }, fail)
+          }
         >
           Spend {SPENT}
         </CallButton>
       </div>
-      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "Queue some jobs, then cancel one by hand."}</Answer>
+      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "No job yet."}</Answer>
       <Places tasks={tasks} onCancel={cancelTask} />
     </>
   );
 }
 
-function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (task: Task) => void }) {
+function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (task: Task) => unknown }) {
   const now = useMoment(200);
   return (
     <div className="h-80 border-t border-line">
@@ -141,7 +122,7 @@ function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (tas
   );
 }
 
-function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (task: Task) => void }) {
+function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (task: Task) => unknown }) {
   const { _id, number, tokens, startedAt, isCancelled } = task;
   const place = useQuery(api.stage.queue.getQueued, isWaiting(task) ? { job: _id } : "skip");
   return (
@@ -169,13 +150,7 @@ function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (ta
         )}
       </div>
       {place && isWaiting(task) && (
-        <CallButton
-          isSmall
-          label={`Cancel job ${number}`}
-          onClick={() => {
-            onCancel(task);
-          }}
-        >
+        <CallButton isSmall label={`Cancel job ${number}`} onClick={() => onCancel(task)}>
           Cancel
         </CallButton>
       )}

@@ -70,8 +70,16 @@ export const TABS: readonly Tab[] = [
     count: 1,
   },
   {
+    id: "hot",
+    title: "Go viral",
+    Panel: Hot,
+    files: [...moduleAt("hot", hot), fileAt("example/src/hot/official.ts", official)],
+    limits: {},
+    count: 1,
+  },
+  {
     id: "burst",
-    title: "Burst",
+    title: "Stop spam",
     Panel: Burst,
     files: moduleAt("burst", burst),
     limits: { send: { query: stage.burst.bucket } },
@@ -79,7 +87,7 @@ export const TABS: readonly Tab[] = [
   },
   {
     id: "queue",
-    title: "LLM queue",
+    title: "Queue LLM calls",
     Panel: Queue,
     files: [...moduleAt("queue", queue), ...moduleAt("promises", promises)],
     limits: { model: { query: stage.promises.bucket } },
@@ -87,7 +95,7 @@ export const TABS: readonly Tab[] = [
   },
   {
     id: "login",
-    title: "Login lock",
+    title: "Lock out guessers",
     Panel: Login,
     files: moduleAt("login", login),
     limits: { failedLogin: { query: stage.login.attempts } },
@@ -95,7 +103,7 @@ export const TABS: readonly Tab[] = [
   },
   {
     id: "several",
-    title: "Several limits",
+    title: "User + team + everyone",
     Panel: Several,
     files: moduleAt("several", several),
     limits: {
@@ -115,7 +123,7 @@ export const TABS: readonly Tab[] = [
   },
   {
     id: "windows",
-    title: "Windows",
+    title: "Pick a window",
     Panel: Windows,
     files: moduleAt("windows", windows),
     limits: {
@@ -127,16 +135,8 @@ export const TABS: readonly Tab[] = [
     count: countIn(windows),
   },
   {
-    id: "hot",
-    title: "Hot limit",
-    Panel: Hot,
-    files: [...moduleAt("hot", hot), fileAt("example/src/hot/official.ts", official)],
-    limits: {},
-    count: 1,
-  },
-  {
     id: "admin",
-    title: "Admin",
+    title: "Support desk",
     Panel: Admin,
     files: moduleAt("admin", admin),
     limits: {},
