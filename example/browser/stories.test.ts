@@ -278,6 +278,38 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
+  Plans: async (way) => {
+    const visitor = await visit("Plans", way);
+    const { page } = visitor;
+    const month = "until 1 [A-Z][a-z]+, 00:00 Los Angeles";
+    const used = async (text: string) => {
+      await page
+        .getByLabel("Quota")
+        .getByText(new RegExp(`^${text} used ${month}$`))
+        .waitFor();
+    };
+    await used("of 100");
+    await visitor.image("100 of 100 calls left");
+    for (const left of [75, 50, 25, 0]) {
+      await visitor.press("25 calls");
+      await visitor.see(`25 calls · ${left} left`);
+    }
+    await visitor.press("Call");
+    await visitor.see(/^1 call · again 1 [A-Z][a-z]+, 00:00 Los Angeles$/);
+    await visitor.use(page.getByLabel("Pro"), "Space");
+    await visitor.image("900 of 1,000 calls left");
+    await used("of 1,000");
+    await visitor.press("Call");
+    await visitor.see("1 call · 899 left");
+    expect(await page.getByLabel("Quota").innerText()).toMatch(/^101\s+of 1,000 used/);
+    // A downgrade applies at once, too: more was used than the plan has.
+    await visitor.use(page.getByLabel("Free"), "Space");
+    await used("of 100");
+    await visitor.press("Call");
+    await visitor.see(/^1 call · again 1 /);
+    return visitor;
+  },
+
   "Support desk": async (way) => {
     const visitor = await visit("Support desk", way);
     const { page, room } = visitor;

@@ -33,6 +33,8 @@ export const taskFields = {
   isCancelled: v.optional(v.boolean()),
 };
 
+export const vPlan = v.union(v.literal("free"), v.literal("pro"));
+
 export const stageTables = {
   /** What was edited in the code on the page: one limit's config in one room. */
   stageConfigs: defineTable({
@@ -43,6 +45,10 @@ export const stageTables = {
   stageMessages: defineTable({
     room: v.string(),
     to: v.string(),
+  }).index("by_room", ["room"]),
+  stageCustomers: defineTable({
+    room: v.string(),
+    plan: vPlan,
   }).index("by_room", ["room"]),
   stageTasks: defineTable({
     ...taskFields,

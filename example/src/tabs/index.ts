@@ -6,6 +6,7 @@ import admin from "../../convex/stage/admin.ts?code";
 import gate from "../../convex/stage/gate.ts?code";
 import hot from "../../convex/stage/hot.ts?code";
 import login from "../../convex/stage/login.ts?code";
+import plans from "../../convex/stage/plans.ts?code";
 import promises from "../../convex/stage/promises.ts?code";
 import queue from "../../convex/stage/queue.ts?code";
 import rollback from "../../convex/stage/rollback.ts?code";
@@ -20,6 +21,7 @@ import { Burst } from "./Burst.js";
 import { Hot } from "./Hot.js";
 import { Http } from "./Http.js";
 import { Login } from "./Login.js";
+import { Plans } from "./Plans.js";
 import { Queue } from "./Queue.js";
 import { Rollback } from "./Rollback.js";
 import { Several } from "./Several.js";
@@ -133,6 +135,14 @@ export const TABS: readonly Tab[] = [
       calendar: { query: stage.windows.calendar },
     },
     count: countIn(windows),
+  },
+  {
+    id: "plans",
+    title: "Plans",
+    Panel: Plans,
+    files: moduleAt("plans", plans),
+    limits: {},
+    count: 1,
   },
   {
     id: "admin",
