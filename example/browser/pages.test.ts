@@ -195,7 +195,7 @@ describe.each([1280, 390])("nothing jumps at %i px", (width) => {
   it("neither while it loads nor while it is used", async () => {
     const page = await visit(site.room("calm"), { viewport: { width, height: 900 } });
     await image(page, "10 of 10 tokens");
-    for (const name of ["Send 5", "Send 5", "Send 5", "Reserve 5", "One ms before?", "Reset"]) {
+    for (const name of ["Send 5", "Send 5", "Send 5", "Reserve 5", "One ms before?", "Refill"]) {
       await button(page, name).press("Enter");
     }
     await page.getByText("The bucket is full again.").waitFor();

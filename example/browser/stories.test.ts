@@ -328,10 +328,10 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     // A block with a note: the next guess is denied, and has taken nothing; after the unblock it is let in.
     await page.getByLabel("Note").fill("case 7");
     await visitor.press("Block");
-    await row.getByText("blocked · until cleared · case 7").waitFor();
-    await row.getByText("when cleared").waitFor();
+    await row.getByText("blocked · until removed · case 7").waitFor();
+    await row.getByText("when removed").waitFor();
     await guess("blocked");
-    await visitor.press("Clear");
+    await visitor.press("Remove override");
     await row.getByText("blocked").waitFor({ state: "detached" });
     await left("4");
     for (const tokens of ["3", "2", "1", "0"]) {
@@ -348,11 +348,11 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await row.getByText(/^in [123]?\d\ss$/).waitFor();
     await visitor.use(page.getByLabel("Overridden"), "Space");
     await row.waitFor();
-    await visitor.press("Clear");
+    await visitor.press("Remove override");
     await visitor.see("Nobody is in the list.");
     await visitor.use(page.getByLabel("Limited now"), "Space");
     await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
-    await visitor.press("Reset");
+    await visitor.press("Refill");
     await row.waitFor({ state: "detached" });
     await visitor.see(`${room.name} is full again`);
     return visitor;
@@ -400,11 +400,20 @@ describe("the burst", () => {
     await visitor.see(/^10 tokens · 0 left$/);
   });
 
-  it("a reset makes the bucket full", async () => {
+  it("a number below one does not read as one", async () => {
+    const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
+    await visitor.page.getByLabel("count").fill("9.04");
+    await visitor.press("Send 9.04");
+    await visitor.page.getByRole("tabpanel").getByText("0.9", { exact: true }).waitFor();
+    await visitor.press("Send 1");
+    await visitor.see(/^1 token · come back in /);
+  });
+
+  it("a refill makes the bucket full", async () => {
     const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     await visitor.press("Send 5");
     await visitor.image("5 of 10 tokens");
-    await visitor.press("Reset");
+    await visitor.press("Refill");
     await visitor.image("10 of 10 tokens");
   });
 });

@@ -12,9 +12,9 @@ import { useMoment } from "../useMoment.js";
 import { per, problem, wait } from "../words.js";
 
 const LIMITS = [
-  { value: "failedLogin", label: "Login lock" },
-  { value: "send", label: "Burst" },
-  { value: "model", label: "LLM queue" },
+  { value: "failedLogin", label: "Failed logins" },
+  { value: "send", label: "Messages" },
+  { value: "model", label: "Model" },
 ] as const;
 
 const FILTERS = [
@@ -23,9 +23,9 @@ const FILTERS = [
   { value: "overridden", label: "Overridden" },
 ] as const;
 
-/** How long an override lasts; 0 is until it is cleared. */
+/** How long an override lasts; 0 is until it is removed. */
 const LENGTHS = [
-  { value: 0, label: "Until cleared" },
+  { value: 0, label: "Until removed" },
   { value: MINUTE, label: "A minute" },
   { value: HOUR, label: "An hour" },
 ] as const;
@@ -149,12 +149,16 @@ export function Admin() {
         <CallButton
           isSmall
           disabled={key === ""}
-          onClick={() => did(clear(bucket), "cleared", `the limit's own config holds for ${key}`)}
+          onClick={() => did(clear(bucket), "removed", `the limit's own config holds for ${key}`)}
         >
-          Clear
+          Remove override
         </CallButton>
-        <CallButton isSmall disabled={key === ""} onClick={() => did(reset(bucket), "reset", `${key} is full again`)}>
-          Reset
+        <CallButton
+          isSmall
+          disabled={key === ""}
+          onClick={() => did(reset(bucket), "refilled", `${key} is full again`)}
+        >
+          Refill
         </CallButton>
         <CallButton isSmall look="primary" onClick={guessAtLogin}>
           Try a login
@@ -296,11 +300,11 @@ function limitOf({ rate, capacity = rate, period }: RateLimitConfig): string {
 /** An override in words: what it does, for how long, and the note. */
 function saidOf({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
   const what = block ? "blocked" : unlimited ? "unlimited" : config ? limitOf(config) : "";
-  const long = until === undefined ? "until cleared" : `for ${wait(until - now)}`;
+  const long = until === undefined ? "until removed" : `for ${wait(until - now)}`;
   return [what, long, note].filter(Boolean).join(" · ");
 }
 
 function nextOf(override: Entry["override"], retryAt = 0, now: number): string {
-  if (override?.block && override.until === undefined) return "when cleared";
+  if (override?.block && override.until === undefined) return "when removed";
   return `in ${wait(retryAt - now)}`;
 }

@@ -51,11 +51,11 @@ export function Burst({ count }: { count: number }) {
         <CallButton
           onClick={() =>
             reset({ room }).then(() => {
-              say("plain", "reset", "The bucket is full again.");
+              say("plain", "refilled", "The bucket is full again.");
             })
           }
         >
-          Reset
+          Refill
         </CallButton>
       </div>
       <Verdict count={count} limit={limit} say={say} call={call} />
@@ -87,7 +87,7 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
           className={`text-[3.4rem] leading-none font-bold tracking-[-0.03em] ${owed > 0 ? "text-later" : "text-go"}`}
           style={{ minWidth: widthOf(capacity) }}
         >
-          {value === undefined ? "–" : value.toFixed(1).replace("-", "−")}
+          {value === undefined ? "–" : tenths(value)}
         </span>
         <span className="text-[15px] leading-tight text-muted">{says}</span>
       </p>
@@ -106,6 +106,11 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
       </p>
     </div>
   );
+}
+
+/** Rounded down: 0.96 of a token is denied, and must not read as 1.0. */
+function tenths(value: number): string {
+  return (Math.floor(value * 10) / 10).toFixed(1).replace("-", "−");
 }
 
 /** Room for any number that the bucket may hold, so that what stands beside it stays where it is. */

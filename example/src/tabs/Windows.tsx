@@ -60,11 +60,11 @@ export function Windows({ count }: { count: number }) {
         <CallButton
           onClick={() =>
             reset({ room }).then(() => {
-              say("plain", "reset", "All four are full again.");
+              say("plain", "refilled", "All four are full again.");
             })
           }
         >
-          Reset
+          Refill
         </CallButton>
       </div>
       {KINDS.map((kind) => (
