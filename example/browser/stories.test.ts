@@ -419,6 +419,31 @@ describe("the burst", () => {
 });
 
 describe("the code", () => {
+  it("begins with what is called, leaves out what only the page needs, and leads to the whole file", async () => {
+    const { page } = await visit("It rolls back", WIDE);
+    for (const name of await page.getByRole("tab").allTextContents()) {
+      await page.getByRole("tab", { name, exact: true }).click();
+      await page.getByRole("tabpanel", { name }).waitFor();
+      const code = page.getByRole("region", { name: "Code" });
+      expect(await code.locator("pre").first().innerText()).toMatch(
+        /^(\/\*\*[^\n]+\n)?export (const \w+ = (mutation|httpAction)\(|async function )/,
+      );
+      expect(await code.innerText()).not.toMatch(/^import |configOf|For the page/m);
+      const file = (await code.getByRole("link").first().getAttribute("href")) ?? "";
+      expect((await fetch(site.url + file)).status).toBe(200);
+    }
+  });
+
+  it("follows what is shown", async () => {
+    const { page } = await visit("Queue LLM calls", WIDE);
+    const code = page.getByRole("region", { name: "Code" });
+    await code.getByText("example/convex/stage/queue.ts").waitFor();
+    await page.getByLabel("A promise").check();
+    await code.getByText("example/convex/stage/promises.ts").waitFor();
+    expect(await code.getByRole("link").count()).toBe(1);
+    await page.getByLabel("rate of model").waitFor();
+  });
+
   it("is edited, and the limit changes while it is in use", async () => {
     const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const { page, room } = visitor;

@@ -1,6 +1,6 @@
 /** A message that may fail, and its limit in two places: in the mutation, or outside of it. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
-import { ConvexError, type Infer, v } from "convex/values";
+import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import {
   action,
@@ -24,18 +24,14 @@ const limits = {
 const { rateLimit, exposeRateLimit } = defineRateLimits(limits);
 const configOf = editable(limits);
 
-const call = { room: v.string(), fails: v.boolean() };
-const vAnswer = v.object({
-  sent: v.boolean(),
-  read: v.number(),
-  written: v.number(),
-});
-type Answer = Infer<typeof vAnswer>;
-
 /** In the mutation: the token is part of the write. */
 export const send = mutation({
-  args: call,
-  returns: vAnswer,
+  args: { room: v.string(), fails: v.boolean() },
+  returns: v.object({
+    sent: v.boolean(),
+    read: v.number(),
+    written: v.number(),
+  }),
   handler: async (ctx, { room, fails }) => {
     const config = await configOf(ctx, room, "message");
     const rows = await rowsOf(ctx);
@@ -56,7 +52,7 @@ export const send = mutation({
 
 /** Outside: an action takes the token, then a mutation writes. */
 export const sendOutside = action({
-  args: call,
+  args: { room: v.string(), fails: v.boolean() },
   returns: v.boolean(),
   handler: async (ctx, { room, fails }): Promise<boolean> => {
     const { take, write } = internal.stage.rollback;
@@ -83,7 +79,7 @@ export const take = internalMutation({
 });
 
 export const write = internalMutation({
-  args: call,
+  args: { room: v.string(), fails: v.boolean() },
   returns: v.null(),
   handler: async (ctx, { room, fails }) => {
     await ctx.db.insert("stageMessages", { room, to: "outside" });
@@ -104,7 +100,7 @@ async function rowsOf(ctx: MutationCtx) {
     };
   };
   const before = await count();
-  return async (): Promise<Omit<Answer, "sent">> => {
+  return async () => {
     const { read, written } = await count();
     return {
       read: read - before.read,

@@ -16,6 +16,7 @@ export function Stage() {
   useRateLimit(api.stage.burst.bucket, { key: room, count: 0, getServerTime: api.stage.burst.getServerTime });
   const [chosen, setChosen] = useState(tabInAddress);
   const [counts, setCounts] = useState<Record<string, number>>({});
+  const [views, setViews] = useState<Record<string, number>>({});
   const isIdle = useIsIdle();
   useEffect(() => {
     const follow = () => {
@@ -33,8 +34,9 @@ export function Stage() {
 
   const tab = TABS.find(({ id }) => id === chosen) ?? TABS[0];
   if (!tab) return null;
-  const { id, Panel, files, limits } = tab;
+  const { id, Panel, limits } = tab;
   const count = counts[id] ?? tab.count;
+  const view = views[id] ?? 0;
   return (
     <Playing.Provider value={isIdle}>
       <div className="stage grid grid-rows-[auto_1fr] lg:h-[46.5rem]">
@@ -53,13 +55,19 @@ export function Stage() {
         >
           <div className="min-h-[42rem] min-w-0 px-4 py-4 sm:px-6 lg:min-h-0">
             <Boundary key={id}>
-              <Panel count={count} />
+              <Panel
+                count={count}
+                view={view}
+                onView={(next) => {
+                  setViews((before) => ({ ...before, [id]: next }));
+                }}
+              />
             </Boundary>
           </div>
           <div className="h-[34rem] min-w-0 border-l border-[var(--code-line)] lg:h-auto lg:min-h-0">
             <CodePane
-              key={id}
-              files={files}
+              key={`${id}.${view}`}
+              files={tab.views[view] ?? []}
               limits={limits}
               count={count}
               onCount={(value) => {

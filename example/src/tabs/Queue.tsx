@@ -11,8 +11,8 @@ import { amount, problem, wait } from "../words.js";
 import { Promises } from "./Promises.js";
 
 const WAYS = [
-  { value: "queue", label: "A queue" },
-  { value: "promise", label: "A promise" },
+  { value: 0, label: "A queue" },
+  { value: 1, label: "A promise" },
 ] as const;
 
 const JOB_TOKENS = 100;
@@ -22,14 +22,13 @@ const SPENT = 200;
 type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
 /** Two ways to wait for tokens: with a place that moves up, or with a time that never moves. */
-export function Queue({ count }: { count: number }) {
-  const [way, setWay] = useState<(typeof WAYS)[number]["value"]>("queue");
+export function Queue({ count, view, onView }: { count: number; view: number; onView: (view: number) => void }) {
   return (
     <div className="flex flex-col gap-3">
       <div className="flex">
-        <Choice legend="How jobs wait" options={WAYS} value={way} onChange={setWay} />
+        <Choice legend="How jobs wait" options={WAYS} value={view} onChange={onView} />
       </div>
-      {way === "queue" ? <Waiting /> : <Promises count={count} />}
+      {view === 0 ? <Waiting /> : <Promises count={count} />}
     </div>
   );
 }

@@ -31,8 +31,9 @@ export interface Tab {
   /** In the address, after the "#". */
   id: string;
   title: string;
-  Panel: (props: { count: number }) => ReactNode;
-  files: readonly CodeFile[];
+  Panel: (props: { count: number; view: number; onView: (view: number) => void }) => ReactNode;
+  /** What the tab runs: one list of files for each of its views. */
+  views: readonly (readonly CodeFile[])[];
   /** Those whose numbers may be edited in the code. */
   limits: EditableLimits;
   /** What a call takes, until it is edited: the number that the code has. */
@@ -67,7 +68,7 @@ export const TABS: readonly Tab[] = [
     id: "rollback",
     title: "It rolls back",
     Panel: Rollback,
-    files: moduleAt("rollback", rollback),
+    views: [moduleAt("rollback", rollback)],
     limits: { message: { query: stage.rollback.bucket } },
     count: 1,
   },
@@ -75,7 +76,7 @@ export const TABS: readonly Tab[] = [
     id: "hot",
     title: "Go viral",
     Panel: Hot,
-    files: [...moduleAt("hot", hot), fileAt("example/src/hot/official.ts", official)],
+    views: [[...moduleAt("hot", hot), fileAt("example/src/hot/official.ts", official)]],
     limits: {},
     count: 1,
   },
@@ -83,7 +84,7 @@ export const TABS: readonly Tab[] = [
     id: "burst",
     title: "Stop spam",
     Panel: Burst,
-    files: moduleAt("burst", burst),
+    views: [moduleAt("burst", burst)],
     limits: { send: { query: stage.burst.bucket } },
     count: countIn(burst),
   },
@@ -91,7 +92,7 @@ export const TABS: readonly Tab[] = [
     id: "queue",
     title: "Queue LLM calls",
     Panel: Queue,
-    files: [...moduleAt("queue", queue), ...moduleAt("promises", promises)],
+    views: [moduleAt("queue", queue), moduleAt("promises", promises)],
     limits: { model: { query: stage.promises.bucket } },
     count: countIn(promises),
   },
@@ -99,7 +100,7 @@ export const TABS: readonly Tab[] = [
     id: "login",
     title: "Lock out guessers",
     Panel: Login,
-    files: moduleAt("login", login),
+    views: [moduleAt("login", login)],
     limits: { failedLogin: { query: stage.login.attempts } },
     count: 1,
   },
@@ -107,7 +108,7 @@ export const TABS: readonly Tab[] = [
     id: "several",
     title: "User + team + everyone",
     Panel: Several,
-    files: moduleAt("several", several),
+    views: [moduleAt("several", several)],
     limits: {
       byUser: { query: stage.several.user, key: `${room} Ada` },
       byTeam: { query: stage.several.team },
@@ -119,7 +120,7 @@ export const TABS: readonly Tab[] = [
     id: "http",
     title: "HTTP 429",
     Panel: Http,
-    files: moduleAt("gate", gate),
+    views: [moduleAt("gate", gate)],
     limits: { requests: { query: stage.gate.bucket } },
     count: 1,
   },
@@ -127,7 +128,7 @@ export const TABS: readonly Tab[] = [
     id: "windows",
     title: "Pick a window",
     Panel: Windows,
-    files: moduleAt("windows", windows),
+    views: [moduleAt("windows", windows)],
     limits: {
       bucket: { query: stage.windows.bucket },
       fixed: { query: stage.windows.fixed },
@@ -140,7 +141,7 @@ export const TABS: readonly Tab[] = [
     id: "plans",
     title: "Plans",
     Panel: Plans,
-    files: moduleAt("plans", plans),
+    views: [moduleAt("plans", plans)],
     limits: {},
     count: 1,
   },
@@ -148,7 +149,7 @@ export const TABS: readonly Tab[] = [
     id: "admin",
     title: "Support desk",
     Panel: Admin,
-    files: moduleAt("admin", admin),
+    views: [moduleAt("admin", admin)],
     limits: {},
     count: 1,
   },
