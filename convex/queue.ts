@@ -15,7 +15,7 @@ import {
   enqueueArgs,
   enqueueResultValidator,
   findArrivalsArgs,
-  queueArgs,
+  queuedArgs,
   queuedRunArgs,
   queuePositionValidator,
   workArgs,
@@ -40,7 +40,7 @@ export const enqueue = mutation({
 
 export const cancel = mutation({
   get args() {
-    return { ...queueArgs(), id: v.string() };
+    return queuedArgs();
   },
   get returns() {
     return cancelQueuedResultValidator();
@@ -50,7 +50,7 @@ export const cancel = mutation({
 
 export const get = query({
   get args() {
-    return { ...queueArgs(), id: v.string() };
+    return queuedArgs();
   },
   get returns() {
     return v.union(queuePositionValidator(), v.null());

@@ -1,11 +1,11 @@
 /** Bar charts as SVG files, readable on light and on dark pages. */
 
-export interface Series {
+interface Series {
   readonly name: string;
   readonly family: "ours" | "peer";
 }
 
-export interface Panel {
+interface Panel {
   readonly title: string;
   readonly unit: string;
   /** One value per series; undefined where a series did not run. */

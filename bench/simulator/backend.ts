@@ -56,7 +56,7 @@ export interface JobRun {
 /** Midnight, so that windows of whole seconds, minutes and hours begin at the start of a run. */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
-export type Outcome<Result> =
+type Outcome<Result> =
   | { readonly kind: "committed"; readonly value: Result }
   /** Every attempt conflicted. */
   | { readonly kind: "exhausted" }

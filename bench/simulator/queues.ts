@@ -13,7 +13,7 @@ import type { QueueConfig, RateLimitConfig } from "../../src/wire/configs.js";
 import { SimulatedCtx } from "./context.js";
 import type { Component } from "./deployment.js";
 
-export type QueueStatus = { ok: true; job: { name: string; id: string } } | { ok: false; retryAt: number };
+type QueueStatus = { ok: true; job: { name: string; id: string } } | { ok: false; retryAt: number };
 
 /** The functions as they are used here: the simulated ctx has what the library uses of the real one. */
 interface Functions {

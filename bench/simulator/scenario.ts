@@ -4,16 +4,16 @@ import type { BackendOptions, Call } from "./backend.js";
 import type { Answer, Shards } from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
-export interface OpenLoop extends Omit<ArrivalOptions, "seed" | "seconds"> {
+interface OpenLoop extends Omit<ArrivalOptions, "seed" | "seconds"> {
   readonly kind: "open";
 }
 
-export interface Herds extends Omit<HerdOptions, "seed"> {
+interface Herds extends Omit<HerdOptions, "seed"> {
   readonly kind: "herds";
 }
 
 /** Callers that call again as soon as they are answered, and have thought. */
-export interface ClosedLoop {
+interface ClosedLoop {
   readonly kind: "closed";
   readonly callers: number;
   readonly thinkMs: number;

@@ -2346,6 +2346,40 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string;
+          plans?: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            plan: string;
+          }>;
           queue: {
             aging?: number;
             attempts?: number;
@@ -2399,6 +2433,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string;
           priority?: number;
           queue: {
             aging?: number;
@@ -2452,6 +2487,40 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           key?: string;
           name: string;
           overrides?: boolean;
+          plan?: string;
+          plans?: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            plan: string;
+          }>;
           queue: {
             aging?: number;
             attempts?: number;

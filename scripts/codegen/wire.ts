@@ -16,7 +16,7 @@ export interface ComponentRequest {
   readonly functions: readonly Module[];
 }
 
-export interface AppRequest {
+interface AppRequest {
   /** Absent when the app has no convex.config.ts. */
   readonly definition: Module | null;
   readonly dependencies: readonly string[];

@@ -1,19 +1,18 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
 import { checkFields, type Fields } from "../engine/fields.js";
-import type { Limit } from "../engine/kinds/kind.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
-import { sweepBatch, sweepTargets } from "../operations/sweep.js";
+import { sweepBatch } from "../operations/sweep.js";
 import type { QueueWriter } from "../queue/rows.js";
 import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
 import { writeCursor } from "../storage/batches.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
-import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
-import type { ListArgs, RateLimitAdmin, SweepOptions } from "./adminTypes.js";
+import type { RateLimitOverride } from "../wire/configs.js";
+import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, WRITTEN_FIELDS } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
@@ -107,11 +106,6 @@ function findOverridable(definitions: Definitions, call: string, args: AnyBucket
 }
 
 const SWEEP_FIELDS: Fields = {
-  configs: {
-    permitted: "an object of configs by name",
-    // The entries of a map are no fields: rows would be swept as if their plans were not there.
-    holds: (value) => typeof value === "object" && value !== null && !(Symbol.iterator in value),
-  },
   cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
   next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };
@@ -121,20 +115,16 @@ const NO_MORE = { deleted: 0, cursor: null };
 async function sweepRateLimits(
   { definitions, place }: LimitSet,
   ctx: Ctx & { scheduler: Scheduler },
-  options: SweepOptions & Partial<SweepContinuation>,
+  options: Partial<SweepContinuation>,
 ): Promise<SweepResult> {
   checkScheduler(ctx, "sweepRateLimits");
   checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-  const limits = new Map<string, Limit>();
-  const further: Record<string, readonly RateLimitConfig[]> = { ...options.configs };
-  for (const name of definitions.names) {
+  const targets = definitions.names.flatMap((name) => {
     const definition = definitions.get(name);
     // A bucket is full only under all of a limit's plans.
-    const [first, ...others] = definition?.plans?.values() ?? [definition];
-    if (first) limits.set(name, limitOf(name, first));
-    if (others.length > 0) further[name] = [...others.flatMap((each) => each?.config ?? []), ...(further[name] ?? [])];
-  }
-  const targets = sweepTargets(limits, further);
+    const all = definition?.plans ? [...definition.plans.values()] : definition ? [definition] : [];
+    return [{ name, configs: all.map(({ config }) => config) }];
+  });
   const { component } = place;
   if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
   const { cursor, next } = options;

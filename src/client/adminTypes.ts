@@ -19,14 +19,6 @@ export type ListArgs<Name, Definition = unknown> = {
   onlyOverridden?: boolean | undefined;
 } & AnyPlanArg<Definition>;
 
-export interface SweepOptions {
-  /**
-   * The configs of limits that are not defined, by limit. A bucket is swept only when it is full under all plans of the definition, all of
-   * these, and the config that its rows were written under. Rows of limits that are neither defined nor here stay.
-   */
-  configs?: Readonly<Record<string, readonly RateLimitConfig[]>> | undefined;
-}
-
 /** The names of the limits that are defined with `overrides: true`. */
 type OverridableIn<Limits> = {
   [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
@@ -101,11 +93,11 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended: a batch of about
-   * 512 rows now, and the next ones in transactions of their own, each scheduled by the one before. For a daily cron.
+   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended. Deletes a batch
+   * of about 512 rows now. Each batch schedules the next one, in a transaction of its own. For a daily cron.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
-    args: SweepOptions & Contexts["sweep"],
+    args: Contexts["sweep"],
   ) => Promise<SweepResult>;
 }

@@ -32,7 +32,7 @@ export interface Terms {
   queue?: QueueConfig;
 }
 /** A limit with plans. */
-export type PlannedDefinition = PlannedConfig & Omit<Terms, "queue">;
+export type PlannedDefinition = PlannedConfig & Terms;
 export type RateLimitDefinitions = Record<string, RateLimitDefinition | PlannedDefinition>;
 
 /** The names that autocomplete; any other string is a limit defined inline. */

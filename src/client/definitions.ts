@@ -42,7 +42,7 @@ export interface Definitions {
 export interface CalledBucket extends BucketId {
   readonly key: string | undefined;
   readonly config: RateLimitConfig;
-  /** What the call names, null if it gives a config; `plans` of a call that goes by the bucket's rows. */
+  /** The plan that the call names, null if it gives a config. A call that goes by the bucket's rows has `plans` instead. */
   readonly plan?: string | null | undefined;
   readonly plans?: readonly NamedPlan[] | undefined;
   /** The definition of the limit, or of its plan, if the call gives no config of its own. */
@@ -108,7 +108,7 @@ function parseDefinition(name: string, given: RateLimitDefinitions[string] | und
 
 const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
 
-/** What a call says of its bucket, whatever the types promised. */
+/** The bucket fields of a call, before they are checked: JavaScript may pass anything. */
 export interface AnyBucketArgs {
   name: string;
   key?: string | undefined;
@@ -180,7 +180,7 @@ export interface JudgedRequest extends CalledRequest {
   readonly mode: Mode;
 }
 
-/** What calls say, whatever the types promised. */
+/** The fields of a call, before they are checked. */
 export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
 export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
 

@@ -56,7 +56,8 @@ export interface InComponent {
   query: Pick<Caller, "runQuery">;
   mutation: Pick<Caller, "runMutation">;
   /** The component schedules its own batches. */
-  sweep: object;
+  /** It continues by itself, so both are ignored. */
+  sweep: Partial<SweepContinuation>;
   queueQuery: Pick<Caller, "runQuery">;
   queueMutation: Pick<Caller, "runMutation">;
 }

@@ -9,7 +9,7 @@ type SomeFields =
   | FieldsOf<SlidingWindowConfig>
   | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
 
-/** What plans share stands beside them; a field of a plan stands before a shared one. */
+/** The fields that all plans share stand beside `plans`. A field of a plan wins over a shared one. */
 export type PlannedConfig = SomeFields & {
   /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
   plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;

@@ -17,7 +17,7 @@ export const planField: Field = { permitted: "the name of a plan", holds: isText
 export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
-export function parsePlans<Own extends { config: RateLimitConfig; queue: unknown }>(
+export function parsePlans<Own extends { config: RateLimitConfig }>(
   name: string,
   given: unknown,
   shared: Own,
@@ -25,9 +25,6 @@ export function parsePlans<Own extends { config: RateLimitConfig; queue: unknown
   const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
   const plans = isObject ? Object.entries(given as Record<string, unknown>) : [];
   if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
-  if (shared.queue) {
-    throw misuseError(name, "plans and queue cannot be had together: a queue has one config for all of its jobs.");
-  }
   return new Map(
     plans.map(([plan, fields]) => {
       if (typeof fields !== "object" || fields === null)

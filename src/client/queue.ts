@@ -8,9 +8,9 @@ import * as joining from "../queue/enqueue.js";
 import { parseJob } from "../queue/job.js";
 import * as position from "../queue/position.js";
 import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
-import { workerFunctionsIn } from "../queue/start.js";
-import { parseQueueTerms, type Queue, queueAt, toQueueConfig } from "../queue/terms.js";
-import { idOf, inTurn } from "../storage/rows.js";
+import { toStored, workerFunctionsIn } from "../queue/start.js";
+import { parseQueue, type Queue } from "../queue/terms.js";
+import { inTurn } from "../storage/rows.js";
 import {
   type CancelQueuedResult,
   type EnqueueResult,
@@ -19,8 +19,7 @@ import {
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
 import { errorOf } from "./decision.js";
-import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket } from "./definitions.js";
-import { limitOf } from "./limitOf.js";
+import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, WRITTEN_FIELDS } from "./definitions.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
@@ -91,7 +90,7 @@ async function enqueue(
   const result =
     component && call
       ? await call(component.api.queue.enqueue, {
-          ...queueArgs(queue),
+          ...toStored(queue),
           ...parsed,
           fn: await createFunctionHandle(work.fn),
         })
@@ -110,25 +109,30 @@ async function enqueue(
 async function cancel(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<CancelQueuedResult> {
   const queue = findJob(set, job, "cancelQueued");
   const { component } = set.place;
-  if (component) return await component.mutation(ctx)(component.api.queue.cancel, { ...queueArgs(queue), id: job.id });
+  if (component) return await component.mutation(ctx)(component.api.queue.cancel, { ...toStored(queue), id: job.id });
   return await inTurn(ctx, () => joining.cancel(ctx, queue, job.id, functionsIn(set)), true);
 }
 
 async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<RateLimitQueuePosition | null> {
   const queue = findJob(set, job, "getQueued");
   const { component } = set.place;
-  if (component) return await component.query(ctx)(component.api.queue.get, { ...queueArgs(queue), id: job.id });
+  if (component) {
+    const { plans } = queue;
+    const asked = { ...toStored(queue), ...(plans && { plans: [...plans] }), id: job.id };
+    return await component.query(ctx)(component.api.queue.get, asked);
+  }
   return await inTurn(ctx, () => position.get(ctx, queue, job.id));
 }
 
-function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields?: Fields): Queue {
-  const { name, key } = findBucket(definitions, call, args, fields);
-  const definition = definitions.get(name);
-  if (!definition?.queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
+function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields = WRITTEN_FIELDS): Queue {
+  const bucket = findBucket(definitions, call, args, fields);
+  const { name } = bucket;
+  const queue = definitions.get(name)?.queue;
+  if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
   if (args.config !== undefined) {
     throw misuseError(name, "config must be left out: a queue has that of its definition.");
   }
-  return queueAt(limitOf(name, definition), key, parseQueueTerms(name, definition.queue));
+  return parseQueue({ ...bucket, plan: bucket.plan ?? undefined, queue });
 }
 
 function findJob(set: LimitSet, job: unknown, call: string): Queue {
@@ -137,19 +141,19 @@ function findJob(set: LimitSet, job: unknown, call: string): Queue {
   throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
 }
 
-function queueArgs({ limit: { name, config }, key, terms }: Queue) {
-  return { ...idOf({ name, key }), config, queue: toQueueConfig(terms) };
-}
-
 function functionsIn({ options }: LimitSet) {
   return workerFunctionsIn(queueModuleOf(options));
 }
 
 function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
-  return registeredQueue(queueModuleOf(options), ({ name, key }) => {
-    const definition = definitions.get(name);
-    const terms = definition?.queue && parseQueueTerms(name, definition.queue);
-    return definition && terms && queueAt(limitOf(name, definition), key, terms);
+  return registeredQueue(queueModuleOf(options), ({ name, key, plan }) => {
+    const own = definitions.get(name);
+    if (!own?.queue) return undefined;
+    const { queue, plans } = own;
+    // Of jobs from before the limit had plans none is known.
+    const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
+    const { config } = definition ?? {};
+    return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
   });
 }
 

@@ -10,6 +10,7 @@ import type { RegisteredQueue } from "../queue/registered.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
 import type { KeyArg, ReturnedAnswer, ThrowChoice, ThrowChoiceIn, ThrowsArg } from "./args.js";
 import type { InComponent, InTables } from "./place.js";
+import type { PlanArg } from "./planTypes.js";
 
 /** The names of the limits that are defined with a queue. */
 type QueueNameIn<Limits> = {
@@ -35,7 +36,7 @@ export type EnqueueArgs<
    */
   settles?: FunctionType | undefined;
 } & ThrowsArg<Said> &
-  (Name extends keyof Limits ? KeyArg<Limits[Name]> & FairByArg<Limits[Name]> : unknown);
+  (Name extends keyof Limits ? KeyArg<Limits[Name]> & PlanArg<Limits[Name]> & FairByArg<Limits[Name]> : unknown);
 
 type FairByArg<Definition> = Definition extends { queue: { fair: true } }
   ? {
@@ -52,6 +53,7 @@ type FairByArg<Definition> = Definition extends { queue: { fair: true } }
 export interface AnyEnqueueArgs {
   name: string;
   key?: string | undefined;
+  plan?: string | undefined;
   count?: number | undefined;
   priority?: number | undefined;
   fairBy?: string | undefined;

@@ -27,9 +27,9 @@ import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from 
 import type { TypedRateLimits } from "./set.js";
 
 /**
- * The functions of a set of limits. All of them throw a plain `Error` on misuse (an unknown name, a missing key, a count that
- * can never be served, a value out of range), naming the limit, the field and what is permitted, before anything is read (but
- * for a count too large, where the limit has `overrides`).
+ * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a count that
+ * can never be served, a value out of range. The error names the limit, the field and what is permitted. It is thrown before
+ * anything is read, except for a count that is too large where the limit has `overrides`.
  */
 export interface RateLimits<
   Limits,
@@ -151,7 +151,7 @@ export type KnownFields<Limits> = {
     ? Limits[Name]
     : Limits[Name] extends { plans: infer Plans }
       ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
-            Exclude<keyof Limits[Name], keyof FixedWindowConfig | Exclude<keyof Terms, "queue"> | "plans">,
+            Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
             never
           >
       : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;

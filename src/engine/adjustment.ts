@@ -2,7 +2,7 @@
 import { checkField, type Field } from "./fields.js";
 import type { Limit, Taking } from "./kinds/kind.js";
 import type { Bucket } from "./request.js";
-import { END_OF_TIME } from "./time.js";
+import { END_OF_TIME, FURTHEST_MS } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
 
 export const adjustedField: Field = {
@@ -49,15 +49,12 @@ export const untilField = {
   unit: "milliseconds since the epoch",
 } as const satisfies Field;
 
-/** As far ahead as the scheduler starts work: five years of 366 days. */
-const MOST_PAUSE_MS = 5 * 366 * 86_400_000;
-
 /**
  * The first whole ms at which a pause is over.
  * @throws when it would end more than five years from now.
  */
 export function parsePause(name: string, until: number, now: number): number {
-  checkField(name, "until", { ...untilField, atMost: now + MOST_PAUSE_MS }, until);
+  checkField(name, "until", { ...untilField, atMost: now + FURTHEST_MS }, until);
   return Math.ceil(until);
 }
 

@@ -24,7 +24,7 @@ export function decide(limit: Limit, stored: State, now: number, demand: Demand)
   return { status: { ok: false, retryAt, ...outlook(limit, state, now) }, taken: undefined };
 }
 
-/** What is taken may come back: it says as of when it was taken, which a clock that stepped back does not. */
+/** A decision whose units may come back. It says as of when they were taken, since the clock may have stepped back. */
 function refundable({ status, taken }: Decision, takenAt: number): Decision {
   return { status: { ...status, takenAt } as RateLimitStatus, taken: taken && remembering(taken) };
 }

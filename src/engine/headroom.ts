@@ -26,6 +26,8 @@ export function remembering(state: State): State {
 
 /** The pairs of a state at `ts`, with its headroom now. A full bucket has forgotten all: nothing that was taken before comes back. */
 export function noted(headroom: readonly Entry[], ts: number, units: number): readonly Entry[] | undefined {
+  // A gift in this very ms left less than there is now.
+  if (headroom.at(-1)?.at === ts + 1) return headroom;
   if (units === 0) return undefined;
   const pairs = headroom.filter((pair) => pair.units < units);
   if ((pairs.at(-1)?.at ?? 0) < ts) pairs.push({ at: ts, units });
@@ -42,6 +44,14 @@ export function headroomSince({ headroom, ts }: State, takenAt: number): number 
 export function returned(headroom: readonly Entry[], takenAt: number, back: number): readonly Entry[] {
   const pairs = headroom.map(({ at, units }) => ({ at, units: at > takenAt ? units - back : units }));
   return pairs.filter(({ units }, i) => !pairs.slice(i + 1).some((later) => later.units <= units));
+}
+
+/**
+ * The pairs after a gift, which leaves a bucket `units` of headroom. What was taken in the same ms may have been taken before it, so no
+ * more of that comes back. A take that came after it in that ms gets no more either.
+ */
+export function afterGift(headroom: readonly Entry[], ts: number, units: number): readonly Entry[] {
+  return noted(headroom, ts + 1, units) ?? [{ at: ts + 1, units: 0 }];
 }
 
 /** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */

@@ -14,7 +14,7 @@ export interface Demand {
   readonly reserve: boolean;
   /** A reservation that would start later than this many ms from now is denied. */
   readonly withinMs: number;
-  /** Of a demand that fewer units satisfy, too. */
+  /** Only for a demand that fewer units also satisfy. */
   readonly atLeast?: LeastDemand;
   /** Whether the units may come back, by the time at which they were taken. */
   readonly isRefundable?: boolean;

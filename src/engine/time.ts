@@ -1,6 +1,9 @@
 /** The last moment a JavaScript Date can name. A wait that would end later is cut off here, 270,000 years from now. */
 export const END_OF_TIME = 8.64e15;
 
+/** The scheduler refuses a start further away than five years of 366 days. */
+export const FURTHEST_MS = 5 * 366 * 86_400_000;
+
 /**
  * The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does. It
  * searches twice as far ahead each time, then halves: quick when that is near.

@@ -39,7 +39,7 @@ export function unitsOf(limit: Limit, count: number): number {
 }
 
 /** What was taken and when, as a row or a snapshot holds it: `count` tokens at `at`, in ms since the epoch. */
-export interface StoredEntry {
+interface StoredEntry {
   readonly at: number;
   readonly count: number;
 }

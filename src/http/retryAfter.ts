@@ -1,12 +1,10 @@
 /** The other direction: when a provider that has denied a request takes the next one. */
+import { FURTHEST_MS } from "../engine/time.js";
 
 /** As much of a `Response` as is read. */
 interface Answered {
   readonly headers: Iterable<readonly [string, string]> & Pick<Headers, "get">;
 }
-
-/** What `pauseRateLimit` takes; a header that names a later time is no wait but a mistake. */
-const MOST_MS = 5 * 366 * 86_400_000;
 
 /**
  * When the server that answered wants the next request, in milliseconds since the epoch: the `until` of `pauseRateLimit`. Undefined if
@@ -40,7 +38,8 @@ export function retryAfterOf({ headers }: Answered, now: number): number | undef
 }
 
 function isTime(time: number, now: number): boolean {
-  return time >= 0 && time <= now + MOST_MS;
+  // What `pauseRateLimit` takes: a header that names a later time is a mistake.
+  return time >= 0 && time <= now + FURTHEST_MS;
 }
 
 interface Reset {

@@ -8,7 +8,7 @@ import type { Row, Writer } from "../storage/rows.js";
 import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { Call } from "./answer.js";
-import { findTerms } from "./override.js";
+import { countedUnder, findTerms } from "./override.js";
 import { settle } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
@@ -16,9 +16,7 @@ export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateL
   const call: Call = { now: Date.now(), random: Math.random };
   if (!adjustment.isOverridable && !adjustment.plans) return await adjustRows(ctx, adjustment, call);
   const { bucket, override, ...known } = await findTerms(ctx, adjustment, call);
-  // Blocked or unlimited, what was really used is counted by the limit's own config.
-  const { limit } = override?.does === "configure" ? override : bucket;
-  return await adjustRows(ctx, adjustmentOf({ ...bucket, limit }, adjustment), call, known);
+  return await adjustRows(ctx, adjustmentOf(countedUnder(override, bucket), adjustment), call, known);
 }
 
 /** What has been read of a bucket: all of its rows, or one. */

@@ -14,11 +14,11 @@ import {
   readCursor,
   writeCursor,
 } from "../storage/batches.js";
-import { planOf, type Reader } from "../storage/rows.js";
-import { shardsOf } from "../storage/shards.js";
+import { type Reader } from "../storage/rows.js";
+import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { answerOnRows, planned } from "./consume.js";
-import { overrideAmong, overridesAmong } from "./override.js";
+import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
 interface ListRequest {
@@ -100,11 +100,12 @@ async function describe(
   try {
     const bucket = asWritten({ ...bucketAt(limit, key, isOverridable), ...(plans && { plans }) }, planOf(rows));
     const inForce = isOverridden ? overrideAmong(bucket, rows, now) : undefined;
-    const own = inForce?.does === "configure" ? inForce.limit : bucket.limit;
-    const shards = shardsOf({ ...bucket, limit: own }, rows);
-    const count = Math.min(1, own.capacity / own.unitsPerToken);
+    const counted = countedUnder(inForce, bucket);
+    const { capacity, unitsPerToken } = counted.limit;
+    const shards = shardsOf(counted, rows);
+    const count = Math.min(1, capacity / unitsPerToken);
     const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
-    return { value: heldByAll(shards, now) / own.unitsPerToken, ...status, ...shown, ...planned(bucket) };
+    return { value: heldByAll(shards, now) / unitsPerToken, ...status, ...shown, ...planned(bucket) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...shown };
   }

@@ -9,7 +9,6 @@ import {
   type BucketId,
   deleteRow,
   holdsTokens,
-  planOf,
   type Reader,
   readOverrideRows,
   readRows,
@@ -17,7 +16,7 @@ import {
   writeOverride,
   type Writer,
 } from "../storage/rows.js";
-import { readAt } from "../storage/shards.js";
+import { planOf, readAt } from "../storage/shards.js";
 import type { Call } from "./answer.js";
 
 /**
@@ -65,6 +64,11 @@ export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Cal
     override: isOverridable ? overrideAmong(bucket, await readOverrideRows(ctx, asked), now) : undefined,
     row,
   };
+}
+
+/** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
+export function countedUnder(override: Override | undefined, bucket: Bucket): Bucket {
+  return override?.does === "configure" ? { ...bucket, limit: override.limit } : bucket;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Bucket } from "../engine/request.js";
 import { pauseAll } from "../engine/sharding/pool.js";
 import type { Writer } from "../storage/rows.js";
 import { loadAll, save, shardsOf } from "../storage/shards.js";
-import { findTerms } from "./override.js";
+import { countedUnder, findTerms } from "./override.js";
 
 /**
  * Pauses a bucket as a whole. A time that has passed, or one before the end of a longer pause, changes nothing and writes nothing.
@@ -16,9 +16,8 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & {
   const until = parsePause(bucket.name, asked, now);
   if (until <= now) return null;
   const { override, rows } = bucket.isOverridable ? await findTerms(ctx, bucket, call) : {};
-  const limit = override?.does === "configure" ? override.limit : bucket.limit;
-  const paused = { ...bucket, limit };
+  const paused = countedUnder(override, bucket);
   const shards = rows ? shardsOf(paused, rows) : await loadAll(ctx, paused);
-  await save(ctx, paused, shards, pauseAll(limit, shards, now, until));
+  await save(ctx, paused, shards, pauseAll(paused.limit, shards, now, until));
   return null;
 }

@@ -1,23 +1,22 @@
 /** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and overrides that have ended. */
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
-import { fieldError } from "../engine/misuse.js";
 import { isUsable, overrideOf } from "../engine/override.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/written.js";
-import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
+import { type BucketRows, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import {
   type BucketId,
   deleteRow,
   holdsTokens,
-  planOf,
   type Reader,
+  readNextName,
   readRows,
   type Row,
   type Writer,
 } from "../storage/rows.js";
-import { shardsOf } from "../storage/shards.js";
-import type { RateLimitConfig, RateLimitOverride } from "../wire/configs.js";
+import { planOf, shardsOf } from "../storage/shards.js";
+import type { RateLimitOverride } from "../wire/configs.js";
 import type { SweepArgs } from "../wire/answers.js";
 
 /**
@@ -28,52 +27,47 @@ import type { SweepArgs } from "../wire/answers.js";
 const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
-
-/**
- * Each limit with all the configs under which a bucket must be full before its rows go.
- * @throws when one of the further configs is invalid.
- */
-export function sweepTargets(
-  limits: ReadonlyMap<string, Limit>,
-  configs: Readonly<Record<string, readonly RateLimitConfig[]>>,
-): Targets {
-  const targets = new Map([...limits].map(([name, limit]) => [name, [limit.config] as RateLimitConfig[]]));
-  for (const [name, further] of Object.entries(configs)) {
-    // The types forbid anything else, JavaScript does not.
-    const given: unknown = further;
-    if (!Array.isArray(given)) throw fieldError(name, "configs", "an array of configs", given);
-    const parsed = further.map((config) => parseLimit(name, config).config);
-    targets.set(name, [...(targets.get(name) ?? []), ...parsed]);
-  }
-  return [...targets].map(([name, all]) => ({ name, configs: all }));
-}
+type NamedRows = BucketRows & { readonly name: string };
 
 /** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
 export async function findFull(
   ctx: Reader,
   { targets, cursor }: { targets: Targets; cursor?: string | undefined },
-): Promise<{ buckets: (BucketRows & { name: string })[]; cursor: string | null }> {
+): Promise<{ buckets: NamedRows[]; cursor: string | null }> {
   const now = Date.now();
-  const from = cursor === undefined ? undefined : readCursor("sweep", cursor);
-  const names = [...new Set(targets.map(({ name }) => name))].sort();
-  const [name, following] = from ? names.filter((each) => each >= from.name) : names;
-  if (name === undefined) return { buckets: [], cursor: null };
-  const limits = limitsOf(targets, name);
-  const batch = await readBatch(ctx, from?.name === name ? from : { name });
+  const limitsOf = parseTargets(targets);
+  const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
+  if (!from) return { buckets: [], cursor: null };
+  const { name } = from;
+  const limits = limitsOf(name);
+  const batch = await readBatch(ctx, from);
   const buckets = batch.buckets
-    .map(({ key, rows }) => ({ name, key, rows: rowsToDelete(limits, { key, rows }, now) }))
+    .map(({ key, rows }) => ({ name, key, rows: rowsToDelete(limits, { name, key, rows }, now) }))
     .filter(({ rows }) => rows.length > 0);
-  if (batch.next) return { buckets, cursor: writeCursor(batch.next) };
-  return { buckets, cursor: following === undefined ? null : writeCursor({ name: following }) };
+  const next = batch.next ?? (await findNext(ctx, limitsOf, name));
+  return { buckets, cursor: next && writeCursor(next) };
+}
+
+/**
+ * The next limit in the table whose rows can be judged: those of one that is not defined here say their config, if calls gave it. Others
+ * belong to another set of limits.
+ */
+async function findNext(ctx: Reader, limitsOf: Limits, after?: string): Promise<Cursor | null> {
+  const row = await readNextName(ctx, after);
+  if (!row) return null;
+  const { name, plan } = row;
+  const isJudged = typeof plan === "object" || limitsOf(name).length > 0;
+  return isJudged ? { name } : await findNext(ctx, limitsOf, name);
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */
 export async function deleteFull(ctx: Writer, targets: Targets, buckets: readonly BucketId[]): Promise<number> {
   const now = Date.now();
+  const limitsOf = parseTargets(targets);
   let deleted = 0;
   for (const { name, key } of buckets) {
     const all = await readRows(ctx, { name, key });
-    const rows = rowsToDelete(limitsOf(targets, name), { key, rows: all }, now);
+    const rows = rowsToDelete(limitsOf(name), { name, key, rows: all }, now);
     for (const row of rows) await deleteRow(ctx, row);
     deleted += rows.length;
   }
@@ -91,51 +85,56 @@ export async function sweepBatch(
   return { deleted: rows.length, cursor };
 }
 
-function limitsOf(targets: Targets, name: string): Limit[] {
-  return targets
-    .filter((target) => target.name === name)
-    .flatMap(({ configs }) => configs.map((config) => parseLimit(name, config)));
+/** A definition's limits by name: one, or that of each plan; none where it is not defined. */
+type Limits = (name: string) => readonly Limit[];
+
+/** @throws when one of the configs is invalid. */
+function parseTargets(targets: Targets): Limits {
+  const parsed = new Map<string, Limit[]>();
+  for (const { name, configs } of targets) {
+    parsed.set(name, [...(parsed.get(name) ?? []), ...configs.map((config) => parseLimit(name, config))]);
+  }
+  return (name) => parsed.get(name) ?? [];
 }
 
 /**
  * Overrides that are in force stay, and their configs count among those that a bucket must be full under. One that cannot be used,
  * or several, go on denying, whatever their ends say.
  */
-function rowsToDelete(limits: readonly Limit[], { key, rows }: BucketRows, now: number): Row[] {
+function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, now: number): Row[] {
   const [row, ...others] = rows.filter((each) => !holdsTokens(each));
   if (others.length > 0 || (row?.override && !isUsable(row.name, row.override))) return [];
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
   const bucket = rows.filter(holdsTokens);
-  const isGoing = isFull(limits, { key, rows: bucket }, hasEnded ? undefined : row?.override, now);
+  const isGoing = isFull(limits, { name, key, rows: bucket }, hasEnded ? undefined : row?.override, now);
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }
 
 /**
- * Whether a bucket is full under every config that its limit is called with, at least one, and that its rows were written under. One that makes no sense is not: its rows
- * stay, and go on denying.
+ * Whether a bucket is full under each plan of its definition, and under the config of a call that its rows were written under. One that
+ * makes no sense is not: its rows stay, and continue to deny.
  */
 function isFull(
-  limits: readonly Limit[],
-  { key, rows }: BucketRows,
+  defined: readonly Limit[],
+  { name, key, rows }: NamedRows,
   stored: RateLimitOverride | undefined,
   now: number,
 ): boolean {
   const isFullUnder = (limit: Limit) => {
     const settled = now - SETTLED_MS - (limit.kind.countsMs?.(limit) ?? 0);
-    return shardsOf({ name: limit.name, limit: limit.kind.forKey(limit, key), key }, rows).every(
+    return shardsOf({ name, limit: limit.kind.forKey(limit, key), key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
   };
   try {
+    const written = planOf(rows);
+    // A plan by its name is among those that are defined.
+    const limits = typeof written === "object" ? [...defined, storedLimit({ name, key }, written)] : defined;
     const overridden = limits.flatMap((limit) => {
-      const override = stored && overrideOf({ name: limit.name, limit, key }, stored);
+      const override = stored && overrideOf({ name, limit, key }, stored);
       return override?.does === "configure" ? [override.limit] : [];
     });
-    const written = planOf(rows);
-    // What a call gave is known of its row alone; a plan by its name is among the limits.
-    const own =
-      typeof written === "object" ? limits.slice(0, 1).map(({ name }) => storedLimit({ name, key }, written)) : [];
-    return limits.length > 0 && [...limits, ...own, ...overridden].every(isFullUnder);
+    return limits.length > 0 && [...limits, ...overridden].every(isFullUnder);
   } catch {
     return false;
   }

@@ -1,5 +1,5 @@
 /** Joining the queue, and leaving it. */
-import { FURTHEST_MS } from "../storage/jobs.js";
+import { FURTHEST_MS } from "../engine/time.js";
 import { idOf } from "../storage/rows.js";
 import { misuseError } from "../engine/misuse.js";
 import { unitsOf } from "../engine/units.js";

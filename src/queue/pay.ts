@@ -4,7 +4,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import type { Demand } from "../engine/request.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
-import { FURTHEST_MS } from "../storage/jobs.js";
+import { FURTHEST_MS } from "../engine/time.js";
 
 /** What a bucket answers to one job. */
 type Payment =

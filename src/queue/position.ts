@@ -1,19 +1,23 @@
 /** Where a job stands in its queue, and when its tokens will be there if nothing else happens. */
 import type { Shard } from "../engine/sharding/shard.js";
+import { asWritten } from "../engine/written.js";
 import { loadAll } from "../storage/shards.js";
 import { merged, readWaiting } from "./look.js";
 import { payFor } from "./pay.js";
 import { findJob, type JobRow, type QueueReader } from "./rows.js";
 import type { Queue } from "./terms.js";
+import { readWorker } from "./workerRows.js";
 import type { RateLimitQueuePosition } from "../wire/queue.js";
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
 
 /** Null when the job does not wait any more: it has its moment, or was cancelled. */
-export async function get(ctx: QueueReader, queue: Queue, id: string): Promise<RateLimitQueuePosition | null> {
-  const job = await findJob(ctx, queue, id);
+export async function get(ctx: QueueReader, asked: Queue, id: string): Promise<RateLimitQueuePosition | null> {
+  const job = await findJob(ctx, asked, id);
   if (!job) return null;
+  // Which plan the jobs wait by is known to their worker alone.
+  const queue = asked.plans ? asWritten(asked, (await readWorker(ctx, asked))?.plan) : asked;
   const { terms } = queue;
   const [waiting, shards] = await Promise.all([readWaiting(ctx, queue, MOST_AHEAD + 1), loadAll(ctx, queue)]);
   const { first } = merged(listsOf(waiting, terms.fair), terms.aging, waiting.share);

@@ -16,7 +16,7 @@ interface PaidTimes {
 /** Whether it could. */
 export async function schedule(
   { scheduler }: QueueWriter,
-  { limit, terms }: Queue,
+  { limit, terms, plan }: Queue,
   job: JobRow & PaidTimes,
   { work, runAction }: Worker,
 ): Promise<boolean> {
@@ -25,7 +25,7 @@ export async function schedule(
     if (settles === undefined) {
       await scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
     } else {
-      const bucket = { ...idOf({ name, key }), config: limit.config };
+      const bucket = { ...idOf({ name, key }), config: limit.config, ...(plan !== undefined && { plan }) };
       const run = {
         ...bucket,
         count,

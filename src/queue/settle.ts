@@ -6,7 +6,7 @@ import { parseBucket } from "../engine/request.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import { FURTHEST_MS } from "../storage/jobs.js";
+import { FURTHEST_MS } from "../engine/time.js";
 import { idOf } from "../storage/rows.js";
 import { type Class, insertJobAgain, type QueueWriter, readRounds, type WorkerRow } from "./rows.js";
 import { readWorker } from "./workerRows.js";
@@ -91,26 +91,25 @@ export async function settle(
   if (used === count && !again) return null;
   const row = await readWorker(ctx, bucket);
   const queue =
-    lookUp(bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
+    lookUp(row ?? bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
   if (used !== count) {
     const charged = queue ?? parseBucket(bucket);
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
     const units = parseAdjustment(charged.limit, used) - parseAdjustment(charged.limit, count);
     await adjust(ctx, { ...adjustmentOf(charged, { count: used - count, at, takenAt }), units });
   }
-  if (again && queue) await waitAgain(ctx, settling, { queue, row }, functions);
+  if (again && queue) await waitAgain(ctx, { ...settling, again }, { queue, row }, functions);
   return used < count ? await wake(ctx, bucket, functions.work) : null;
 }
 
 /** Puts a job back into the place it had, now or later, unless it has run as often as it may. */
 async function waitAgain(
   ctx: QueueWriter,
-  settling: Settling,
+  settling: Settling & { again: NonNullable<Settling["again"]> },
   { queue, row }: { queue: Queue; row: WorkerRow | null },
   functions: Worker,
 ): Promise<void> {
   const { count, again } = settling;
-  if (!again) return;
   const { turn, settles, fn, args, notBefore } = again;
   const { name, key, terms } = queue;
   if (turn.runs >= terms.attempts) {

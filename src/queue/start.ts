@@ -6,10 +6,9 @@ import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import { readJobState } from "../storage/jobs.js";
 import { type BucketId, idOf } from "../storage/rows.js";
-import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import { hasJobs } from "./arrivals.js";
 import type { QueueWriter, WorkerRow } from "./rows.js";
-import { insertWorker, patchWorker, readWorker } from "./workerRows.js";
+import { insertWorker, patchWorker, readWorker, type StoredQueue, storedPart } from "./workerRows.js";
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
 import { drawGeneration, isLost, LEASE_MS, workIn } from "./wake.js";
 
@@ -29,14 +28,6 @@ export interface WorkArgs extends StoredQueue {
   countedAt?: number;
 }
 
-/** A queue as it is stored and sent. A run has it, too, so that it can go on if the worker's row was deleted by hand. */
-interface StoredQueue {
-  name: string;
-  key?: string;
-  config: RateLimitConfig;
-  queue: QueueConfig;
-}
-
 /** The functions of a worker: its runs, what they find, and the one around actions which say what they have used. */
 export interface Worker {
   readonly work: FunctionReference<"mutation">;
@@ -47,7 +38,7 @@ export interface Worker {
 }
 
 /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
-export type CurrentQueue = (bucket: BucketId) => Queue | undefined;
+export type CurrentQueue = (bucket: BucketId & { plan?: string }) => Queue | undefined;
 
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
@@ -98,11 +89,11 @@ export async function ensureRunning(
   const generation = isRunning ? row.generation : drawGeneration();
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
   const stored = toStored(queue);
-  const { config, queue: terms } = stored;
+  const { config, plan, queue: terms } = stored;
   const run = { ...stored, generation } satisfies WorkArgs;
   const start = isRunning ? undefined : await ctx.scheduler.runAt(now, work, { run });
   const changes = { ...(start !== undefined && { ...started, start }), ...counted };
-  if (row) await patchWorker(ctx, row, { ...(!isSame && { config, queue: terms }), ...changes });
+  if (row) await patchWorker(ctx, row, { ...(!isSame && { config, plan, queue: terms }), ...changes });
   else await insertWorker(ctx, { ...stored, ...started, ...changes });
 }
 
@@ -114,8 +105,8 @@ export async function readOwnWorker(ctx: QueueWriter, run: WorkArgs, now: number
   const row = await readWorker(ctx, run);
   if (row) return row.generation === run.generation ? row : null;
   if (!(await hasJobs(ctx, run))) return null;
-  const { config, queue, generation } = run;
-  await insertWorker(ctx, { ...idOf(run), config, queue, generation, state: "running", runsUntil: now + LEASE_MS });
+  const { generation } = run;
+  await insertWorker(ctx, { ...storedPart(run), generation, state: "running", runsUntil: now + LEASE_MS });
   return await readWorker(ctx, run);
 }
 
@@ -124,12 +115,13 @@ export function storedQueue(row: WorkerRow): Queue {
   return parseQueue(row);
 }
 
-export function toStored({ name, key, limit, terms }: Queue): StoredQueue {
-  return { ...idOf({ name, key }), config: limit.config, queue: toQueueConfig(terms) };
+export function toStored({ name, key, limit, terms, plan }: Queue): StoredQueue {
+  const queue = toQueueConfig(terms);
+  return { ...idOf({ name, key }), config: limit.config, ...(plan !== undefined && { plan }), queue };
 }
 
-function isSameConfig(row: WorkerRow, { limit, terms }: Queue): boolean {
-  return isEqual(row.config, limit.config) && isEqual(row.queue, toQueueConfig(terms));
+function isSameConfig(row: WorkerRow, { limit, terms, plan }: Queue): boolean {
+  return row.plan === plan && isEqual(row.config, limit.config) && isEqual(row.queue, toQueueConfig(terms));
 }
 
 /** Whether two objects have the same fields, whatever their order. */

@@ -1,8 +1,6 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
-import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
-import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/limit.js";
-import { type Bucket, bucketAt } from "../engine/request.js";
+import type { QueueConfig } from "../wire/configs.js";
+import { type Bucket, parseBucket } from "../engine/request.js";
 import { checkQueueConfig } from "./config.js";
 
 /** A parsed queue config. */
@@ -21,12 +19,20 @@ interface QueueTerms {
 /** A bucket whose jobs wait in a queue. */
 export interface Queue extends Bucket {
   readonly terms: QueueTerms;
+  /** Of a limit with plans: the one that the last job was enqueued under. All jobs of the bucket wait by it. */
+  readonly plan?: string | undefined;
+}
+
+/** Which queue, from the wire, from the worker's row or from a call. */
+interface QueueArgs extends Omit<Parameters<typeof parseBucket>[0], "plan"> {
+  plan?: string | undefined;
+  queue: QueueConfig;
 }
 
 const MINUTE_MS = 60_000;
 
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
-export function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
+function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
   checkQueueConfig(name, config);
   const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false, attempts = 1 } = config;
   return { maxQueued, priorities, aging, fair, exact, attempts };
@@ -37,12 +43,7 @@ export function toQueueConfig({ maxQueued, ...terms }: QueueTerms): QueueConfig 
   return maxQueued === Infinity ? terms : { ...terms, maxQueued };
 }
 
-/** @throws when the key is no key. */
-export function queueAt(limit: Limit, key: string | undefined, terms: QueueTerms): Queue {
-  return { ...bucketAt(limit, key), terms };
-}
-
 /** @throws when name, key, config or the queue's own config are not permitted. */
-export function parseQueue(args: { name: string; key?: string; config: RateLimitConfig; queue: QueueConfig }): Queue {
-  return queueAt(parseLimit(args.name, args.config), args.key, parseQueueTerms(args.name, args.queue));
+export function parseQueue({ queue, ...bucket }: QueueArgs): Queue {
+  return { ...parseBucket(bucket), plan: bucket.plan, terms: parseQueueTerms(bucket.name, queue) };
 }

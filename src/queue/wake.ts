@@ -1,8 +1,8 @@
 /** Waking a bucket's worker: what a refund or a reset needs, without the rest of the queue. */
 import { type FunctionReference, makeFunctionReference } from "convex/server";
-import { type BucketId, idOf } from "../storage/rows.js";
+import type { BucketId } from "../storage/rows.js";
 import type { QueueWriter, WorkerRow } from "./rows.js";
-import { patchWorker, readWorker } from "./workerRows.js";
+import { patchWorker, readWorker, storedPart } from "./workerRows.js";
 
 /**
  * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
@@ -26,8 +26,7 @@ export async function wake(ctx: QueueWriter, bucket: BucketId, work: FunctionRef
   const now = Date.now();
   if (!row || !(isLost(row, now) || row.state === "waiting")) return null;
   const generation = drawGeneration();
-  const { config, queue } = row;
-  const start = await ctx.scheduler.runAt(now, work, { run: { ...idOf(bucket), config, queue, generation } });
+  const start = await ctx.scheduler.runAt(now, work, { run: { ...storedPart(row), generation } });
   await patchWorker(ctx, row, { generation, state: "running", runsUntil: now + LEASE_MS, start });
   return null;
 }

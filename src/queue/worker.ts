@@ -52,7 +52,7 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp
   const now = Date.now();
   const row = await readOwnWorker(ctx, run, now);
   if (!row) return;
-  const queue = lookUp(run) ?? storedQueue(row);
+  const queue = lookUp(row) ?? storedQueue(row);
   const { most = LEAST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
   const { taken, retried, awaited } = await takeJobs(ctx, queue, now, found.first, functions);

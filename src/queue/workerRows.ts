@@ -1,8 +1,24 @@
 /** Rows of the table of workers: one for each bucket that has, or had, a queue. */
 import type { WithoutSystemFields } from "convex/server";
 import type { Cursor } from "../storage/batches.js";
-import type { BucketId } from "../storage/rows.js";
+import { type BucketId, idOf } from "../storage/rows.js";
+import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
+
+/** A queue as it is stored and sent. A run has it, too, so that it can go on if the worker's row was deleted by hand. */
+export interface StoredQueue {
+  name: string;
+  key?: string;
+  config: RateLimitConfig;
+  plan?: string;
+  queue: QueueConfig;
+}
+
+/** The queue alone, of a row or a run. */
+export function storedPart(of: StoredQueue): StoredQueue {
+  const { config, plan, queue } = of;
+  return { ...idOf(of), config, ...(plan !== undefined && { plan }), queue };
+}
 
 export async function readWorker({ db }: QueueReader, { name, key }: BucketId): Promise<WorkerRow | null> {
   return await db

@@ -3,9 +3,6 @@ import type { GenericDatabaseReader, GenericDataModel } from "convex/server";
 import { show } from "../engine/misuse.js";
 import type { RateLimitedJob } from "../wire/answers.js";
 
-/** The scheduler refuses a start further away than five years of 366 days. */
-export const FURTHEST_MS = 5 * 366 * 86_400_000;
-
 /** A database that knows the state of the app's scheduled functions. */
 export interface JobReader {
   db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;

@@ -2,6 +2,7 @@
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
 import { configValidator, queueConfigValidator } from "../wire/configs.js";
+import { callArgs, settlesValidator } from "../wire/queue.js";
 import { type rateLimitTables } from "./tables.js";
 
 /**
@@ -20,11 +21,8 @@ export const rateLimitQueueTables = {
     fairBy: v.optional(v.string()),
     round: v.optional(v.number()),
     count: v.number(),
-    /** A function handle, and what the function is called with. */
-    fn: v.string(),
-    args: v.record(v.string(), v.any()),
-    /** Of a job that says what it has used: what kind of function it is. */
-    settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
+    ...callArgs(),
+    settles: v.optional(settlesValidator()),
     /** The worker sleeps until this job can be paid. */
     isAwaited: v.optional(v.boolean()),
     /** Of a job that waits to run again: how often it has run, and the id under which it was enqueued. */
@@ -41,6 +39,8 @@ export const rateLimitQueueTables = {
     name: v.string(),
     key: v.optional(v.string()),
     config: configValidator(),
+    /** The plan that the config is, if the limit has plans: that of the last job. */
+    plan: v.optional(v.string()),
     queue: queueConfigValidator(),
     /** Counts the starts: a run of an earlier start does nothing. */
     generation: v.number(),

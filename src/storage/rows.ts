@@ -90,7 +90,8 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
     run.isMarked = true;
   }
   const turn = run.lastTurn ? run.lastTurn.then(operation) : operation();
-  run.lastTurn = turn.catch(ignore);
+  // The caller of a turn that failed has its error; the next turn does not wait for reasons.
+  run.lastTurn = turn.catch(() => undefined);
   return await turn;
 }
 
@@ -104,11 +105,6 @@ export function takingTurns<Asked, Parsed, Result>(
     const parsed = parse(asked);
     return inTurn(ctx, () => operation(ctx as Writer, parsed), writes);
   };
-}
-
-/** The caller of the turn that failed has its error; the next turn does not wait for reasons. */
-function ignore(): void {
-  return undefined;
 }
 
 /**
@@ -132,6 +128,12 @@ export async function readLast({ db }: Reader, { name, key }: BucketId, most: st
     .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).lte("shard", most))
     .order("desc")
     .first();
+}
+
+/** The first row of the limit whose name comes after this one; of the first limit, without one. */
+export async function readNextName({ db }: Reader, after = ""): Promise<Row | null> {
+  const rows = db.query("rateLimits").withIndex("by_name_key_shard", (q) => q.gt("name", after));
+  return await rows.first();
 }
 
 /** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
@@ -188,11 +190,6 @@ export async function writeOverride(
 /** Whether a row is one of those that hold a bucket, and not the one that overrides its limit; a damaged one is the bucket's. */
 export function holdsTokens({ shard, override }: Row): boolean {
   return shard !== OVERRIDE_SHARD || override === undefined;
-}
-
-/** What a bucket's rows say that they were written under: each the same. */
-export function planOf(rows: readonly Row[]): StoredPlan | undefined {
-  return rows.find(holdsTokens)?.plan;
 }
 
 export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {

@@ -115,6 +115,11 @@ function nameOf(plan: StoredPlan | undefined): string | undefined {
   return typeof plan === "string" ? plan : undefined;
 }
 
+/** What a bucket's rows say that they were written under: each the same. */
+export function planOf(rows: readonly Row[]): StoredPlan | undefined {
+  return rows.find(holdsTokens)?.plan;
+}
+
 /** Writes what shards have become, into as many of their rows as will do. Those that are among both stay as they are. */
 export async function save(
   ctx: Writer,

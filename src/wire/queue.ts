@@ -1,7 +1,7 @@
 /** The wire form of everything of queues that crosses into the component or out of it. */
 import { type Infer, type ObjectType, v } from "convex/values";
 import { bucketArgs, configuredArgs } from "./answers.js";
-import { queueConfigValidator } from "./configs.js";
+import { plansField, queueConfigValidator } from "./configs.js";
 
 export const queuedJobValidator = () => v.object({ ...bucketArgs(), id: v.string() });
 
@@ -37,8 +37,13 @@ export const queuePositionValidator = () => v.object({ ahead: v.number(), isExac
  */
 export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValidator>>;
 
+/** `plan`: the name of the plan that the config is. */
+const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.string()) });
+
 /** A queue: the bucket that its jobs take from, and its own config. */
-export const queueArgs = () => ({ ...configuredArgs(), queue: queueConfigValidator() });
+const queueArgs = () => ({ ...plannedArgs(), queue: queueConfigValidator() });
+/** The same of a call that names no plan. */
+export const queuedArgs = () => ({ ...queueArgs(), ...plansField(), id: v.string() });
 
 /** What one run of a queue's worker passes on to the next. */
 const runArgs = () => ({
@@ -89,14 +94,18 @@ export const arrivalsValidator = () =>
   });
 export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
 
+/** What a job that says what it has used is. */
+export const settlesValidator = () => v.union(v.literal("mutation"), v.literal("action"));
+/** A function handle, and what the function is called with. */
+export const callArgs = () => ({ fn: v.string(), args: v.record(v.string(), v.any()) });
+
 export const enqueueArgs = () => ({
   ...queueArgs(),
   count: v.optional(v.number()),
   priority: v.optional(v.number()),
   fairBy: v.optional(v.string()),
-  settles: v.optional(v.union(v.literal("mutation"), v.literal("action"))),
-  fn: v.string(),
-  args: v.record(v.string(), v.any()),
+  settles: v.optional(settlesValidator()),
+  ...callArgs(),
 });
 
 /** When a job's tokens were promised, and when they were taken. */
@@ -121,26 +130,24 @@ export type TurnArgs = Infer<ReturnType<typeof turn>>;
 
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
-  ...configuredArgs(),
+  ...plannedArgs(),
   ...takingArgs(),
   count: v.number(),
-  fn: v.string(),
-  args: v.record(v.string(), v.any()),
+  ...callArgs(),
   turn: v.optional(turn()),
 });
 
 /** A job that has said what it used, and perhaps that it must run again. */
 export const settleArgs = () => ({
-  ...configuredArgs(),
+  ...plannedArgs(),
   ...takingArgs(),
   count: v.number(),
   used: v.number(),
   again: v.optional(
     v.object({
       turn: turn(),
-      settles: v.union(v.literal("mutation"), v.literal("action")),
-      fn: v.string(),
-      args: v.record(v.string(), v.any()),
+      settles: settlesValidator(),
+      ...callArgs(),
       /** Not before this time, in ms since the epoch. */
       notBefore: v.optional(v.number()),
     }),

@@ -128,7 +128,6 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ plans: { free: 7 } }, 'plan "free" must be an object, got 7'],
     [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is no field of'],
     [{ plans: { free: { rate: 1, shards: 4 } } }, "shards must be left out of a plan"],
-    [{ plans: { free: { rate: 1 } }, queue: {} }, "plans and queue cannot be had together"],
   ])("a definition with %o fails when the module loads", (more, message) => {
     const broken = { kind: "token bucket", period: MINUTE, ...more };
     expect(() => defineIn(place, { generate: broken } as never)).toThrow(message);

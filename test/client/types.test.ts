@@ -28,7 +28,7 @@ import {
 } from "convex-rate-limits";
 import { rateLimitAdmin, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
-import type { EnqueueResult } from "convex-rate-limits/queue";
+import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import {
   rateLimitTables,
   type vRateLimitedJob,
@@ -246,7 +246,7 @@ describe("the functions for later work", () => {
       inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
       inTables.cancelRateLimited(mutation, job),
       admin.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
-      admin.sweepRateLimits(mutation, { next, configs: { send: [config] } }),
+      admin.sweepRateLimits(mutation, { next, cursor: "" }),
       // @ts-expect-error: a query cannot write.
       inTables.rateLimitAll(query, [{ name: "signUp" }]),
       // @ts-expect-error: a query cannot write.
@@ -670,10 +670,12 @@ describe("the types know the plans", () => {
     },
     mixed: {
       period: MINUTE,
+      queue: {},
       plans: { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } },
     },
     plain: { kind: "token bucket", rate: 5, period: MINUTE },
   });
+  const { enqueueRateLimited } = rateLimitQueue(planned);
   const { listRateLimits, overrideRateLimit } = rateLimitAdmin(planned);
   const send = makeFunctionReference<"mutation", Record<string, never>>("jobs:send");
 
@@ -685,6 +687,7 @@ describe("the types know the plans", () => {
       planned.resetRateLimit(mutation, { name: "generate", key: "a" }),
       planned.rateLimitAll(mutation, [{ name: "mixed", plan: "steady" }, { name: "plain" }]),
       planned.scheduleRateLimited(mutation, { name: "mixed", plan: "steady" }, send),
+      enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, send),
       planned.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
       overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
       listRateLimits(query, { name: "generate", plan: "free" }),
@@ -709,6 +712,8 @@ describe("the types know the plans", () => {
       planned.getRateLimit(query, { name: "mixed", plan: "gold" }),
       // @ts-expect-error: which plan?
       planned.scheduleRateLimited(mutation, { name: "mixed" }, send),
+      // @ts-expect-error: which plan?
+      enqueueRateLimited(mutation, { name: "mixed" }, send),
       // @ts-expect-error: no such plan.
       planned.exposeRateLimit("generate", { key: () => "a", plan: () => "gold" }),
       // @ts-expect-error: no such plan.
@@ -726,8 +731,6 @@ describe("the types know the plans", () => {
       defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1, burst: 3 } } } }),
       // @ts-expect-error: plans share their rows.
       defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1, shards: 4 } } } }),
-      // @ts-expect-error: a queue has one config.
-      defineRateLimits({ a: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1 } }, queue: {} } }),
       // @ts-expect-error: no field of a definition.
       defineRateLimits({ a: { kind: "token bucket", period: MINUTE, keyd: true, plans: { free: { rate: 1 } } } }),
     ]);

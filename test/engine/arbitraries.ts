@@ -12,7 +12,7 @@ const decimals = fc.oneof(fc.integer({ min: 1, max: 100_000 }), fc.constantFrom(
 const capacities = fc.oneof(fc.nat(5000), fc.constantFrom(0.5, 12.75));
 const reserves = fc.option(fc.nat(5000), { nil: undefined });
 
-export const configs: fc.Arbitrary<RateLimitConfig> = fc
+const configs: fc.Arbitrary<RateLimitConfig> = fc
   .oneof(
     fc.record({
       kind: fc.constant("token bucket" as const),

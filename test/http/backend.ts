@@ -14,9 +14,7 @@ import {
 } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, vi } from "vitest";
-import { component, defineIn, type PlaceName, schema } from "../support/places.js";
-
-export { component };
+import { defineIn, type PlaceName, schema } from "../support/places.js";
 
 /** A whole second, so that whole seconds are easily told. */
 export const START = Date.UTC(2026, 0, 1);

@@ -24,7 +24,7 @@ const EXACT_TOKENS = 2 ** 48 / 1000;
 const OWED_TOKENS = 2 ** 50 / 1000;
 const SHORT = 10n ** 9n;
 
-export function isExact(config: RateLimitConfig): boolean {
+function isExact(config: RateLimitConfig): boolean {
   const { kind, rate, maxReserved = 0 } = config;
   const capacity = capacityOf(config);
   const isContinuous = kind === "token bucket";
@@ -90,7 +90,7 @@ const exactSlidingWindow = fc
   .filter(isExact);
 
 /** Zones whose clocks change, in either hemisphere, by an hour and by half of one, and one whose clocks do not. */
-export const timeZones = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu"] as const;
+const timeZones = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu"] as const;
 
 /** Anchors of each unit: the default, and one that some months do not have. */
 const calendarPeriods = fc.constantFrom(
@@ -203,7 +203,7 @@ function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<Ra
 }
 
 /** A fixed window whose start is a hash of its key. */
-export const phaselessWindow = fixedWindowOf(
+const phaselessWindow = fixedWindowOf(
   fc.record({ rate: rates, period: periods, capacity: capacities, maxReserved: reserves }),
   fc.constant(undefined),
 ).filter(isExact);
@@ -263,11 +263,9 @@ export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt:
 }
 
 /** One request of a scenario. */
-export const step = fc.record({ wait, portion, reserve: fc.boolean() });
+const step = fc.record({ wait, portion, reserve: fc.boolean() });
 export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 export function stepsUpTo(most: number): fc.Arbitrary<Step[]> {
   return fc.array(step, { minLength: 1, maxLength: most, size: "max" });
 }
-
-export const keys = fc.constantFrom(undefined, "alice", "bob");

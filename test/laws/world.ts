@@ -58,7 +58,7 @@ export interface Request {
 type Bucket = Pick<Request, "key" | "config">;
 
 /** The ctx of a mutation, whatever the call. */
-export type Ctx = Parameters<AnyRateLimits["scheduleRateLimited"]>[0] &
+type Ctx = Parameters<AnyRateLimits["scheduleRateLimited"]>[0] &
   Parameters<AnyRateLimits["cancelRateLimited"]>[0] &
   Parameters<AnyRateLimits["checkRateLimit"]>[0];
 
@@ -103,7 +103,7 @@ const run = makeFunctionReference<"mutation">("jobs:run");
 export type World = ReturnType<typeof openWorld>;
 
 /** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
-export function openWorld(backend: Backend, setting: Setting, seed: number) {
+function openWorld(backend: Backend, setting: Setting, seed: number) {
   vi.setSystemTime(T0);
   const { limits, rows } = backend;
   let random = randomFrom(seed);
@@ -197,7 +197,7 @@ export function underFakeClock(): void {
 }
 
 /** Opens fresh worlds, all alike: the same rows and the same random numbers. */
-export type Open = (backend?: "light" | "whole") => World;
+type Open = (backend?: "light" | "whole") => World;
 
 function openersOf(place: PlaceName, settings: readonly Setting[]): fc.Arbitrary<Open> {
   const setting = fc.constantFrom(...settings);

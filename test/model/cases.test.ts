@@ -174,6 +174,35 @@ describe.each(stages)("$title", ({ open }) => {
     expect(taken).toBeLessThanOrEqual(64);
   });
 
+  it("a gift that filled the bucket is not had again by cancelling a job of the same millisecond", async () => {
+    const [stage, limit] = [open(), bucket()];
+    const limits = stage.limits(limit, undefined);
+    const first = await scheduleOne(stage, limit);
+    await stage.mutation((ctx) => limits.adjustRateLimit(ctx, { ...NAME, count: -1 }));
+    await scheduleOne(stage, limit);
+    await stage.mutation((ctx) => limits.cancelRateLimited(ctx, first.handle));
+    // Had the first job never been, the gift would have found the bucket full.
+    expect(await remaining(stage, limit)).toBe(19);
+  });
+
+  it.each([
+    { used: 18, then: 2, raised: 82 },
+    { used: 22, then: 0, raised: 78 },
+  ])("a refund of what was used beyond a lowered limit pays for that first, and once ($used used)", async (each) => {
+    const stage = open();
+    const [large, small] = [100, 20].map(
+      (rate) => ({ kind: "fixed window", rate, capacity: rate, period: 60_000, start: 0 }) as const,
+    ) as [ExactLimit, ExactLimit];
+    await leave(stage, large, 100 - each.used);
+    const call = { ...NAME, count: 4, refundable: true };
+    const status = await stage.mutation((ctx) => stage.limits(large, undefined).rateLimit(ctx, call));
+    if (!status.ok) throw new Error("denied");
+    const refund = { ...NAME, count: -4, takenAt: status.takenAt };
+    await stage.mutation((ctx) => stage.limits(small, undefined).adjustRateLimit(ctx, refund));
+    expect(await remaining(stage, small)).toBe(each.then);
+    expect(await remaining(stage, large)).toBe(each.raised);
+  });
+
   it.each(cases())("$title", async ({ scenario }) => {
     const played = await play(open(), scenario);
     expect(played).toBeGreaterThan(0);

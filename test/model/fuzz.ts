@@ -70,7 +70,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
         );
       }
       const effects = step.isUndone ? [] : answered;
-      const wrong = unbalanced(held, then, effects, setting);
+      const wrong = unbalanced(held, then, effects, setting, states);
       if (wrong) expect.fail(`tokens were made or lost: ${wrong} ${JSON.stringify(problem, bigints)}`);
       if (at % 4 === 0) {
         await isShownAsOfLastWrite(stage, limits(0), now);
@@ -179,6 +179,7 @@ function unbalanced(
   then: ReadonlyMap<string, number>,
   answered: readonly Answered[],
   { limitOf }: Setting,
+  states: readonly Exact[],
 ): string | undefined {
   for (const name of ["limit", "other"] as const) {
     for (const key of KEYS) {
@@ -197,7 +198,10 @@ function unbalanced(
       const given = moves.filter((move) => move > 0).reduce((sum, move) => sum + move, 0);
       const near = rounding(Math.max(Math.abs(had), Math.abs(has), given - taken));
       const isGift = answered.every(({ call }) => call.act !== "undo" && call.act !== "cancel");
-      const isExact = given === 0 || (isGift && moves.length === 1 && limitOf(place).kind !== "sliding window");
+      const isAlone = isGift && moves.length === 1 && limitOf(place).kind !== "sliding window";
+      // Under a limit that was lowered a gift first pays for what was used beyond it.
+      const isBeyond = states.some((exact) => usedIn(exact, place) + given > size - had + near);
+      const isExact = given === 0 || (isAlone && !isBeyond);
       const most = Math.min(size, had + given) + taken;
       const least = isExact ? most : had + taken;
       if (!(has >= least - near && has <= Math.max(most, had + given + taken) + near && has <= size + near)) {
@@ -206,6 +210,13 @@ function unbalanced(
     }
   }
   return undefined;
+}
+
+/** What counts as used in a bucket's window; 0 if it has none. */
+function usedIn({ buckets }: Exact, place: Place): number {
+  const state = buckets.get(idOf(place));
+  if (!state || !("window" in state) || !state.window) return 0;
+  return toNumber(plus(state.window.used, state.window.excess ?? ZERO));
 }
 
 function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset" | "pause")[] {

@@ -300,7 +300,7 @@ interface Draws {
 
 const random = fc.record({ seed: fc.nat() });
 const stepsOf = (each: fc.Arbitrary<Step>) => fc.array(each, { minLength: 1, maxLength: 40, size: "max" });
-export const anySteps = stepsOf(step);
+const anySteps = stepsOf(step);
 const firstOf = ([first]: readonly ExactLimit[]) => {
   if (!first) throw new Error("no plan");
   return first;

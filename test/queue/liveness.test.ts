@@ -3,9 +3,8 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import type { EnqueueResult } from "convex-rate-limits/queue";
-import { parseLimit } from "../../src/engine/limit.js";
 import { isFirst } from "../../src/queue/look.js";
-import { parseQueueTerms, queueAt } from "../../src/queue/terms.js";
+import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { component, changeIn, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, openQueues, pass, run, runUntil } from "../support/queues.js";
@@ -254,7 +253,7 @@ it.each(placeNames)("in the %s, tokens that come back over HTTP wake the worker"
 });
 
 describe("a fair worker rests", () => {
-  const queue = queueAt(parseLimit("llm", slow), undefined, parseQueueTerms("llm", { fair: true }));
+  const queue = parseQueue({ name: "llm", config: slow, queue: { fair: true } });
   const job = { name: "llm", priority: 0, fairBy: "a", count: 1, fn: "", args: {} };
   it.each([
     ["when the job that it waits for is the first", { round: 1 }, [], true],

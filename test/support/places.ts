@@ -31,7 +31,7 @@ import installed from "convex-rate-limits/test";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 
 export const schema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables });
-export type DataModel = DataModelFromSchemaDefinition<typeof schema>;
+type DataModel = DataModelFromSchemaDefinition<typeof schema>;
 export type QueryCtx = GenericQueryCtx<DataModel>;
 export type MutationCtx = GenericMutationCtx<DataModel>;
 

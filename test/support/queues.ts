@@ -16,7 +16,7 @@ import {
   withAll,
 } from "./places.js";
 
-export interface Start {
+interface Start {
   label: string;
   at: number;
 }

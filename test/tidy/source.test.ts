@@ -118,24 +118,6 @@ describe("the source", () => {
     expect(files.filter((file) => names.test(file))).toEqual([]);
   });
 
-  it("exports nothing that nobody imports", { timeout: 300_000 }, () => {
-    const entries = new Set(entryPoints.values());
-    const exported = sources
-      .filter((file) => !entries.has(pathOf(file)))
-      .flatMap((file) => {
-        const module = checker.getSymbolAtLocation(file);
-        return module ? checker.getExportsOfModule(module).map((symbol) => ({ file, symbol })) : [];
-      });
-    const used = importedDeclarations(new Set(exported.map(({ symbol }) => symbol.name)));
-    // A validator's named type: the declarations of those that use the validator name it.
-    const isNamed = (symbol: ts.Symbol) =>
-      (symbol.flags & ts.SymbolFlags.Interface) !== 0 && symbol.name.endsWith("Validator");
-    const dead = exported.filter(
-      ({ symbol }) => !isNamed(symbol) && !symbol.declarations?.some((one) => used.has(one)),
-    );
-    expect(dead.map(({ file, symbol }) => `${pathOf(file)} ${symbol.name}`)).toEqual([]);
-  });
-
   it("exports from each entry as many names as the architecture says, and why", () => {
     const said = lines("ARCHITECTURE.md").flatMap((line) => {
       const [, entry, values, types] = /^\| `(\.[\w/]*)` +\| +(\d+) +\| +(\d+) +\| +\S/.exec(line) ?? [];
@@ -173,44 +155,4 @@ function readsClockOrChance(node: ts.Node): boolean {
   const isDate = (callee: ts.Expression) => ts.isIdentifier(callee) && callee.text === "Date";
   if (ts.isNewExpression(node)) return isDate(node.expression) && (node.arguments ?? []).length === 0;
   return ts.isCallExpression(node) && isDate(node.expression);
-}
-
-/**
- * The declarations of these names that another file than their own uses. The checker is asked about these names only, and about
- * what an import names anew (`import * as module`, `import name`): to ask about every identifier checks the whole project.
- */
-function importedDeclarations(exported: ReadonlySet<string>): Set<ts.Declaration> {
-  const names = new Set(exported);
-  for (const file of projectFiles) {
-    walk(file, (node) => {
-      if ((ts.isNamespaceImport(node) || ts.isImportClause(node)) && node.name) names.add(node.name.text);
-    });
-  }
-  const used = new Set<ts.Declaration>();
-  const use = (symbol: ts.Symbol | undefined, from: ts.SourceFile) => {
-    if (!symbol) return;
-    const target = targetOf(symbol);
-    for (const declaration of target.declarations ?? []) {
-      if (ts.isSourceFile(declaration)) {
-        // A namespace that is passed on whole: all of its exports may be reached.
-        for (const member of checker.getExportsOfModule(target)) use(member, from);
-      } else if (declaration.getSourceFile() !== from) {
-        used.add(declaration);
-      }
-    }
-  };
-  for (const file of projectFiles) {
-    walk(file, (node) => {
-      if (!ts.isIdentifier(node) || !names.has(node.text) || isModuleQualifier(node)) return;
-      use(checker.getSymbolAtLocation(node), file);
-    });
-  }
-  return used;
-}
-
-/** `import * as module`, and the `module` of `module.member`: the member is what is used. */
-function isModuleQualifier(node: ts.Identifier): boolean {
-  return (
-    ts.isNamespaceImport(node.parent) || (ts.isPropertyAccessExpression(node.parent) && node.parent.expression === node)
-  );
 }

@@ -1,13 +1,4 @@
 /** A mutation without a limit: what the others are compared with. */
-import { mutation } from "../_generated/server.js";
-import { hitArgs, timed, vHit } from "./hits.js";
-import { admit } from "./secret.js";
+import { timedMutation } from "./hits.js";
 
-export const hit = mutation({
-  args: hitArgs,
-  returns: vHit,
-  handler: (_ctx, { secret }) => {
-    admit(secret);
-    return timed(() => Promise.resolve({ ok: true }));
-  },
-});
+export const hit = timedMutation(() => Promise.resolve({ ok: true }));

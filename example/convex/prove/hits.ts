@@ -1,9 +1,10 @@
 /** What the same call on a limit is given and answers in each place, and in the official component. */
-import { type RateLimitConfig, SECOND } from "convex-rate-limits";
-import { v } from "convex/values";
-import { secretArgs } from "./secret.js";
+import type { RateLimitConfig } from "convex-rate-limits";
+import { type ObjectType, v } from "convex/values";
+import { mutation, type MutationCtx } from "../_generated/server.js";
+import { admit, secretArgs } from "./secret.js";
 
-export const hitArgs = {
+const hitArgs = {
   ...secretArgs,
   key: v.string(),
   /** Tokens a second. */
@@ -12,7 +13,7 @@ export const hitArgs = {
   shards: v.union(v.number(), v.literal("auto")),
 };
 
-export const vHit = v.object({
+const vHit = v.object({
   ok: v.boolean(),
   /** Of a denial. */
   retryAt: v.optional(v.number()),
@@ -21,19 +22,37 @@ export const vHit = v.object({
   after: v.number(),
 });
 
-export interface Asked {
-  readonly rate: number;
-  readonly capacity: number;
-  readonly shards: number | "auto";
+/** A second in ms. Not the package's constant: the empty mutation must not load the package. */
+export const SECOND = 1000;
+
+interface Answer {
+  readonly ok: boolean;
+  readonly retryAt?: number | undefined;
 }
 
-export function configOf({ rate, capacity, shards }: Asked): RateLimitConfig {
-  return { kind: "token bucket", rate, period: SECOND, capacity, shards };
+/** A mutation that runs the call between two looks at the clock. */
+export const timedMutation = (
+  ask: (ctx: MutationCtx, asked: Omit<ObjectType<typeof hitArgs>, "secret">) => Promise<Answer>,
+) =>
+  mutation({
+    args: hitArgs,
+    returns: vHit,
+    handler: async (ctx, { secret, ...asked }) => {
+      admit(secret);
+      const before = Date.now();
+      const { ok, retryAt } = await ask(ctx, asked);
+      return { ok, ...(ok || retryAt === undefined ? {} : { retryAt }), before, after: Date.now() };
+    },
+  });
+
+interface Call {
+  readonly name: "proof";
+  readonly key: string;
+  readonly config: RateLimitConfig;
 }
 
-/** Runs the call between two looks at the clock. */
-export async function timed(ask: () => Promise<{ ok: boolean; retryAt?: number | undefined }>) {
-  const before = Date.now();
-  const { ok, retryAt } = await ask();
-  return { ok, ...(ok || retryAt === undefined ? {} : { retryAt }), before, after: Date.now() };
-}
+/** The same for a call of ours. */
+export const timedCall = (call: (ctx: MutationCtx, args: Call) => Promise<Answer>) =>
+  timedMutation((ctx, { key, ...terms }) =>
+    call(ctx, { name: "proof", key, config: { kind: "token bucket", period: SECOND, ...terms } }),
+  );

@@ -1,23 +1,14 @@
 /** One call on a limit of @convex-dev/rate-limiter, which is installed beside ours for the comparison only. */
-import { RateLimiter, SECOND } from "@convex-dev/rate-limiter";
+import { RateLimiter } from "@convex-dev/rate-limiter";
 import { components } from "../_generated/api.js";
-import { mutation } from "../_generated/server.js";
-import { hitArgs, timed, vHit } from "./hits.js";
-import { admit } from "./secret.js";
+import { SECOND, timedMutation } from "./hits.js";
 
 const limiter = new RateLimiter(components.rateLimiter, {});
 
-export const hit = mutation({
-  args: hitArgs,
-  returns: vHit,
-  handler: (ctx, { secret, key, rate, capacity, shards }) => {
-    admit(secret);
-    const rows = shards === "auto" ? {} : { shards };
-    const config = { kind: "token bucket" as const, rate, period: SECOND, capacity, ...rows };
-    return timed(async () => {
-      const { ok, retryAfter } = await limiter.limit(ctx, "proof", { key, config });
-      // Its waits have fractions; a caller can only wait for whole milliseconds.
-      return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
-    });
-  },
+export const hit = timedMutation(async (ctx, { key, rate, capacity, shards }) => {
+  const rows = shards === "auto" ? {} : { shards };
+  const config = { kind: "token bucket" as const, rate, period: SECOND, capacity, ...rows };
+  const { ok, retryAfter } = await limiter.limit(ctx, "proof", { key, config });
+  // Its waits have fractions; a caller can only wait for whole milliseconds.
+  return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
 });

@@ -14,7 +14,7 @@ const limits = defineRateLimits(
 );
 const { enqueueRateLimited, exposeQueueWorker } = rateLimitQueue(limits);
 
-export const { workQueue, findArrivals, runQueuedAction } = exposeQueueWorker();
+export const { workQueue, runQueuedAction } = exposeQueueWorker();
 
 const rowArgs = { ...secretArgs, run: v.string(), label: v.string(), n: v.number() };
 

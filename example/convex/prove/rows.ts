@@ -4,7 +4,7 @@ import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { v } from "convex/values";
 import { components } from "../_generated/api.js";
-import { internalMutation, internalQuery, mutation, query } from "../_generated/server.js";
+import { internalMutation, internalQuery, mutation, query, type QueryCtx } from "../_generated/server.js";
 import { rowFields } from "./schema.js";
 import { admit, secretArgs } from "./secret.js";
 
@@ -27,16 +27,18 @@ export const record = internalMutation({
   },
 });
 
+/** More than a run writes under one label. */
+function rowsOf(ctx: QueryCtx, run: string, label: string) {
+  return ctx.db
+    .query("proofRows")
+    .withIndex("by_run_label_n", (q) => q.eq("run", run).eq("label", label))
+    .take(1000);
+}
+
 export const count = internalQuery({
   args: { run: v.string(), label: v.string() },
   returns: v.number(),
-  handler: async (ctx, { run, label }) =>
-    (
-      await ctx.db
-        .query("proofRows")
-        .withIndex("by_run_label_n", (q) => q.eq("run", run).eq("label", label))
-        .take(1000)
-    ).length,
+  handler: async (ctx, { run, label }) => (await rowsOf(ctx, run, label)).length,
 });
 
 /** In the order in which they were written. */
@@ -45,10 +47,7 @@ export const list = query({
   returns: v.array(v.object({ n: v.number(), dueAt: v.number(), at: v.number(), writtenAt: v.number() })),
   handler: async (ctx, { secret, run, label }) => {
     admit(secret);
-    const rows = await ctx.db
-      .query("proofRows")
-      .withIndex("by_run_label_n", (q) => q.eq("run", run).eq("label", label))
-      .take(1000);
+    const rows = await rowsOf(ctx, run, label);
     return rows
       .map(({ n = 0, dueAt = 0, at = 0, _creationTime: writtenAt }) => ({ n, dueAt, at, writtenAt }))
       .sort((a, b) => a.writtenAt - b.writtenAt);
@@ -67,11 +66,10 @@ export const clear = mutation({
   returns: v.boolean(),
   handler: async (ctx, { secret, run, buckets }) => {
     admit(secret);
-    const resets = { tables: inTables.resetRateLimit, component: inComponent.resetRateLimit } as const;
     for (const { place, name, key } of buckets) {
       if (place === "official") await official.reset(ctx, name as never, { key });
-      else if (place === "tables") await resets.tables(ctx, { name, key } as never);
-      else await resets.component(ctx, { name, key } as never);
+      else if (place === "tables") await inTables.resetRateLimit(ctx, { name, key } as never);
+      else await inComponent.resetRateLimit(ctx, { name, key } as never);
     }
     const rows = await ctx.db
       .query("proofRows")

@@ -7,7 +7,7 @@ import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calend
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Share, State } from "./kind.js";
-import { refilling } from "./refilling.js";
+import { refilling, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
 import { countIn } from "./terms.js";
@@ -81,8 +81,8 @@ function held({ capacity }: FixedWindowLimit, { value, window }: State): number 
 }
 
 /**
- * A new window forgets what was used, as far as it brings it. What was used under a larger capacity than now is brought by as many windows as
- * it takes: else a caller who changes between a month's limit and a day's got the month's each day.
+ * A new window forgets what was used, up to the tokens that it brings. What was used under a larger capacity is forgotten over several
+ * windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
  */
 function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
   const { windows, capacity } = limit;
@@ -92,7 +92,7 @@ function windowAt(limit: FixedWindowLimit, state: State, to: number, value: numb
   const used = capacity - value;
   if (used > MAX_UNITS) return undefined;
   const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
-  return { since: windows.startOf(current), used, ...(excess > 0 && { excess }) };
+  return windowOf(windows.startOf(current), used, excess);
 }
 
 export const fixedWindow: Kind<FixedWindowLimit> = {

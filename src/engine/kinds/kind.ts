@@ -7,7 +7,7 @@ import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
 
 /**
- * What a bucket holds: `value` units at the moment `ts` (ms since the epoch). Negative while units are owed. Time before `ts`
+ * A bucket holds `value` units at the time `ts` (ms since the epoch). The value is negative while units are owed. Time before `ts`
  * never counts again.
  */
 export interface State {
@@ -58,7 +58,7 @@ export interface Limit {
   readonly levels: Levels;
 }
 
-/** What a config says whatever its kind, checked; for `Kind.parse`. */
+/** The checked fields of a config that every kind has, for `Kind.parse`. */
 interface Terms<Config = RateLimitConfig> {
   readonly name: string;
   readonly config: Config;

@@ -2,7 +2,7 @@
  * What token buckets and fixed windows have in common: units accrue from the last write on, up to the capacity, and debts are
  * paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
-import { halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
+import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
 import type { Kind, Limit, State } from "./kind.js";
 import { leftHalf } from "./shares.js";
@@ -24,10 +24,18 @@ function stateOf(value: number, ts: number, headroom: State["headroom"], window:
   return { value, ts, ...(headroom && { headroom }), ...(window && { window }) };
 }
 
+/** A window as a state keeps it: without an excess of 0. */
+export function windowOf(since: number, used: number, excess: number): NonNullable<State["window"]> {
+  return { since, used, ...(excess > 0 && { excess }) };
+}
+
 /** A window in which more was used, or less. What cannot be counted is not known. */
 function using(window: State["window"], units: number): State["window"] {
-  if (!window || window.used + (window.excess ?? 0) + units > MAX_UNITS) return undefined;
-  return { ...window, used: Math.max(0, window.used + units) };
+  if (!window) return undefined;
+  const { since, used, excess = 0 } = window;
+  if (used + excess + units > MAX_UNITS) return undefined;
+  // What comes back was used in the window first, and then before it.
+  return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units));
 }
 
 type Common =
@@ -79,10 +87,16 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
     owed: ({ value }) => Math.max(0, -value),
     giveBack({ capacity }, state, units, taking) {
       const { value, ts, headroom, window } = state;
-      const { takenAt } = taking ?? { takenAt: ts };
       const missing = capacity - value;
+      if (!taking) {
+        // Nothing comes back of a debt that is not known.
+        const back = Math.min(units, missing, headroomSince(state, ts + 1));
+        const pairs = headroom && afterGift(headroom, ts, missing - back);
+        return stateOf(value + back, ts, pairs, using(window, -back));
+      }
+      const { takenAt } = taking;
       // What was used beyond a capacity that was lowered since: without the take it would have been less, and nothing more.
-      const beyond = taking ? Math.min(units, beyondOf(window, missing, takenAt)) : 0;
+      const beyond = Math.min(units, beyondOf(window, missing, takenAt));
       const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
       const used = lessened(using(window, -back), beyond);
       return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
@@ -98,15 +112,10 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
       const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
       const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
       // All that counts beside what is missing goes to the right half.
-      const excess = window && Math.max(0, window.used + (window.excess ?? 0) - leftUsed - rightUsed);
+      const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
       return [
-        stateOf(half, ts, ofLeft, window && { since: window.since, used: leftUsed }),
-        stateOf(
-          value - half,
-          ts,
-          ofRight,
-          window && { since: window.since, used: rightUsed, ...(excess && { excess }) },
-        ),
+        stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, 0)),
+        stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess)),
       ];
     },
     join: (_limit, states) =>
@@ -130,8 +139,7 @@ function beyondOf(window: State["window"], missing: number, takenAt: number): nu
 function lessened(window: State["window"], units: number): State["window"] {
   if (!window || units === 0) return window;
   const { since, used, excess = 0 } = window;
-  const before = Math.max(0, excess - units);
-  return { since, used: used - Math.max(0, units - excess), ...(before > 0 && { excess: before }) };
+  return windowOf(since, used - Math.max(0, units - excess), excess - units);
 }
 
 /** The windows of the parts of one bucket as one: it began when the latest did. */
@@ -141,5 +149,5 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const since = Math.max(...known.map((window) => window.since));
   const used = known.reduce((sum, window) => sum + window.used, 0);
   const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
-  return using({ since, used, ...(excess > 0 && { excess }) }, 0);
+  return using(windowOf(since, used, excess), 0);
 }

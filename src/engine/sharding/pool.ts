@@ -15,6 +15,7 @@ import {
   heldBy,
   heldByAll,
   offerOf,
+  returnedTo,
   type Shard,
   shardAt,
   shareOf,
@@ -91,8 +92,8 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
     offers.sort((a, b) => b.most - a.most);
     left = offers.map(({ stored, shard, most }) => {
       const after = adjusted(shard, { ...change, units: Math.max(missing, -most) });
-      const moved = shard.state.value - after.state.value;
-      missing -= moved;
+      const moved = returnedTo(shard.state, after.state);
+      missing += moved;
       return moved === 0 ? stored : after;
     });
   }
@@ -141,8 +142,8 @@ export function mayDenyOnTwo(limit: Limit, { units, reserve, atLeast }: Demand):
 }
 
 /**
- * The first moment by which any row that a call may come upon holds its demand, and by which any span of rows does that it may fold:
- * those that were read as they are, the others even if they are empty now.
+ * The first time by which any row that a call may draw holds its demand, and any span of rows that it may fold. Rows that were read
+ * count as they are, all others as if they were empty now.
  */
 export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
   let smallest = "0".repeat(limit.levels.most);

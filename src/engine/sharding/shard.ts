@@ -61,6 +61,16 @@ export function adjusted(shard: Shard, { units, isRefundable, taking }: Change):
   return { ...shard, state: isRefundable ? remembering(taken) : taken };
 }
 
+/** The units that a state got back: those that paid for what was used beyond a lowered capacity are in its window, not in its value. */
+export function returnedTo(before: State, after: State): number {
+  if (!before.window || !after.window) return after.value - before.value;
+  return usedIn(before.window) - usedIn(after.window);
+}
+
+function usedIn({ used, excess = 0 }: NonNullable<State["window"]>): number {
+  return used + excess;
+}
+
 /**
  * The units that an advanced shard has to give, or that come back to it.
  * @param isOwn - of a kind that logs what was taken, whether only what was taken at that very time counts.
@@ -70,7 +80,7 @@ export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== 
   const { units, taking } = change;
   if (units > 0) return state.value;
   const entries = isOwn ? limit.kind.entries(limit, state) : undefined;
-  if (!entries) return adjusted(shard, change).state.value - state.value;
+  if (!entries) return returnedTo(state, adjusted(shard, change).state);
   return entries.reduce((sum, entry) => sum + (entry.at === taking?.startsAt ? entry.units : 0), 0);
 }
 

@@ -24,6 +24,8 @@ export type Level =
       readonly history?: History;
       /** Whether a take was undone that a bucket which remembers little may have undone in part. */
       readonly isInexact?: boolean;
+      /** When tokens came back as gifts: which of such a millisecond's takes came before its gift, the bucket does not know. */
+      readonly gifts?: readonly number[];
       /** Of a fixed window: what counts as used, and since when. */
       readonly window?: Window | undefined;
     }
@@ -135,7 +137,8 @@ function written(limit: RefillingLimit, state: Level, now: number, value: Ration
   const before = levelAt(limit, state, now);
   const happened = { limit, ts, before, taken: minus(before, value), window: windowOf(limit, state, ts) };
   const history = withEvent(state?.history ?? [], happened);
-  return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
+  const gifts = [...(state?.gifts ?? []), ...(isLess(happened.taken, ZERO) ? [ts] : [])];
+  return { ...leftAfter(happened), history, gifts, ...(state?.isInexact && { isInexact: true }) };
 }
 
 /** The state that an event leaves. */
@@ -175,8 +178,10 @@ export function undo(
   }
   // A window that was lowered and raised meanwhile gives back less.
   const hasChanged = before.window !== undefined && events.some((event) => event.limit !== limit);
-  const isInexact = before.isInexact === true || hasChanged || mostPeaks(state?.history ?? []) > REMEMBERED;
-  return after && { ...after, ts: before.ts, history, ...(isInexact && { isInexact }) };
+  const isAmbiguous = before.gifts?.includes(takenAt) === true;
+  const isInexact =
+    before.isInexact === true || hasChanged || isAmbiguous || mostPeaks(state?.history ?? []) > REMEMBERED;
+  return after && { ...after, ts: before.ts, history, gifts: before.gifts ?? [], ...(isInexact && { isInexact }) };
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. @param since - when the window before began, if that is known. */

@@ -18,7 +18,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a call after one that failed fails, too",
     file: "storage/rows.ts",
-    from: "run.lastTurn = turn.catch(ignore);",
+    from: "run.lastTurn = turn.catch(() => undefined);",
     to: "run.lastTurn = turn;",
     test: "test/storage/turns.test.ts",
   },
@@ -98,14 +98,14 @@ export const faults: readonly Fault[] = [
   {
     name: "splitting rounds up",
     file: "engine/kinds/refilling.ts",
-    from: "          value - half,\n          ts,",
-    to: "          Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken,\n          ts,",
+    from: "stateOf(value - half, ts,",
+    to: "stateOf(Math.ceil((value - half) / left.unitsPerToken) * left.unitsPerToken, ts,",
   },
   {
     name: "splitting leaves both halves with the whole",
     file: "engine/kinds/refilling.ts",
-    from: "          value - half,\n          ts,",
-    to: "          value,\n          ts,",
+    from: "stateOf(value - half, ts,",
+    to: "stateOf(value, ts,",
   },
   {
     name: "each half of a split bucket refills as the whole",
@@ -250,7 +250,7 @@ export const faults: readonly Fault[] = [
   {
     name: "what one row has no room for is given to each of the others",
     file: "engine/sharding/pool.ts",
-    from: "missing -= moved;",
+    from: "missing += moved;",
     to: "missing -= 0 * moved;",
   },
   {
