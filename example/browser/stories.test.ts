@@ -184,14 +184,11 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await goesFirst(1, "cancelled");
     await goesFirst(2, "the next one");
     await goesFirst(3, "1 goes first");
-    await visitor.press("1,000 jobs of 1 token");
-    await visitor.see("1,000 jobs of 1 token are in the queue.");
-    await goesFirst(1003, "at least 200 go first");
-    await task(1003)
-      .getByText(/^not before 13\sh \d+\smin$/)
-      .waitFor();
-    await visitor.press("Cancel job 1003");
-    await goesFirst(1003, "cancelled");
+    await visitor.press("100 jobs of 1 token");
+    await visitor.see("100 jobs of 1 token are in the queue.");
+    await goesFirst(103, "101 go first");
+    await visitor.press("Cancel job 103");
+    await goesFirst(103, "cancelled");
     expect(await issuesOf(page)).toEqual([]);
 
     // The other way: a moment that is promised at once.
@@ -541,12 +538,48 @@ describe("the queue", () => {
     await visitor.press("Cancel job 2");
     await visitor.see("Job 2 is cancelled: those behind it move up.");
     await room.client.mutation(api.stage.queue.reset, { room: room.name });
-    await task(3).getByText("started", { exact: true }).waitFor();
+    await task(3).getByText("answered", { exact: true }).waitFor();
     const [first, second, third] = await room.client.query(api.stage.queue.tasks, { room: room.name });
     expect(second).toMatchObject({ isCancelled: true });
     expect(second?.startedAt).toBeUndefined();
     expect(third?.startedAt).toBeGreaterThan(first?.startedAt ?? Infinity);
     await task(2).getByText("cancelled", { exact: true }).waitFor();
+  });
+});
+
+describe("a provider that answers 429", () => {
+  it("pauses the queue, and the denied job runs again before those behind it", async () => {
+    const visitor = await visit("Queue LLM calls", WIDE);
+    const { page, room } = visitor;
+    const task = (number: number) => page.getByRole("listitem").filter({ hasText: `Job ${number}` });
+    await page.getByText("The provider answers 200.").waitFor();
+    await visitor.press("429 for 5 s from the provider");
+    await page.getByText("The provider answers 429 for").waitFor();
+    const until = await room.client.query(api.stage.queue.busyUntil, { room: room.name });
+    // The bucket pays for the first one at once; the second one waits in any case.
+    await visitor.press("A job of 100 tokens");
+    await visitor.press("A job of 100 tokens");
+    await task(1).getByText("got 429, runs again").waitFor();
+    await task(1).getByText("answered, run 2", { exact: true }).waitFor();
+    await task(2).getByText("answered", { exact: true }).waitFor();
+    const [first, second] = await room.client.query(api.stage.queue.tasks, { room: room.name });
+    expect(first).toMatchObject({ denied: 1 });
+    expect(first?.startedAt).toBeGreaterThanOrEqual(until);
+    expect(second?.denied).toBeUndefined();
+    expect(second?.startedAt).toBeGreaterThan(first?.startedAt ?? Infinity);
+  });
+
+  it("100 jobs of one token are answered in the time that their tokens take", async () => {
+    const visitor = await visit("Queue LLM calls", WIDE, async ({ client, name }) => {
+      await client.mutation(api.stage.queue.spend, { room: name, tokens: 100 });
+    });
+    const { page, room } = visitor;
+    const began = Date.now();
+    await visitor.press("100 jobs of 1 token");
+    await page.getByRole("listitem").filter({ hasText: "Job 100" }).getByText("answered", { exact: true }).waitFor();
+    const tasks = await room.client.query(api.stage.queue.tasks, { room: room.name });
+    const last = tasks.find(({ number }) => number === 100);
+    expect((last?.startedAt ?? Infinity) - began).toBeLessThan(15_000);
   });
 });
 

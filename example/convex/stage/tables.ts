@@ -31,6 +31,8 @@ export const taskFields = {
   /** Milliseconds since the epoch; absent while it waits. */
   startedAt: v.optional(v.number()),
   isCancelled: v.optional(v.boolean()),
+  /** How often the provider has answered 429. */
+  denied: v.optional(v.number()),
 };
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
@@ -49,6 +51,10 @@ export const stageTables = {
   stageCustomers: defineTable({
     room: v.string(),
     plan: vPlan,
+  }).index("by_room", ["room"]),
+  stageProviders: defineTable({
+    room: v.string(),
+    until: v.number(),
   }).index("by_room", ["room"]),
   stageTasks: defineTable({
     ...taskFields,

@@ -16,8 +16,9 @@ const WAYS = [
 ] as const;
 
 const JOB_TOKENS = 100;
-const MANY = 1000;
+const MANY = 100;
 const SPENT = 200;
+const BUSY_MS = 5000;
 
 type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
@@ -38,6 +39,7 @@ function Waiting() {
   const ask = useMutation(api.stage.queue.ask);
   const cancel = useMutation(api.stage.queue.cancel);
   const spend = useMutation(api.stage.queue.spend);
+  const breakProvider = useMutation(api.stage.queue.breakProvider);
   const now = useServerNow();
   const [answer, setAnswer] = useState<{ tone: Tone; text: string }>();
   const fail = (error: unknown) => {
@@ -73,20 +75,21 @@ function Waiting() {
         if (middle) void cancelTask(middle);
       },
     ],
+    [2000, () => breakProvider({ room, ms: BUSY_MS }).catch(fail)],
     [9000, () => undefined],
   ]);
 
   return (
     <>
-      <Lead tryThis="add five jobs, then cancel the second: those behind it move up.">
+      <Lead tryThis="add five jobs, press “429 for 5 s”, and see the queue pause and the denied job run again first.">
         Jobs wait in line until the model has tokens for them, and any number of callers may ask at once.
       </Lead>
-      <div className="grid grid-cols-3 gap-2 sm:flex">
+      <div className="grid grid-cols-2 gap-2 sm:flex">
         <CallButton look="primary" label={`A job of ${JOB_TOKENS} tokens`} onClick={() => askFor(1, JOB_TOKENS)}>
           A job
         </CallButton>
-        <CallButton label="1,000 jobs of 1 token" onClick={() => askFor(MANY, 1)}>
-          1,000 jobs
+        <CallButton label={`${MANY} jobs of 1 token`} onClick={() => askFor(MANY, 1)}>
+          {MANY} jobs
         </CallButton>
         <CallButton
           look="stop"
@@ -99,10 +102,35 @@ function Waiting() {
         >
           Spend {SPENT}
         </CallButton>
+        <CallButton
+          look="stop"
+          label={`429 for ${BUSY_MS / 1000} s from the provider`}
+          onClick={() => breakProvider({ room, ms: BUSY_MS }).catch(fail)}
+        >
+          429 for {BUSY_MS / 1000} s
+        </CallButton>
       </div>
+      <Provider />
       <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "No job yet."}</Answer>
       <Places tasks={tasks} onCancel={cancelTask} />
     </>
+  );
+}
+
+/** What the fake provider answers now. */
+function Provider() {
+  const until = useQuery(api.stage.queue.busyUntil, { room });
+  const now = useMoment(200);
+  return (
+    <p className="text-sm text-muted">
+      The provider answers{" "}
+      {until !== undefined && until > now ? (
+        <span className="font-medium text-stop">429 for {wait(until - now)}</span>
+      ) : (
+        <span className="font-medium text-go">200</span>
+      )}
+      .
+    </p>
   );
 }
 
@@ -122,7 +150,8 @@ function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (tas
 }
 
 function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (task: Task) => unknown }) {
-  const { _id, number, tokens, startedAt, isCancelled } = task;
+  const { _id, number, tokens, startedAt, isCancelled, denied = 0 } = task;
+  const again = denied > 0 ? `, run ${denied + 1}` : "";
   const place = useQuery(api.stage.queue.getQueued, isWaiting(task) ? { job: _id } : "skip");
   return (
     <li className="flex h-13 items-center gap-3 border-b border-line text-sm">
@@ -134,14 +163,17 @@ function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (ta
         {isCancelled ? (
           <p className="text-muted">cancelled</p>
         ) : startedAt !== undefined ? (
-          <p className="text-go">started</p>
+          <p className="text-go">answered{again}</p>
         ) : place === undefined ? (
           <p className="text-muted">…</p>
         ) : place === null ? (
           <p className="text-go">starts within a second</p>
         ) : (
           <>
-            <p>{placeOf(place)}</p>
+            <p>
+              {placeOf(place)}
+              {denied > 0 && <span className="text-stop"> · got 429, runs again</span>}
+            </p>
             <p className="text-xs text-later">
               {place.isExact ? "in about" : "not before"} {wait(place.runAt - now)}
             </p>
