@@ -25,14 +25,14 @@ describe("two pages", () => {
     await one.getByLabel("capacity of send").fill("33");
     await other.getByText("33 at most").waitFor();
     for (const page of [one, other]) {
-      await tab(page, "LLM queue").click();
+      await tab(page, "Queue LLM calls").click();
       await page.getByLabel("A promise").check();
     }
     await button(other, "Ask for 400 tokens").click();
     await button(other, "Ask for 1,000 tokens").click();
     await button(one, "Cancel job 2").click();
     await other.getByRole("listitem").getByText("cancelled").waitFor();
-    for (const page of [one, other]) await tab(page, "Login lock").click();
+    for (const page of [one, other]) await tab(page, "Lock out guessers").click();
     await button(other, "Log in").click();
     await image(one, "4 guesses left");
   });
@@ -69,7 +69,7 @@ it("a server that stops is noticed, everything that needs it waits, and the page
       .evaluateAll((controls) => controls.map((it) => it.getAttribute("aria-label") ?? it.textContent));
     expect({ [name]: enabled.filter((label) => !works.test(label)) }).toEqual({ [name]: [] });
   }
-  await tab(page, "Burst").click();
+  await tab(page, "Stop spam").click();
 
   await site.start();
   await page.getByText("Live", { exact: true }).waitFor();
@@ -107,7 +107,7 @@ describe.each([
     // Full again after 2.5 s, and not before or at once.
     await image(page, /^[5-9] of 10 tokens$/);
     await image(page, "10 of 10 tokens");
-    await tab(page, "LLM queue").click();
+    await tab(page, "Queue LLM calls").click();
     await page.getByLabel("A promise").check();
     await button(page, "Ask for 400 tokens").click();
     await page.getByText(/^ran \+\d+ ms$/).waitFor();
@@ -122,27 +122,80 @@ it("the app's HTTP API is served beside the page, under its limits", async () =>
 });
 
 it("the focus is always seen, and the tabs are one stop whose arrows go round", async () => {
-  const page = await visit(site.room("keys"));
-  await tab(page, "Burst").focus();
+  const page = await visit(site.room("keys", "rollback"));
+  await tab(page, "It rolls back").focus();
   await page.keyboard.press("ArrowLeft");
   const names = await page.getByRole("tab").allTextContents();
   expect(await page.getByRole("tab", { selected: true }).textContent()).toBe(names.at(-1));
   await page.keyboard.press("Home");
   await page.keyboard.press("Tab");
   const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
-  expect(await focused()).toBe("Send 1");
+  expect(await focused()).toBe("Send");
   await page.keyboard.press("Enter");
-  await page.getByText("1 token · 9 left").waitFor();
+  await page.getByText("1 call: 1 sent, 0 threw, 0 denied.").waitFor();
   expect(await page.evaluate(() => getComputedStyle(document.activeElement ?? document.body).outlineStyle)).toBe(
     "solid",
   );
+});
+
+it("a link to a tab shows it on a phone, too, and Back returns to the tab before", async () => {
+  const page = await visit(site.room("link", "admin"), { viewport: { width: 390, height: 844 } });
+  const isInSight = async (name: string) => {
+    const box = await tab(page, name).boundingBox();
+    return box !== null && box.x >= 0 && box.x + box.width <= 390 && box.y >= 0 && box.y + box.height <= 844;
+  };
+  const isShown = async (name: string) => {
+    await page.getByRole("tabpanel", { name }).waitFor();
+    await expect.poll(() => isInSight(name)).toBe(true);
+  };
+  await isShown("Support desk");
+  await tab(page, "HTTP 429").click();
+  await isShown("HTTP 429");
+  await page.goBack();
+  await isShown("Support desk");
+  await page.goForward();
+  await isShown("HTTP 429");
+});
+
+it("every tab begins with a sentence and with what to try", async () => {
+  const page = await visit(site.room("leads"));
+  for (const name of await page.getByRole("tab").allTextContents()) {
+    await tab(page, name).click();
+    const lead = page.getByRole("tabpanel", { name }).locator("p").first();
+    await lead.getByText("Try:").waitFor();
+    expect(await lead.innerText()).toMatch(/^[A-Z][^.]+\.\s+Try: [^.]+\.$/);
+  }
+});
+
+it("a button shows that its call is pending", async () => {
+  const page = await openPage("about:blank");
+  const held: (() => void)[] = [];
+  await page.routeWebSocket(/sync/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((text) => {
+      const send = () => {
+        server.send(text);
+      };
+      if (String(text).includes("stage/burst:send")) held.push(send);
+      else send();
+    });
+  });
+  await page.goto(site.room("slow"));
+  await page.getByText("Live", { exact: true }).waitFor();
+  await button(page, "Send 5").click();
+  const pending = page.locator("button[aria-busy=true]");
+  await pending.waitFor();
+  expect(await pending.allTextContents()).toEqual(["Send 5"]);
+  for (const send of held) send();
+  await pending.waitFor({ state: "detached" });
+  await page.getByText("5 tokens · 5 left").waitFor();
 });
 
 describe.each([1280, 390])("nothing jumps at %i px", (width) => {
   it("neither while it loads nor while it is used", async () => {
     const page = await visit(site.room("calm"), { viewport: { width, height: 900 } });
     await image(page, "10 of 10 tokens");
-    for (const name of ["Send 5", "Send 5", "Send 5", "Reserve 5", "One ms before?", "Reset"]) {
+    for (const name of ["Send 5", "Send 5", "Send 5", "Reserve 5", "One ms before?", "Refill"]) {
       await button(page, name).press("Enter");
     }
     await page.getByText("The bucket is full again.").waitFor();
@@ -199,7 +252,7 @@ it("a tab whose query fails says so, and the others go on", async () => {
   });
   await page.goto(site.room("failing", "rollback"));
   await page.getByRole("alert").getByText("This tab has failed.").waitFor();
-  await tab(page, "Burst").click();
+  await tab(page, "Stop spam").click();
   await button(page, "Send 5").click();
   await page.getByText("5 tokens · 5 left").waitFor();
 });

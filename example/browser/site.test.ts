@@ -13,9 +13,9 @@ const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
 describe("the first screen", () => {
   it.each([1280, 390])("says at %i px what it is, how to get it and where to read on", async (width) => {
     const page = await openPage(site.room("first"), { viewport: { width, height: 844 } });
-    await page.getByRole("heading", { name: "Rate limits that commit with your mutation.", level: 1 }).waitFor();
-    await page.getByText("If the mutation throws, the tokens were never taken.").waitFor();
-    await page.getByText("told the exact millisecond to come back").waitFor();
+    await page.getByRole("heading", { name: "Rate limits for Convex that stay exact under load.", level: 1 }).waitFor();
+    await page.getByText("if it throws, no tokens were taken.").waitFor();
+    await page.getByText("A denial says when to come back.").waitFor();
     await page.getByRole("link", { name: "Guide" }).waitFor();
     // The tabs are on the first screen, too.
     const box = await page.getByRole("tablist").boundingBox();

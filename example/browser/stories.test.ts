@@ -3,6 +3,7 @@ import type { Locator, Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
 import { api } from "../convex/_generated/api.js";
 import { issuesOf } from "./axe.js";
+import { times } from "./chromium.js";
 import { Room } from "./room.js";
 import { complaints, openPage, site } from "./visits.js";
 
@@ -58,7 +59,7 @@ class Visitor {
   }
 }
 
-/** Opens the page on its first tab, and goes to another one as a visitor does. */
+/** Opens the page, and goes to another one as a visitor does. */
 async function visit(tab: string, way: Way, prepare?: (room: Room) => Promise<void>): Promise<Visitor> {
   const room = new Room(site, site.room("story"));
   await prepare?.(room);
@@ -68,9 +69,11 @@ async function visit(tab: string, way: Way, prepare?: (room: Room) => Promise<vo
   const goal = page.getByRole("tab", { name: tab, exact: true });
   if (hand === "mouse") await goal.click();
   else {
-    await page.getByRole("tab", { selected: true }).focus();
+    const selected = page.getByRole("tab", { selected: true });
     const all = await page.getByRole("tab").allTextContents();
-    for (let step = all.indexOf(tab); step > 0; step--) await page.keyboard.press("ArrowRight");
+    const from = all.indexOf((await selected.textContent()) ?? "");
+    await selected.focus();
+    await times((all.indexOf(tab) - from + all.length) % all.length, () => page.keyboard.press("ArrowRight"));
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(tab);
   }
   await page.getByRole("tabpanel", { name: tab }).waitFor();
@@ -78,8 +81,64 @@ async function visit(tab: string, way: Way, prepare?: (room: Room) => Promise<vo
 }
 
 const stories: Record<string, (way: Way) => Promise<Visitor>> = {
-  Burst: async (way) => {
-    const visitor = await visit("Burst", way, (room) => room.slow("send"));
+  "It rolls back": async (way) => {
+    const visitor = await visit("It rolls back", way, (room) => room.slow("message"));
+    const { page, room } = visitor;
+    const left = async (outside: number, inside: number) => {
+      await visitor.image(`A limiter outside: ${outside} of 10 tokens`);
+      await visitor.image(`In the mutation: ${inside} of 10 tokens`);
+    };
+    const lost = async () => await page.getByRole("group", { name: "Lost tokens" }).innerText();
+    await left(10, 10);
+    await visitor.press("Send");
+    await visitor.see("1 call: 1 sent, 0 threw, 0 denied.");
+    await left(9, 9);
+    for (let threw = 1; threw <= 5; threw++) {
+      await visitor.press("Send, then throw");
+      await visitor.see(`${1 + threw} calls: 1 sent, ${threw} threw, 0 denied.`);
+    }
+    await visitor.see(/as Convex counts: 2 rows read, 2 written, all undone\.$/);
+    await left(4, 9);
+    expect(await lost()).toMatch(/^outside\s*5\s+here\s*0$/);
+    await visitor.press("60 at once");
+    await visitor.see("66 calls: 10 sent, 5 threw, 51 denied.");
+    await visitor.see(/as Convex counts: 1 row read, 0 written\.$/);
+    await left(0, 0);
+    expect(await lost()).toMatch(/^outside\s*5\s+here\s*0$/);
+    // Both hold what the page says: ten tokens are gone, for ten messages here and for five outside.
+    const messages = await room.client.query(api.stage.rollback.delivered, { room: room.name });
+    expect(messages.filter((to) => to === "inside")).toHaveLength(10);
+    expect(messages.filter((to) => to === "outside")).toHaveLength(5);
+    return visitor;
+  },
+
+  "Go viral": async (way) => {
+    const visitor = await visit("Go viral", way);
+    const { page } = visitor;
+    const lane = (name: string) => page.getByRole("group", { name }).getByText(/attempts a call/);
+    // 400 calls a second on one row: most run again, some fail; a limit that splits itself has neither.
+    const figures = async (name: string) => {
+      const text = await lane(name).innerText({ timeout: SIMULATION_MS });
+      const [, attempts, failed] = /^([\d.]+) attempts a call · ([\d.]+) % failed/.exec(text) ?? [];
+      return { attempts: Number(attempts), failed: Number(failed) };
+    };
+    const [one, auto, official] = [
+      await figures("This package, one row"),
+      await figures('This package, shards: "auto"'),
+      await figures("The official component, one shard"),
+    ];
+    expect(one.attempts).toBeGreaterThan(1.5);
+    expect(one.failed).toBeGreaterThan(0);
+    expect(official.failed).toBeGreaterThan(0);
+    expect(auto.attempts).toBeLessThan(1.5);
+    expect(auto.failed).toBe(0);
+    await page.getByLabel("Rows").press("ArrowRight");
+    await page.getByRole("group", { name: "This package, at most 4 rows" }).waitFor();
+    return visitor;
+  },
+
+  "Stop spam": async (way) => {
+    const visitor = await visit("Stop spam", way, (room) => room.slow("send"));
     await visitor.image("10 of 10 tokens");
     await visitor.press("Send 5");
     await visitor.see("5 tokens · 5 left");
@@ -98,8 +157,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "LLM queue": async (way) => {
-    const visitor = await visit("LLM queue", way, async (room) => {
+  "Queue LLM calls": async (way) => {
+    const visitor = await visit("Queue LLM calls", way, async (room) => {
       await room.edit("model", { rate: 20 });
       // Half a day of tokens is owed, so that no job starts while the test runs.
       await room.client.mutation(api.stage.queue.spend, { room: room.name, tokens: 1_000_000 });
@@ -125,14 +184,11 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await goesFirst(1, "cancelled");
     await goesFirst(2, "the next one");
     await goesFirst(3, "1 goes first");
-    await visitor.press("1,000 jobs of 1 token");
-    await visitor.see("1,000 jobs of 1 token are in the queue.");
-    await goesFirst(1003, "at least 200 go first");
-    await task(1003)
-      .getByText(/^not before 13\sh \d+\smin$/)
-      .waitFor();
-    await visitor.press("Cancel job 1003");
-    await goesFirst(1003, "cancelled");
+    await visitor.press("100 jobs of 1 token");
+    await visitor.see("100 jobs of 1 token are in the queue.");
+    await goesFirst(103, "101 go first");
+    await visitor.press("Cancel job 103");
+    await goesFirst(103, "cancelled");
     expect(await issuesOf(page)).toEqual([]);
 
     // The other way: a moment that is promised at once.
@@ -150,8 +206,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "Login lock": async (way) => {
-    const visitor = await visit("Login lock", way);
+  "Lock out guessers": async (way) => {
+    const visitor = await visit("Lock out guessers", way);
     await visitor.image("5 guesses left");
     for (const left of ["4 guesses", "3 guesses", "2 guesses", "1 guess", "0 guesses"]) {
       await visitor.press("Log in");
@@ -168,8 +224,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "Several limits": async (way) => {
-    const visitor = await visit("Several limits", way, async (room) => {
+  "User + team + everyone": async (way) => {
+    const visitor = await visit("User + team + everyone", way, async (room) => {
       await room.edit("byUser", { period: 86_400_000 });
       await room.slow("byTeam", "everyone");
     });
@@ -191,21 +247,6 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  Rollback: async (way) => {
-    const visitor = await visit("Rollback", way, (room) => room.slow("message"));
-    await visitor.image("10 of 10 tokens");
-    await visitor.press("Broadcast");
-    await visitor.see("Dan has left: 3 tokens and 2 messages are back");
-    await visitor.image("10 of 10 tokens");
-    await visitor.see("0 messages delivered");
-    await visitor.use(visitor.page.getByLabel("Dan"), "Space");
-    await visitor.press("Broadcast");
-    await visitor.see("3 messages, 3 tokens taken");
-    await visitor.image("7 of 10 tokens");
-    await visitor.see("3 messages delivered");
-    return visitor;
-  },
-
   "HTTP 429": async (way) => {
     const visitor = await visit("HTTP 429", way, (room) => room.slow("requests"));
     await visitor.image("5 of 5 requests left");
@@ -220,8 +261,8 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  Windows: async (way) => {
-    const visitor = await visit("Windows", way, (room) => room.slow("bucket", "fixed", "sliding"));
+  "Pick a window": async (way) => {
+    const visitor = await visit("Pick a window", way, (room) => room.slow("bucket", "fixed", "sliding"));
     for (let left = 4; left >= 0; left--) {
       await visitor.press("Call all four");
       for (const kind of ["Token bucket", "Fixed window", "Sliding window"]) {
@@ -234,33 +275,40 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     return visitor;
   },
 
-  "Hot limit": async (way) => {
-    const visitor = await visit("Hot limit", way);
+  Plans: async (way) => {
+    const visitor = await visit("Plans", way);
     const { page } = visitor;
-    const lane = (name: string) => page.getByRole("group", { name }).getByText(/attempts a call/);
-    // 400 calls a second on one row: most run again, some fail; a limit that splits itself has neither.
-    const figures = async (name: string) => {
-      const text = await lane(name).innerText({ timeout: SIMULATION_MS });
-      const [, attempts, failed] = /^([\d.]+) attempts a call · ([\d.]+) % failed/.exec(text) ?? [];
-      return { attempts: Number(attempts), failed: Number(failed) };
+    const month = "until 1 [A-Z][a-z]+, 00:00 Los Angeles";
+    const used = async (text: string) => {
+      await page
+        .getByLabel("Quota")
+        .getByText(new RegExp(`^${text} used ${month}$`))
+        .waitFor();
     };
-    const [one, auto, official] = [
-      await figures("This package, one row"),
-      await figures('This package, shards: "auto"'),
-      await figures("The official component, one shard"),
-    ];
-    expect(one.attempts).toBeGreaterThan(1.5);
-    expect(one.failed).toBeGreaterThan(0);
-    expect(official.failed).toBeGreaterThan(0);
-    expect(auto.attempts).toBeLessThan(1.5);
-    expect(auto.failed).toBe(0);
-    await page.getByLabel("Rows").press("ArrowRight");
-    await page.getByRole("group", { name: "This package, at most 4 rows" }).waitFor();
+    await used("of 100");
+    await visitor.image("100 of 100 calls left");
+    for (const left of [75, 50, 25, 0]) {
+      await visitor.press("25 calls");
+      await visitor.see(`25 calls · ${left} left`);
+    }
+    await visitor.press("Call");
+    await visitor.see(/^1 call · again 1 [A-Z][a-z]+, 00:00 Los Angeles$/);
+    await visitor.use(page.getByLabel("Pro"), "Space");
+    await visitor.image("900 of 1,000 calls left");
+    await used("of 1,000");
+    await visitor.press("Call");
+    await visitor.see("1 call · 899 left");
+    expect(await page.getByLabel("Quota").innerText()).toMatch(/^101\s+of 1,000 used/);
+    // A downgrade applies at once, too: more was used than the plan has.
+    await visitor.use(page.getByLabel("Free"), "Space");
+    await used("of 100");
+    await visitor.press("Call");
+    await visitor.see(/^1 call · again 1 /);
     return visitor;
   },
 
-  Admin: async (way) => {
-    const visitor = await visit("Admin", way);
+  "Support desk": async (way) => {
+    const visitor = await visit("Support desk", way);
     const { page, room } = visitor;
     const row = page.getByRole("row").filter({ hasText: "(this room)" });
     const left = async (tokens: string) => {
@@ -277,10 +325,10 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     // A block with a note: the next guess is denied, and has taken nothing; after the unblock it is let in.
     await page.getByLabel("Note").fill("case 7");
     await visitor.press("Block");
-    await row.getByText("blocked · until cleared · case 7").waitFor();
-    await row.getByText("when cleared").waitFor();
+    await row.getByText("blocked · until removed · case 7").waitFor();
+    await row.getByText("when removed").waitFor();
     await guess("blocked");
-    await visitor.press("Clear");
+    await visitor.press("Remove override");
     await row.getByText("blocked").waitFor({ state: "detached" });
     await left("4");
     for (const tokens of ["3", "2", "1", "0"]) {
@@ -297,11 +345,11 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await row.getByText(/^in [123]?\d\ss$/).waitFor();
     await visitor.use(page.getByLabel("Overridden"), "Space");
     await row.waitFor();
-    await visitor.press("Clear");
+    await visitor.press("Remove override");
     await visitor.see("Nobody is in the list.");
     await visitor.use(page.getByLabel("Limited now"), "Space");
     await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
-    await visitor.press("Reset");
+    await visitor.press("Refill");
     await row.waitFor({ state: "detached" });
     await visitor.see(`${room.name} is full again`);
     return visitor;
@@ -320,13 +368,13 @@ describe.each(WAYS)("$width px, $colorScheme, with the $hand", (way) => {
 });
 
 it("every tab has a story", async () => {
-  const { page } = await visit("Burst", WIDE);
+  const { page } = await visit("Stop spam", WIDE);
   expect(await page.getByRole("tab").allTextContents()).toEqual(Object.keys(stories));
 });
 
 describe("the burst", () => {
   it("hammering admits what the bucket held, and not one more", async () => {
-    const { page, room } = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const { page, room } = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const hammer = page.getByRole("button", { name: "Hammer" });
     await hammer.click();
     await hammer.and(page.locator("[aria-pressed=true]")).waitFor();
@@ -338,7 +386,7 @@ describe("the burst", () => {
   });
 
   it("the wait counts down, and ends in a call that is accepted", async () => {
-    const visitor = await visit("Burst", WIDE);
+    const visitor = await visit("Stop spam", WIDE);
     const verdict = visitor.page.getByLabel("Verdict");
     await visitor.page.getByLabel("count").fill("10");
     await visitor.press("Send 10");
@@ -349,18 +397,52 @@ describe("the burst", () => {
     await visitor.see(/^10 tokens · 0 left$/);
   });
 
-  it("a reset makes the bucket full", async () => {
-    const visitor = await visit("Burst", WIDE, (room) => room.slow("send"));
+  it("a number below one does not read as one", async () => {
+    const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
+    await visitor.page.getByLabel("count").fill("9.04");
+    await visitor.press("Send 9.04");
+    await visitor.page.getByRole("tabpanel").getByText("0.9", { exact: true }).waitFor();
+    await visitor.press("Send 1");
+    await visitor.see(/^1 token · come back in /);
+  });
+
+  it("a refill makes the bucket full", async () => {
+    const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     await visitor.press("Send 5");
     await visitor.image("5 of 10 tokens");
-    await visitor.press("Reset");
+    await visitor.press("Refill");
     await visitor.image("10 of 10 tokens");
   });
 });
 
 describe("the code", () => {
+  it("begins with what is called, leaves out what only the page needs, and leads to the whole file", async () => {
+    const { page } = await visit("It rolls back", WIDE);
+    for (const name of await page.getByRole("tab").allTextContents()) {
+      await page.getByRole("tab", { name, exact: true }).click();
+      await page.getByRole("tabpanel", { name }).waitFor();
+      const code = page.getByRole("region", { name: "Code" });
+      expect(await code.locator("pre").first().innerText()).toMatch(
+        /^(\/\*\*[^\n]+\n)?export (const \w+ = (mutation|httpAction)\(|async function )/,
+      );
+      expect(await code.innerText()).not.toMatch(/^import |configOf|For the page/m);
+      const file = (await code.getByRole("link").first().getAttribute("href")) ?? "";
+      expect((await fetch(site.url + file)).status).toBe(200);
+    }
+  });
+
+  it("follows what is shown", async () => {
+    const { page } = await visit("Queue LLM calls", WIDE);
+    const code = page.getByRole("region", { name: "Code" });
+    await code.getByText("example/convex/stage/queue.ts").waitFor();
+    await page.getByLabel("A promise").check();
+    await code.getByText("example/convex/stage/promises.ts").waitFor();
+    expect(await code.getByRole("link").count()).toBe(1);
+    await page.getByLabel("rate of model").waitFor();
+  });
+
   it("is edited, and the limit changes while it is in use", async () => {
-    const visitor = await visit("Burst", WIDE, (room) => room.slow("send"));
+    const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const { page, room } = visitor;
     await visitor.press("Send 5");
     await page.getByLabel("capacity of send").fill("20");
@@ -379,7 +461,7 @@ describe("the code", () => {
   });
 
   it("says why a number is refused, in the words of the library, and keeps the one before", async () => {
-    const visitor = await visit("Burst", WIDE);
+    const visitor = await visit("Stop spam", WIDE);
     const { page, room } = visitor;
     const rate = page.getByLabel("rate of send");
     await rate.fill("-1");
@@ -396,7 +478,7 @@ describe("the code", () => {
   });
 
   it("a call that can never be served is misuse, and the page says so", async () => {
-    const visitor = await visit("Burst", WIDE);
+    const visitor = await visit("Stop spam", WIDE);
     await visitor.page.getByLabel("count").fill("11");
     await visitor.see("11 tokens can never be had of 10.");
     await visitor.press("Send 11");
@@ -404,7 +486,7 @@ describe("the code", () => {
   });
 
   it("shows the numbers that the backend runs with", async () => {
-    const { page, room } = await visit("Burst", WIDE);
+    const { page, room } = await visit("Stop spam", WIDE);
     const { config } = await room.snapshot("send");
     await page.getByLabel("rate of send").waitFor();
     const shown = async (field: string) => Number(await page.getByLabel(`${field} of send`).inputValue());
@@ -417,7 +499,7 @@ describe("the code", () => {
 });
 
 it("an admin's block holds in the room's own page, for the right password too", async () => {
-  const visitor = await visit("Login lock", WIDE);
+  const visitor = await visit("Lock out guessers", WIDE);
   const { room } = visitor;
   const bucket = { name: "failedLogin" as const, key: room.name };
   await visitor.image("5 guesses left");
@@ -433,7 +515,7 @@ it("an admin's block holds in the room's own page, for the right password too", 
 });
 
 it("a right password resets the count", async () => {
-  const visitor = await visit("Login lock", WIDE);
+  const visitor = await visit("Lock out guessers", WIDE);
   await visitor.press("Log in");
   await visitor.image("4 guesses left");
   await visitor.page.getByLabel("Ada's password").fill("correct horse");
@@ -444,7 +526,7 @@ it("a right password resets the count", async () => {
 
 describe("the queue", () => {
   it("starts jobs in their order when the tokens are there, and none that was cancelled", async () => {
-    const visitor = await visit("LLM queue", WIDE, async ({ client, name }) => {
+    const visitor = await visit("Queue LLM calls", WIDE, async ({ client, name }) => {
       await client.mutation(api.stage.queue.spend, { room: name, tokens: 1_000_000 });
     });
     const { page, room } = visitor;
@@ -456,7 +538,7 @@ describe("the queue", () => {
     await visitor.press("Cancel job 2");
     await visitor.see("Job 2 is cancelled: those behind it move up.");
     await room.client.mutation(api.stage.queue.reset, { room: room.name });
-    await task(3).getByText("started", { exact: true }).waitFor();
+    await task(3).getByText("answered", { exact: true }).waitFor();
     const [first, second, third] = await room.client.query(api.stage.queue.tasks, { room: room.name });
     expect(second).toMatchObject({ isCancelled: true });
     expect(second?.startedAt).toBeUndefined();
@@ -465,9 +547,45 @@ describe("the queue", () => {
   });
 });
 
+describe("a provider that answers 429", () => {
+  it("pauses the queue, and the denied job runs again before those behind it", async () => {
+    const visitor = await visit("Queue LLM calls", WIDE);
+    const { page, room } = visitor;
+    const task = (number: number) => page.getByRole("listitem").filter({ hasText: `Job ${number}` });
+    await page.getByText("The provider answers 200.").waitFor();
+    await visitor.press("429 for 5 s from the provider");
+    await page.getByText("The provider answers 429 for").waitFor();
+    const until = await room.client.query(api.stage.queue.busyUntil, { room: room.name });
+    // The bucket pays for the first one at once; the second one waits in any case.
+    await visitor.press("A job of 100 tokens");
+    await visitor.press("A job of 100 tokens");
+    await task(1).getByText("got 429, runs again").waitFor();
+    await task(1).getByText("answered, run 2", { exact: true }).waitFor();
+    await task(2).getByText("answered", { exact: true }).waitFor();
+    const [first, second] = await room.client.query(api.stage.queue.tasks, { room: room.name });
+    expect(first).toMatchObject({ denied: 1 });
+    expect(first?.startedAt).toBeGreaterThanOrEqual(until);
+    expect(second?.denied).toBeUndefined();
+    expect(second?.startedAt).toBeGreaterThan(first?.startedAt ?? Infinity);
+  });
+
+  it("100 jobs of one token are answered in the time that their tokens take", async () => {
+    const visitor = await visit("Queue LLM calls", WIDE, async ({ client, name }) => {
+      await client.mutation(api.stage.queue.spend, { room: name, tokens: 100 });
+    });
+    const { page, room } = visitor;
+    const began = Date.now();
+    await visitor.press("100 jobs of 1 token");
+    await page.getByRole("listitem").filter({ hasText: "Job 100" }).getByText("answered", { exact: true }).waitFor();
+    const tasks = await room.client.query(api.stage.queue.tasks, { room: room.name });
+    const last = tasks.find(({ number }) => number === 100);
+    expect((last?.startedAt ?? Infinity) - began).toBeLessThan(15_000);
+  });
+});
+
 describe("the promise", () => {
   it("runs jobs at the moment they were promised, never earlier, in the order in which they were asked", async () => {
-    const visitor = await visit("LLM queue", WIDE);
+    const visitor = await visit("Queue LLM calls", WIDE);
     const { page, room } = visitor;
     await page.getByLabel("A promise").check();
     await visitor.press("Ask for 400 tokens");
@@ -489,7 +607,7 @@ describe("the promise", () => {
   });
 
   it("says, when it is full, when there is room", async () => {
-    const visitor = await visit("LLM queue", WIDE, (room) => room.edit("model", { rate: 1 }));
+    const visitor = await visit("Queue LLM calls", WIDE, (room) => room.edit("model", { rate: 1 }));
     await visitor.page.getByLabel("A promise").check();
     for (let asked = 1; asked <= 5; asked++) {
       await visitor.press("Ask for 1,000 tokens");

@@ -1,5 +1,5 @@
 /**
- * `import code from "./module.ts?code"`: the text of a module as the page shows it, with its colours, and with the places where
+ * `import code from "./module.ts?code"`: the story of a module as the page shows it, with its colours, and with the places where
  * the visitor may edit it.
  */
 import { readFileSync } from "node:fs";
@@ -16,6 +16,9 @@ export interface Piece extends Token {
   edit?: Editable;
 }
 
+/** A piece as it is sent: half as many bytes. */
+export type PackedPiece = string | readonly [text: string, kind: string | 0, edit?: Editable];
+
 const QUERY = "?code";
 
 export function codeModules(): Plugin {
@@ -26,9 +29,15 @@ export function codeModules(): Plugin {
       if (!id.endsWith(QUERY)) return null;
       const file = id.slice(0, -QUERY.length);
       this.addWatchFile(file);
-      return { code: `export default ${JSON.stringify(piecesOf(readFileSync(file, "utf8")))};`, moduleType: "js" };
+      const lines = piecesOf(storyOf(readFileSync(file, "utf8"))).map((line) => line.map(pack));
+      return { code: `export default ${JSON.stringify(lines)};`, moduleType: "js" };
     },
   };
+}
+
+function pack({ text, kind, edit }: Piece): PackedPiece {
+  if (edit) return [text, kind ?? 0, edit];
+  return kind ? [text, kind] : text;
 }
 
 export function piecesOf(code: string): Piece[][] {
@@ -49,6 +58,29 @@ export function piecesOf(code: string): Piece[][] {
     ];
   });
 }
+
+/** What is called comes first; imports and what only the page needs are left out. */
+function storyOf(code: string): string {
+  const [story = ""] = code.split(/^\/\/ For the page/m);
+  // A blank line within a function is followed by an indented one.
+  const blocks = story
+    .split(/\n\n(?=\S)/)
+    .map((block) =>
+      block
+        .split("\n")
+        .filter((line) => !PLUMBING.test(line))
+        .join("\n")
+        .trim(),
+    )
+    .map((block) => block.replace(", config }", " }"))
+    .filter((block) => block !== "" && !/^(?:\/\*\*[^]*?\*\/\n)?import /.test(block));
+  const called = blocks.findIndex((block) => CALLED.test(block));
+  return [...blocks.splice(called, 1), ...blocks].join("\n\n");
+}
+
+const CALLED = /^export (?:const \w+ = (?:mutation|action|httpAction)\(|async function )/m;
+/** The numbers that were edited in a room. */
+const PLUMBING = /\bconfigOf\b|^\s*config(?:: edited)?,$/;
 
 const FIELD = /^( {4}(rate|period|capacity|maxReserved): )(.+),$/;
 const COUNT = /^(.*\b(count) = )(\d+)\b/;

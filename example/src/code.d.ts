@@ -1,6 +1,6 @@
 declare module "*?code" {
-  import type { Piece } from "../site/code.js";
+  import type { PackedPiece } from "../site/code.js";
   /** The lines of a module, in pieces. */
-  const lines: Piece[][];
+  const lines: PackedPiece[][];
   export default lines;
 }

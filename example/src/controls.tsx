@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { useIsOnline } from "./useIsOnline.js";
 
 export type Tone = "plain" | "go" | "later" | "stop";
@@ -16,7 +16,10 @@ const looks = {
   stop: "bg-card text-stop border-stop/50 hover:border-stop",
 };
 
-/** A button that calls the backend: it waits while there is no connection. */
+/** A call that is slower than this is shown as pending. */
+const PENDING_MS = 150;
+
+/** A button that calls the backend. It waits while there is no connection, and shows that a call of its own is pending. */
 export function CallButton({
   look = "plain",
   isPressed,
@@ -28,7 +31,8 @@ export function CallButton({
 }: {
   look?: keyof typeof looks;
   isPressed?: boolean;
-  onClick: () => void;
+  /** Returns the call's promise, if it makes one. */
+  onClick: () => unknown;
   disabled?: boolean;
   /** Where the text alone does not say what it does. */
   label?: string | undefined;
@@ -36,18 +40,47 @@ export function CallButton({
   children: ReactNode;
 }) {
   const isOnline = useIsOnline();
+  const [isPending, track] = usePending();
   return (
     <button
       type="button"
       aria-pressed={isPressed}
       aria-label={label}
+      aria-busy={isPending}
       disabled={disabled || !isOnline}
-      onClick={onClick}
+      onClick={() => {
+        track(onClick());
+      }}
       className={`rounded-lg border font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-45 ${isSmall ? "h-8 px-2.5 text-[13px]" : "h-10 px-4 text-sm"} ${looks[look]} ${isPressed ? "ring-2 ring-current" : ""}`}
     >
       {children}
     </button>
   );
+}
+
+/** Whether a call has been under way for so long that it should be seen. */
+export function usePending(): [isPending: boolean, track: (call: unknown) => void] {
+  const [isPending, setPending] = useState(false);
+  const latest = useRef<unknown>(undefined);
+  useEffect(
+    () => () => {
+      latest.current = undefined;
+    },
+    [],
+  );
+  const track = (call: unknown) => {
+    if (!(call instanceof Promise)) return;
+    latest.current = call;
+    const timer = setTimeout(() => {
+      if (latest.current === call) setPending(true);
+    }, PENDING_MS);
+    const end = () => {
+      clearTimeout(timer);
+      if (latest.current === call) setPending(false);
+    };
+    call.then(end, end);
+  };
+  return [isPending, track];
 }
 
 /** One of a few. */
@@ -89,9 +122,16 @@ export function Choice<Value extends string | number>({
   );
 }
 
-/** What the tab shows, in one sentence. */
-export function Lead({ children }: { children: ReactNode }) {
-  return <p className="min-h-11 text-sm leading-relaxed text-muted">{children}</p>;
+/** What the tab shows, and what to press first. */
+export function Lead({ children, tryThis }: { children: ReactNode; tryThis: string }) {
+  return (
+    <p className="min-h-11 text-sm leading-relaxed text-muted">
+      {children}{" "}
+      <span className="block text-ink">
+        <span className="font-semibold">Try:</span> {tryThis}
+      </span>
+    </p>
+  );
 }
 
 /** A line that is there also when there is nothing to say, so that nothing jumps. */

@@ -41,6 +41,7 @@ import type * as stage_burst from "../stage/burst.js";
 import type * as stage_gate from "../stage/gate.js";
 import type * as stage_hot from "../stage/hot.js";
 import type * as stage_login from "../stage/login.js";
+import type * as stage_plans from "../stage/plans.js";
 import type * as stage_promises from "../stage/promises.js";
 import type * as stage_queue from "../stage/queue.js";
 import type * as stage_rollback from "../stage/rollback.js";
@@ -92,6 +93,7 @@ declare const fullApi: ApiFromModules<{
   "stage/gate": typeof stage_gate;
   "stage/hot": typeof stage_hot;
   "stage/login": typeof stage_login;
+  "stage/plans": typeof stage_plans;
   "stage/promises": typeof stage_promises;
   "stage/queue": typeof stage_queue;
   "stage/rollback": typeof stage_rollback;

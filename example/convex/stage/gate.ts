@@ -5,7 +5,10 @@ import {
 } from "convex-rate-limits/component";
 import { custom, limitHttp } from "convex-rate-limits/http";
 import { components, internal } from "../_generated/api.js";
-import { httpAction } from "../_generated/server.js";
+import {
+  type ActionCtx,
+  httpAction,
+} from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";
 
 const requests = {
@@ -34,11 +37,7 @@ export const hello = httpAction(
       limit: "requests",
       by: byRoom,
       without: { status: 400 },
-      config: async ({ ctx, key = "" }) =>
-        (await ctx.runQuery(internal.stage.rooms.edited, {
-          room: key.slice("own.room:".length),
-          name: "requests",
-        })) ?? requests,
+      config: edited,
       cors: { "Access-Control-Allow-Origin": "*" },
       formats: ["draft-11", "x"],
     },
@@ -46,7 +45,23 @@ export const hello = httpAction(
   ),
 );
 
-// For the page's gauge.
+// For the page.
+
+async function edited({
+  ctx,
+  key = "",
+}: {
+  ctx: Pick<ActionCtx, "runQuery">;
+  key?: string;
+}) {
+  return (
+    (await ctx.runQuery(internal.stage.rooms.edited, {
+      room: key.slice("own.room:".length),
+      name: "requests",
+    })) ?? requests
+  );
+}
+
 const { exposeRateLimit } = defined;
 const configOf = editable(limits);
 

@@ -1,10 +1,11 @@
-/** Jobs for a language model wait in a queue: no moment is promised, so they move up. */
+/** Calls of a language model wait in a queue, and run again when the provider answers 429. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import type { DataModel } from "../_generated/dataModel.js";
 import {
+  internalAction,
   internalMutation,
   mutation,
   query,
@@ -21,12 +22,13 @@ const limits = defineRateLimits(
       period: SECOND,
       capacity: 100,
       keyed: true,
-      queue: {},
+      queue: { attempts: 5 },
     },
   },
   { queueModule: "stage/queue" },
 );
-const { adjustRateLimit, resetRateLimit } = limits;
+const { adjustRateLimit, pauseRateLimit, resetRateLimit } =
+  limits;
 const {
   enqueueRateLimited,
   cancelQueued,
@@ -34,7 +36,7 @@ const {
   exposeQueueWorker,
 } = rateLimitQueue(limits);
 
-/** Some jobs of so many tokens each: one transaction, and no conflicts with others who ask. */
+/** Any number of callers: they do not conflict. */
 export const ask = mutation({
   args: {
     room: v.string(),
@@ -55,7 +57,12 @@ export const ask = mutation({
       });
       const enqueued = await enqueueRateLimited(
         ctx,
-        { name: "queuedModel", key, count: tokens },
+        {
+          name: "queuedModel",
+          key,
+          count: tokens,
+          settles: "action",
+        },
         internal.stage.queue.run,
         { task },
       );
@@ -94,24 +101,42 @@ export const { getQueued } = exposeQueue<DataModel>({
 });
 
 /** The work itself, when its tokens are there and its turn has come. */
-export const run = internalMutation({
+export const run = internalAction({
   args: { task: v.id("stageTasks") },
+  returns: v.object({
+    used: v.number(),
+    again: v.optional(v.boolean()),
+  }),
+  handler: async (ctx, { task }): Promise<Settlement> => {
+    const { provider, pause } = internal.stage.queue;
+    const { status, ...answer } = await ctx.runMutation(
+      provider,
+      { task },
+    );
+    if (status === 200) return { used: answer.tokens };
+    const until = answer.retryAt;
+    await ctx.runMutation(pause, { task, until });
+    // It pays again, in the place that it had.
+    return { used: 0, again: true };
+  },
+});
+
+/** Nothing starts before the provider wants the next call. */
+export const pause = internalMutation({
+  args: { task: v.id("stageTasks"), until: v.number() },
   returns: v.null(),
-  handler: async (ctx, { task }) => {
-    const now = Date.now();
-    const started = await ctx.db.get("stageTasks", task);
-    if (!started) return null;
-    await ctx.db.patch("stageTasks", task, { startedAt: now });
-    // Those that are over and long past go.
-    const { room, number } = started;
-    const past = await ctx.db
-      .query("stageTasks")
-      .withIndex("by_room_number", (q) =>
-        q.eq("room", room).lte("number", number - SHOWN_TASKS),
-      )
-      .take(SHOWN_TASKS);
-    for (const { _id } of past)
-      await ctx.db.delete("stageTasks", _id);
+  handler: async (ctx, { task, until }) => {
+    const asked = await ctx.db.get("stageTasks", task);
+    if (!asked) return null;
+    const { room: key, denied = 0 } = asked;
+    await pauseRateLimit(ctx, {
+      name: "queuedModel",
+      key,
+      until,
+    });
+    await ctx.db.patch("stageTasks", task, {
+      denied: denied + 1,
+    });
     return null;
   },
 });
@@ -120,8 +145,73 @@ export const { workQueue, runQueuedAction } = exposeQueueWorker();
 
 // For the page.
 
-const MOST_AT_ONCE = 1000;
+const MOST_AT_ONCE = 100;
 const SHOWN_TASKS = 6;
+
+interface Settlement {
+  used: number;
+  again?: boolean;
+}
+
+/** Stands in for the provider's API: it answers at once, and 429 while the page wants it to. */
+export const provider = internalMutation({
+  args: { task: v.id("stageTasks") },
+  returns: v.object({
+    status: v.union(v.literal(200), v.literal(429)),
+    tokens: v.number(),
+    retryAt: v.number(),
+  }),
+  handler: async (ctx, { task }) => {
+    const now = Date.now();
+    const asked = await ctx.db.get("stageTasks", task);
+    if (!asked)
+      return { status: 200 as const, tokens: 0, retryAt: now };
+    const { room, number, tokens } = asked;
+    const retryAt = (await busyOf(ctx, room))?.until ?? now;
+    if (now < retryAt)
+      return { status: 429 as const, tokens: 0, retryAt };
+    await ctx.db.patch("stageTasks", task, { startedAt: now });
+    // Those that are over and long past go.
+    const past = await ctx.db
+      .query("stageTasks")
+      .withIndex("by_room_number", (q) =>
+        q.eq("room", room).lte("number", number - SHOWN_TASKS),
+      )
+      .take(SHOWN_TASKS);
+    for (const { _id } of past)
+      await ctx.db.delete("stageTasks", _id);
+    return { status: 200 as const, tokens, retryAt };
+  },
+});
+
+/** From now on the provider answers 429. */
+export const breakProvider = mutation({
+  args: { room: v.string(), ms: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { room, ms }) => {
+    const until = Date.now() + ms;
+    const busy = await busyOf(ctx, roomOf(ctx, room));
+    if (busy)
+      await ctx.db.patch("stageProviders", busy._id, { until });
+    else await ctx.db.insert("stageProviders", { room, until });
+    return null;
+  },
+});
+
+/** Until when the provider answers 429. */
+export const busyUntil = query({
+  args: { room: v.string() },
+  returns: v.number(),
+  handler: async (ctx, { room }) =>
+    (await busyOf(ctx, room))?.until ?? 0,
+});
+
+function busyOf(ctx: QueryCtx, room: string) {
+  return ctx.db
+    .query("stageProviders")
+    .withIndex("by_room", (q) => q.eq("room", room))
+    .unique();
+}
 
 /** The latest jobs, oldest first. */
 export const tasks = query({
@@ -138,6 +228,7 @@ export const tasks = query({
       tokens: task.tokens,
       startedAt: task.startedAt,
       isCancelled: task.isCancelled,
+      denied: task.denied,
     }));
   },
 });

@@ -1,8 +1,15 @@
-/** A message to several users: to all of them, or to none. */
+/** A message that may fail, and its limit in two places: in the mutation, or outside of it. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
 import { ConvexError, v } from "convex/values";
-import { mutation, query } from "../_generated/server.js";
-import { editable, forPage } from "./rooms.js";
+import { internal } from "../_generated/api.js";
+import {
+  action,
+  internalMutation,
+  mutation,
+  type MutationCtx,
+  query,
+} from "../_generated/server.js";
+import { editable, forPage, roomOf } from "./rooms.js";
 
 const limits = {
   message: {
@@ -17,32 +24,90 @@ const limits = {
 const { rateLimit, exposeRateLimit } = defineRateLimits(limits);
 const configOf = editable(limits);
 
-export const broadcast = mutation({
-  args: {
-    room: v.string(),
-    to: v.array(v.string()),
-    gone: v.array(v.string()),
-  },
-  returns: v.number(),
-  handler: async (ctx, { room, to, gone }) => {
+/** In the mutation: the token is part of the write. */
+export const send = mutation({
+  args: { room: v.string(), fails: v.boolean() },
+  returns: v.object({
+    sent: v.boolean(),
+    read: v.number(),
+    written: v.number(),
+  }),
+  handler: async (ctx, { room, fails }) => {
     const config = await configOf(ctx, room, "message");
-    for (const user of to) {
-      await rateLimit(ctx, {
-        name: "message",
-        key: room,
-        config,
-        throws: true,
-      });
-      // The throw undoes what came before it: messages and tokens.
-      if (gone.includes(user))
-        throw new ConvexError({ kind: "NoSuchUser", user });
-      await ctx.db.insert("stageMessages", { room, to: user });
-    }
-    return to.length;
+    const rows = await rowsOf(ctx);
+    const { ok } = await rateLimit(ctx, {
+      name: "message",
+      key: room,
+      config,
+      throws: false,
+    });
+    // A denial has written nothing.
+    if (!ok) return { sent: false, ...(await rows()) };
+    await ctx.db.insert("stageMessages", { room, to: "inside" });
+    // Undoes the message, and the token with it.
+    if (fails) throw new ConvexError(await rows());
+    return { sent: true, ...(await rows()) };
+  },
+});
+
+/** Outside: an action takes the token, then a mutation writes. */
+export const sendOutside = action({
+  args: { room: v.string(), fails: v.boolean() },
+  returns: v.boolean(),
+  handler: async (ctx, { room, fails }): Promise<boolean> => {
+    const { take, write } = internal.stage.rollback;
+    if (!(await ctx.runMutation(take, { room }))) return false;
+    // The token is committed: no throw brings it back.
+    await ctx.runMutation(write, { room, fails });
+    return true;
+  },
+});
+
+export const take = internalMutation({
+  args: { room: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { room }) => {
+    const config = await configOf(ctx, room, "message");
+    const { ok } = await rateLimit(ctx, {
+      name: "message",
+      key: `${room} outside`,
+      config,
+      throws: false,
+    });
+    return ok;
+  },
+});
+
+export const write = internalMutation({
+  args: { room: v.string(), fails: v.boolean() },
+  returns: v.null(),
+  handler: async (ctx, { room, fails }) => {
+    await ctx.db.insert("stageMessages", { room, to: "outside" });
+    if (fails) throw new ConvexError({ kind: "NoSuchUser" });
+    return null;
   },
 });
 
 // For the page.
+
+/** The rows that the transaction reads and writes from here on, as the platform counts them. */
+async function rowsOf(ctx: MutationCtx) {
+  const count = async () => {
+    const metrics = await ctx.meta.getTransactionMetrics();
+    return {
+      read: metrics.documentsRead.used,
+      written: metrics.documentsWritten.used,
+    };
+  };
+  const before = await count();
+  return async () => {
+    const { read, written } = await count();
+    return {
+      read: read - before.read,
+      written: written - before.written,
+    };
+  };
+}
 
 export const delivered = query({
   args: { room: v.string() },
@@ -57,7 +122,19 @@ export const delivered = query({
   },
 });
 
+/** The bucket outside has a key of two words. */
+function keyOf(ctx: unknown, key = "") {
+  const [room, side] = key.split(" ");
+  const inside = roomOf(ctx, room);
+  return side === "outside" ? `${inside} outside` : inside;
+}
+
 export const { getRateLimit: bucket } = exposeRateLimit(
   "message",
-  forPage(configOf, "message"),
+  forPage(
+    configOf,
+    "message",
+    keyOf,
+    (key) => key.split(" ")[0] ?? "",
+  ),
 );

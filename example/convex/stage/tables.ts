@@ -31,7 +31,11 @@ export const taskFields = {
   /** Milliseconds since the epoch; absent while it waits. */
   startedAt: v.optional(v.number()),
   isCancelled: v.optional(v.boolean()),
+  /** How often the provider has answered 429. */
+  denied: v.optional(v.number()),
 };
+
+export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
 export const stageTables = {
   /** What was edited in the code on the page: one limit's config in one room. */
@@ -43,6 +47,14 @@ export const stageTables = {
   stageMessages: defineTable({
     room: v.string(),
     to: v.string(),
+  }).index("by_room", ["room"]),
+  stageCustomers: defineTable({
+    room: v.string(),
+    plan: vPlan,
+  }).index("by_room", ["room"]),
+  stageProviders: defineTable({
+    room: v.string(),
+    until: v.number(),
   }).index("by_room", ["room"]),
   stageTasks: defineTable({
     ...taskFields,

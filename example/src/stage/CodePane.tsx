@@ -33,7 +33,7 @@ const CALENDAR: [string, number | string][] = [
   ['"month"', "month"],
 ];
 
-/** The module that the tab runs. What is marked in it can be edited, and takes effect at once. */
+/** The modules that the tab runs. What is marked in it can be edited, and takes effect at once. */
 export function CodePane({
   files,
   limits,
@@ -57,6 +57,8 @@ export function CodePane({
   const configure = useMutation(api.stage.rooms.configure);
   const now = useServerNow();
   const [refusal, setRefusal] = useState("");
+
+  const hasEditable = files.some(({ lines }) => lines.flat().some(({ edit }) => edit && (edit.limit ?? "") in limits));
 
   const change = (name: string, shown: RateLimitConfig, changes: object) => {
     configure({ room, name, shown, changes }).then(
@@ -111,7 +113,7 @@ export function CodePane({
         {refusal ? (
           <span className="text-[#ffb4a6]">{refusal}</span>
         ) : (
-          `What this tab runs.${Object.keys(limits).length > 0 ? " The marked numbers can be edited." : ""}`
+          `What this tab runs, shortened.${hasEditable ? " Marked numbers can be edited." : ""}`
         )}
       </p>
       <div className="min-h-0 flex-1 overflow-auto px-5 pb-5" tabIndex={0} role="region" aria-label="Code">
@@ -124,46 +126,29 @@ export function CodePane({
 }
 
 function File({ path, lines, edit }: CodeFile & { edit: (edit: Editable, text: string, where: string) => ReactNode }) {
-  const textOf = (line: readonly Piece[]) => line.map(({ text }) => text).join("");
-  // What is imported, and what only the page needs, is there to be opened.
-  const head = Math.max(
-    0,
-    lines.findIndex((line) => /^(export )?(const|function|async)\b/.test(textOf(line))),
-  );
-  const found = lines.findIndex((line) => textOf(line).startsWith("// For the page"));
-  const tail = found < 0 ? lines.length : found;
-  const show = (from: number, to: number) => (
-    <pre className="font-mono text-[12.5px] leading-[1.62]">
-      {lines.slice(from, to).map((line, n) => (
-        <span key={from + n} className="block min-h-[1.62em]">
-          {line.map(({ text, kind, edit: editable }, index) =>
-            editable ? (
-              edit(editable, text, `${from + n}.${index}`)
-            ) : (
-              <span key={index} className={kind}>
-                {text}
-              </span>
-            ),
-          )}
-        </span>
-      ))}
-    </pre>
-  );
   return (
-    <div className="mb-4">
-      <details className="mb-1">
-        <summary className="cursor-pointer py-1 font-mono text-xs text-code-muted hover:text-code-ink">{path}</summary>
-        {show(0, head)}
-      </details>
-      {show(head, tail)}
-      {tail < lines.length && (
-        <details>
-          <summary className="cursor-pointer py-1 font-mono text-xs text-code-muted hover:text-code-ink">
-            what the page needs besides
-          </summary>
-          {show(tail, lines.length)}
-        </details>
-      )}
+    <div className="mb-6">
+      <a
+        href={`/source/${path}.html`}
+        className="mb-2 inline-block font-mono text-xs text-code-muted underline decoration-code-muted/50 underline-offset-4 hover:text-code-ink"
+      >
+        {path}
+      </a>
+      <pre className="font-mono text-[12.5px] leading-[1.62]">
+        {lines.map((line, n) => (
+          <span key={n} className="block min-h-[1.62em]">
+            {line.map(({ text, kind, edit: editable }, index) =>
+              editable ? (
+                edit(editable, text, `${n}.${index}`)
+              ) : (
+                <span key={index} className={kind}>
+                  {text}
+                </span>
+              ),
+            )}
+          </span>
+        ))}
+      </pre>
     </div>
   );
 }

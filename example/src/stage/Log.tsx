@@ -48,8 +48,8 @@ export function Log({ entries, lines = 5, empty }: { entries: readonly Entry[]; 
 
 function Line({ entry: { at, tone, verdict, text }, now }: { entry: Entry; now: number }) {
   return (
-    <p className="grid h-[1.95rem] grid-cols-[3.4rem_4.9rem_minmax(0,1fr)] items-center gap-x-2 border-b border-line/60">
-      <span aria-hidden="true" className="text-muted">
+    <p className="grid h-[1.95rem] grid-cols-[4.9rem_minmax(0,1fr)] items-center gap-x-2 border-b border-line/60 sm:grid-cols-[3.4rem_4.9rem_minmax(0,1fr)]">
+      <span aria-hidden="true" className="hidden text-muted sm:inline">
         {now - at < 500 ? "now" : wait(now - at)}
       </span>
       <span className={`font-semibold ${colourOf(tone)}`}>{verdict}</span>

@@ -16,11 +16,16 @@ export function Stage() {
   useRateLimit(api.stage.burst.bucket, { key: room, count: 0, getServerTime: api.stage.burst.getServerTime });
   const [chosen, setChosen] = useState(tabInAddress);
   const [counts, setCounts] = useState<Record<string, number>>({});
+  const [views, setViews] = useState<Record<string, number>>({});
   const isIdle = useIsIdle();
   useEffect(() => {
     const follow = () => {
-      setChosen(tabInAddress());
+      const id = location.hash.slice(1);
+      // Other links of the page leave the tab as it is.
+      if (id === "" || isTab(id)) setChosen(tabInAddress());
     };
+    // A link to a tab leads to the stage.
+    if (isTab(location.hash.slice(1))) document.getElementById("stage")?.scrollIntoView();
     addEventListener("hashchange", follow);
     return () => {
       removeEventListener("hashchange", follow);
@@ -29,17 +34,16 @@ export function Stage() {
 
   const tab = TABS.find(({ id }) => id === chosen) ?? TABS[0];
   if (!tab) return null;
-  const { id, Panel, files, limits } = tab;
+  const { id, Panel, limits } = tab;
   const count = counts[id] ?? tab.count;
+  const view = views[id] ?? 0;
   return (
     <Playing.Provider value={isIdle}>
       <div className="stage grid grid-rows-[auto_1fr] lg:h-[46.5rem]">
         <Tabs
           chosen={id}
           onChoose={(next) => {
-            const url = new URL(location.href);
-            url.hash = next;
-            history.replaceState(null, "", url);
+            location.hash = next;
             setChosen(next);
           }}
         />
@@ -51,13 +55,19 @@ export function Stage() {
         >
           <div className="min-h-[42rem] min-w-0 px-4 py-4 sm:px-6 lg:min-h-0">
             <Boundary key={id}>
-              <Panel count={count} />
+              <Panel
+                count={count}
+                view={view}
+                onView={(next) => {
+                  setViews((before) => ({ ...before, [id]: next }));
+                }}
+              />
             </Boundary>
           </div>
           <div className="h-[34rem] min-w-0 border-l border-[var(--code-line)] lg:h-auto lg:min-h-0">
             <CodePane
-              key={id}
-              files={files}
+              key={`${id}.${view}`}
+              files={tab.views[view] ?? []}
               limits={limits}
               count={count}
               onCount={(value) => {
@@ -79,13 +89,22 @@ export function Stage() {
 
 function tabInAddress(): string {
   const id = location.hash.slice(1);
-  return TABS.some((tab) => tab.id === id) ? id : (TABS[0]?.id ?? "");
+  return isTab(id) ? id : (TABS[0]?.id ?? "");
 }
 
-/** One stop for the keyboard; arrows go from tab to tab. */
+function isTab(id: string): boolean {
+  return TABS.some((tab) => tab.id === id);
+}
+
+/** One stop for the keyboard; arrows go from tab to tab. The chosen one is always in sight. */
 function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => void }) {
   const list = useRef<HTMLDivElement>(null);
   const index = TABS.findIndex(({ id }) => id === chosen);
+  useEffect(() => {
+    const row = list.current;
+    const tab = row?.querySelector<HTMLElement>(`#tab-${chosen}`);
+    if (row && tab) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  }, [chosen]);
   const go = (event: KeyboardEvent) => {
     const to = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: TABS.length - 1 }[event.key];
     if (to === undefined) return;
@@ -101,7 +120,7 @@ function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => 
       role="tablist"
       aria-label="Stories"
       onKeyDown={go}
-      className="flex gap-1 overflow-x-auto border-b border-line px-2.5 py-2"
+      className="relative flex gap-0.5 overflow-x-auto border-b border-line px-2.5 py-2"
     >
       {TABS.map(({ id, title }) => (
         <button
@@ -112,7 +131,7 @@ function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => 
           aria-selected={id === chosen}
           aria-controls="panel"
           tabIndex={id === chosen ? 0 : -1}
-          className="rounded-lg px-3 py-1.5 text-sm whitespace-nowrap text-muted hover:text-ink aria-selected:bg-well aria-selected:font-semibold aria-selected:text-ink"
+          className="rounded-lg px-2.5 py-1.5 text-sm whitespace-nowrap text-muted hover:text-ink aria-selected:bg-well aria-selected:font-semibold aria-selected:text-ink"
           onClick={() => {
             onChoose(id);
           }}

@@ -30,7 +30,7 @@ export function useIsIdle(): boolean {
 }
 
 /** What to do, and how long to wait before it. */
-export type Step = readonly [afterMs: number, act: () => void];
+export type Step = readonly [afterMs: number, act: () => unknown];
 
 /** Plays the steps over and over while the page plays by itself. */
 export function useAutoplay(steps: readonly Step[]): void {

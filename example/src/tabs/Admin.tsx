@@ -12,9 +12,9 @@ import { useMoment } from "../useMoment.js";
 import { per, problem, wait } from "../words.js";
 
 const LIMITS = [
-  { value: "failedLogin", label: "Login lock" },
-  { value: "send", label: "Burst" },
-  { value: "model", label: "LLM queue" },
+  { value: "failedLogin", label: "Failed logins" },
+  { value: "send", label: "Messages" },
+  { value: "model", label: "Model" },
 ] as const;
 
 const FILTERS = [
@@ -23,9 +23,9 @@ const FILTERS = [
   { value: "overridden", label: "Overridden" },
 ] as const;
 
-/** How long an override lasts; 0 is until it is cleared. */
+/** How long an override lasts; 0 is until it is removed. */
 const LENGTHS = [
-  { value: 0, label: "Until cleared" },
+  { value: 0, label: "Until removed" },
   { value: MINUTE, label: "A minute" },
   { value: HOUR, label: "An hour" },
 ] as const;
@@ -60,17 +60,15 @@ export function Admin() {
   const fail = (error: unknown) => {
     say("stop", "refused", problem(error, serverNow()));
   };
-  const guessAtLogin = () => {
+  const guessAtLogin = () =>
     guess({ room, password: "letmein" }).then((result) => {
       if (result.outcome === "wrong") say("plain", "let in", `login: wrong, ${result.left} left`);
       else say("stop", "denied", `login: ${result.outcome}`);
     }, fail);
-  };
-  const did = (call: Promise<null>, verdict: string, text: string) => {
+  const did = (call: Promise<null>, verdict: string, text: string) =>
     call.then(() => {
       say("go", verdict, text);
     }, fail);
-  };
   const terms = () => ({
     ...(lengthMs > 0 && { until: Math.round(serverNow()) + lengthMs }),
     ...(note !== "" && { note }),
@@ -79,9 +77,8 @@ export function Admin() {
 
   return (
     <div className="flex flex-col gap-3">
-      <Lead>
-        Who has how much left, who is limited now, and what to do about it. An override changes the limit of one key at
-        once, without a deploy: try a login before and after.
+      <Lead tryThis="press “Try a login”, then “Block”, then “Try a login” again.">
+        An override changes the limit of one key at once, without a deploy.
       </Lead>
       <div className="flex flex-wrap items-center gap-2">
         <Choice
@@ -123,9 +120,7 @@ export function Admin() {
           isSmall
           look="stop"
           disabled={key === ""}
-          onClick={() => {
-            did(block({ ...bucket, ...terms() }), "blocked", key);
-          }}
+          onClick={() => did(block({ ...bucket, ...terms() }), "blocked", key)}
         >
           Block
         </CallButton>
@@ -133,49 +128,43 @@ export function Admin() {
           isSmall
           look="later"
           disabled={key === "" || !config}
-          onClick={() => {
-            if (!config) return;
+          onClick={() =>
+            config &&
             did(
               configure({ ...bucket, config: raised(config), ...terms() }),
               "raised",
               `${key}: ${limitOf(raised(config))}`,
-            );
-          }}
+            )
+          }
         >
           Raise {RAISE}×
         </CallButton>
         <CallButton
           isSmall
           disabled={key === ""}
-          onClick={() => {
-            did(letThrough({ ...bucket, ...terms() }), "unlimited", key);
-          }}
+          onClick={() => did(letThrough({ ...bucket, ...terms() }), "unlimited", key)}
         >
           Let through
         </CallButton>
         <CallButton
           isSmall
           disabled={key === ""}
-          onClick={() => {
-            did(clear(bucket), "cleared", `the limit's own config holds for ${key}`);
-          }}
+          onClick={() => did(clear(bucket), "removed", `the limit's own config holds for ${key}`)}
         >
-          Clear
+          Remove override
         </CallButton>
         <CallButton
           isSmall
           disabled={key === ""}
-          onClick={() => {
-            did(reset(bucket), "reset", `${key} is full again`);
-          }}
+          onClick={() => did(reset(bucket), "refilled", `${key} is full again`)}
         >
-          Reset
+          Refill
         </CallButton>
         <CallButton isSmall look="primary" onClick={guessAtLogin}>
           Try a login
         </CallButton>
       </div>
-      <Log entries={entries} lines={3} empty="Try a login a few times, and watch this room's key appear." />
+      <Log entries={entries} lines={3} empty="Nothing done yet." />
     </div>
   );
 }
@@ -311,11 +300,11 @@ function limitOf({ rate, capacity = rate, period }: RateLimitConfig): string {
 /** An override in words: what it does, for how long, and the note. */
 function saidOf({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
   const what = block ? "blocked" : unlimited ? "unlimited" : config ? limitOf(config) : "";
-  const long = until === undefined ? "until cleared" : `for ${wait(until - now)}`;
+  const long = until === undefined ? "until removed" : `for ${wait(until - now)}`;
   return [what, long, note].filter(Boolean).join(" · ");
 }
 
 function nextOf(override: Entry["override"], retryAt = 0, now: number): string {
-  if (override?.block && override.until === undefined) return "when cleared";
+  if (override?.block && override.until === undefined) return "when removed";
   return `in ${wait(retryAt - now)}`;
 }

@@ -3,7 +3,7 @@ import { useRateLimit, useServerNow } from "convex-rate-limits/react";
 import { useConvex, useMutation } from "convex/react";
 import { useEffect, useRef, useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { CallButton } from "../controls.js";
+import { CallButton, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
 import { Cells } from "../stage/Cells.js";
@@ -22,82 +22,40 @@ export function Burst({ count }: { count: number }) {
   const { entries, say } = useLog();
   const call = useCall(say);
   const reset = useMutation(api.stage.burst.reset);
-  const [isHammering, toggleHammer] = useHammer(() => {
-    call(1, false);
-  });
+  const [isHammering, toggleHammer] = useHammer(() => void call(1, false));
   useAutoplay([
-    [
-      0,
-      () => {
-        call(count, false);
-      },
-    ],
-    [
-      1200,
-      () => {
-        call(1, false);
-      },
-    ],
-    [
-      900,
-      () => {
-        call(count, false);
-      },
-    ],
-    [
-      900,
-      () => {
-        call(count, false);
-      },
-    ],
-    [
-      900,
-      () => {
-        call(count, true);
-      },
-    ],
+    [0, () => call(count, false)],
+    [1200, () => call(1, false)],
+    [900, () => call(count, false)],
+    [900, () => call(count, false)],
+    [900, () => call(count, true)],
     [5000, () => undefined],
   ]);
   return (
     <div className="flex flex-col gap-3.5">
+      <Lead tryThis={`press “Send ${count}” until it is denied, then “At that ms?”.`}>
+        A token bucket lets a burst through, then a steady rate, and a denial says when the same call succeeds.
+      </Lead>
       <Level {...limit} noun="token" />
       <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
-        <CallButton
-          look="primary"
-          onClick={() => {
-            call(1, false);
-          }}
-        >
+        <CallButton look="primary" onClick={() => call(1, false)}>
           Send 1
         </CallButton>
-        {count !== 1 && (
-          <CallButton
-            onClick={() => {
-              call(count, false);
-            }}
-          >
-            Send {count}
-          </CallButton>
-        )}
-        <CallButton
-          look="later"
-          onClick={() => {
-            call(count, true);
-          }}
-        >
+        {count !== 1 && <CallButton onClick={() => call(count, false)}>Send {count}</CallButton>}
+        <CallButton look="later" onClick={() => call(count, true)}>
           Reserve {count}
         </CallButton>
         <CallButton look="stop" isPressed={isHammering} onClick={toggleHammer}>
           Hammer
         </CallButton>
         <CallButton
-          onClick={() => {
-            void reset({ room }).then(() => {
-              say("plain", "reset", "The bucket is full again.");
-            });
-          }}
+          onClick={() =>
+            reset({ room }).then(() => {
+              say("plain", "refilled", "The bucket is full again.");
+            })
+          }
         >
-          Reset
+          Refill
         </CallButton>
       </div>
       <Verdict count={count} limit={limit} say={say} call={call} />
@@ -107,7 +65,7 @@ export function Burst({ count }: { count: number }) {
         denials={entries.filter(({ verdict }) => verdict === "denied").map(({ at }) => at)}
         label="The tokens of the last half minute"
       />
-      <Log entries={entries} lines={5} empty="No call yet. Send a few: ten fit, then two a second." />
+      <Log entries={entries} lines={5} empty="No call yet." />
     </div>
   );
 }
@@ -129,7 +87,7 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
           className={`text-[3.4rem] leading-none font-bold tracking-[-0.03em] ${owed > 0 ? "text-later" : "text-go"}`}
           style={{ minWidth: widthOf(capacity) }}
         >
-          {value === undefined ? "–" : value.toFixed(1).replace("-", "−")}
+          {value === undefined ? "–" : tenths(value)}
         </span>
         <span className="text-[15px] leading-tight text-muted">{says}</span>
       </p>
@@ -150,6 +108,11 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
   );
 }
 
+/** Rounded down: 0.96 of a token is denied, and must not read as 1.0. */
+function tenths(value: number): string {
+  return (Math.floor(value * 10) / 10).toFixed(1).replace("-", "−");
+}
+
 /** Room for any number that the bucket may hold, so that what stands beside it stays where it is. */
 export function widthOf(capacity: number): string {
   return `${String(Math.ceil(capacity)).length + 2}ch`;
@@ -163,12 +126,12 @@ function nextIn(snapshot: RateLimitSnapshot | undefined, value: number): string 
   return ` · one more in ${wait(((Math.floor(value) + 1 - value) * period) / rate)}`;
 }
 
-type Call = (count: number, reserve: boolean) => void;
+type Call = (count: number, reserve: boolean) => Promise<void>;
 
 function useCall(say: Say): Call {
   const send = useMutation(api.stage.burst.send);
   const now = useServerNow();
-  return (count, reserve) => {
+  return (count, reserve) =>
     send({ room, count, reserve }).then(
       (status) => {
         describe(say, count, status, now());
@@ -177,7 +140,6 @@ function useCall(say: Say): Call {
         say("stop", "refused", problem(error, now()));
       },
     );
-  };
 }
 
 function describe(say: Say, count: number, status: RateLimitStatus, now: number): void {
@@ -234,7 +196,7 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
     setKnown(moment.current?.of === snapshot ? moment.current?.retryAt : undefined);
   }, [snapshot, status]);
 
-  const ask = (at: number) => {
+  const ask = (at: number) =>
     convex.query(api.stage.burst.answerAt, { room, count: asked, now: at }).then(
       (answer) => {
         const when = `at ${(at / 1000).toFixed(3).slice(-7)}`;
@@ -245,7 +207,6 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
         say("stop", "refused", problem(error, now()));
       },
     );
-  };
 
   return (
     <div className="flex min-h-22 flex-wrap items-center justify-between gap-x-3 gap-y-2 rounded-xl bg-well/70 px-3.5 py-2.5 sm:min-h-15">
@@ -268,29 +229,15 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
           isSmall
           look="primary"
           disabled={!status?.ok || count > capacity}
-          onClick={() => {
-            call(count, false);
-          }}
+          onClick={() => call(count, false)}
           label="Send when allowed"
         >
           Send
         </CallButton>
-        <CallButton
-          isSmall
-          disabled={known === undefined}
-          onClick={() => {
-            if (known !== undefined) ask(known - 1);
-          }}
-        >
+        <CallButton isSmall disabled={known === undefined} onClick={() => known !== undefined && ask(known - 1)}>
           One ms before?
         </CallButton>
-        <CallButton
-          isSmall
-          disabled={known === undefined}
-          onClick={() => {
-            if (known !== undefined) ask(known);
-          }}
-        >
+        <CallButton isSmall disabled={known === undefined} onClick={() => known !== undefined && ask(known)}>
           At that ms?
         </CallButton>
       </div>

@@ -62,15 +62,14 @@ export function Http() {
       setFailure(`The request did not arrive: ${String(error)}`);
     }
   };
-  const once = [700, () => void request()] as const;
+  const once = [700, () => request()] as const;
   useAutoplay([once, once, once, once, once, once, once, [6000, () => undefined]]);
 
   const [latest] = answers;
   return (
     <div className="flex flex-col gap-3.5">
-      <Lead>
-        A real endpoint under a limit. Each answer carries what is left, in the fields of the IETF draft and in the old
-        ones; a denial says when to come back. Call it from a terminal: the cells move here.
+      <Lead tryThis="press “Send 6”, or run the line in a terminal: the cells move here.">
+        An endpoint under a limit: each answer says what is left, and a 429 says when to come back.
       </Lead>
       <Cells
         value={value}
@@ -79,16 +78,10 @@ export function Http() {
         className="h-9"
       />
       <div className="flex flex-wrap items-center gap-2">
-        <CallButton look="primary" onClick={() => void request()}>
+        <CallButton look="primary" onClick={() => request()}>
           Send a request
         </CallButton>
-        <CallButton
-          onClick={() => {
-            for (let i = 0; i < 6; i++) void request();
-          }}
-        >
-          Send 6
-        </CallButton>
+        <CallButton onClick={() => Promise.all(Array.from({ length: 6 }, request))}>Send 6</CallButton>
         <p className="text-sm text-muted">
           <Countdown backAt={latest?.backAt} />
         </p>
@@ -129,7 +122,7 @@ export function Http() {
 
 function Countdown({ backAt }: { backAt: number | undefined }) {
   const now = useMoment(100);
-  if (backAt === undefined) return "Five at once, then one in three seconds.";
+  if (backAt === undefined) return "No request yet.";
   const left = Math.ceil((backAt - now) / 1000);
   return left > 0 ? (
     <>

@@ -2,7 +2,7 @@ import { useCountdown, useRateLimit, useServerNow } from "convex-rate-limits/rea
 import { useMutation } from "convex/react";
 import { type SubmitEvent, useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { CallButton, Lead } from "../controls.js";
+import { CallButton, Lead, usePending } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
 import { Cells } from "../stage/Cells.js";
@@ -38,16 +38,16 @@ export function Login() {
       say("stop", "failed", problem(error, now()));
     }
   };
-  const mail = () => {
-    void unlock({ room }).then(() => {
+  const mail = () =>
+    unlock({ room }).then(() => {
       say("plain", "unlocked", "with the link in the mail");
     });
-  };
+  const [isPending, track] = usePending();
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    void attempt(password);
+    track(attempt(password));
   };
-  const guess = [900, () => void attempt("letmein")] as const;
+  const guess = [900, () => attempt("letmein")] as const;
   useAutoplay([
     guess,
     guess,
@@ -55,17 +55,16 @@ export function Login() {
     guess,
     guess,
     guess,
-    [1500, () => void attempt(PASSWORD)],
+    [1500, () => attempt(PASSWORD)],
     [2500, mail],
-    [1500, () => void attempt(PASSWORD)],
+    [1500, () => attempt(PASSWORD)],
     [3000, () => undefined],
   ]);
 
   return (
     <div className="flex flex-col gap-4">
-      <Lead>
-        Only a wrong password takes a token. When they are gone the account is locked, for the right password too. The
-        failure is returned and not thrown: a throw would give the guess back.
+      <Lead tryThis="log in until it is locked, then with the right password.">
+        Only a wrong password takes a token; without tokens the account is locked, for the right password too.
       </Lead>
       <p className="flex h-14 items-baseline gap-2.5">
         <span
@@ -111,6 +110,7 @@ export function Login() {
         </label>
         <button
           type="submit"
+          aria-busy={isPending}
           disabled={!isOnline}
           className="h-10 rounded-lg bg-go px-4 text-sm font-medium text-go-ink hover:brightness-110 disabled:opacity-45"
         >

@@ -26,7 +26,7 @@ export function Promises({ count }: { count: number }) {
     setAnswer({ tone: "stop", text: problem(error, now()) });
   };
 
-  const askFor = (tokens: number) => {
+  const askFor = (tokens: number) =>
     ask({ room, count: tokens }).then((result) => {
       setAnswer(
         !result.ok
@@ -39,8 +39,7 @@ export function Promises({ count }: { count: number }) {
             : { tone: "go", text: `${amount(tokens, "token")}: there are enough, it runs now.` },
       );
     }, fail);
-  };
-  const cancelJob = (job: Job) => {
+  const cancelJob = (job: Job) =>
     cancel({ job: job._id }).then((isCancelled) => {
       setAnswer(
         isCancelled
@@ -51,54 +50,27 @@ export function Promises({ count }: { count: number }) {
           : { tone: "plain", text: `Too late: job ${job.number} has already begun.` },
       );
     }, fail);
-  };
   useAutoplay([
-    [
-      0,
-      () => {
-        askFor(count);
-      },
-    ],
-    [
-      700,
-      () => {
-        askFor(count);
-      },
-    ],
-    [
-      700,
-      () => {
-        askFor(100);
-      },
-    ],
-    [
-      700,
-      () => {
-        askFor(1000);
-      },
-    ],
+    [0, () => askFor(count)],
+    [700, () => askFor(count)],
+    [700, () => askFor(100)],
+    [700, () => askFor(1000)],
     [
       1500,
       () => {
         const last = jobs?.findLast(({ status }) => status === "queued");
-        if (last) cancelJob(last);
+        if (last) void cancelJob(last);
       },
     ],
-    [
-      900,
-      () => {
-        askFor(100);
-      },
-    ],
+    [900, () => askFor(100)],
     [6000, () => undefined],
   ]);
 
   const sizes = [...new Set([count, 100, 1000])];
   return (
     <div className="flex flex-col gap-3">
-      <Lead>
-        The model takes so many tokens a second. A job reserves its tokens and is promised the exact moment at which it
-        runs: nothing polls. A promised moment never moves; what a cancelled job gives back goes to whoever asks next.
+      <Lead tryThis="ask a few times, then cancel a job: its tokens go to the next one.">
+        A job reserves its tokens and gets the time at which it runs, which never moves.
       </Lead>
       <div className="grid grid-cols-3 gap-2 sm:flex">
         {sizes.map((tokens) => (
@@ -106,21 +78,19 @@ export function Promises({ count }: { count: number }) {
             key={tokens}
             look={tokens === count ? "primary" : "plain"}
             label={`Ask for ${amount(tokens, "token")}`}
-            onClick={() => {
-              askFor(tokens);
-            }}
+            onClick={() => askFor(tokens)}
           >
             Ask for {tokens.toLocaleString("en")}
           </CallButton>
         ))}
       </div>
-      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "Ask a few times: the queue fills."}</Answer>
+      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "No job yet."}</Answer>
       <TimeLine jobs={jobs} onCancel={cancelJob} />
     </div>
   );
 }
 
-function TimeLine({ jobs, onCancel }: { jobs: Job[] | undefined; onCancel: (job: Job) => void }) {
+function TimeLine({ jobs, onCancel }: { jobs: Job[] | undefined; onCancel: (job: Job) => unknown }) {
   const now = useMoment(50);
   const shown = jobs?.slice(-SHOWN) ?? [];
   return (
@@ -151,7 +121,7 @@ function TimeLine({ jobs, onCancel }: { jobs: Job[] | undefined; onCancel: (job:
   );
 }
 
-function Row({ job, now, onCancel }: { job: Job; now: number; onCancel: (job: Job) => void }) {
+function Row({ job, now, onCancel }: { job: Job; now: number; onCancel: (job: Job) => unknown }) {
   const { tokens, status, askedAt, promisedAt, startedAt, endedAt } = job;
   const isQueued = status === "queued";
   return (
@@ -165,13 +135,7 @@ function Row({ job, now, onCancel }: { job: Job; now: number; onCancel: (job: Jo
           {isQueued ? (
             <span className="flex items-center gap-2 text-later">
               in {wait(promisedAt - now)}
-              <CallButton
-                isSmall
-                label={`Cancel job ${job.number}`}
-                onClick={() => {
-                  onCancel(job);
-                }}
-              >
+              <CallButton isSmall label={`Cancel job ${job.number}`} onClick={() => onCancel(job)}>
                 Cancel
               </CallButton>
             </span>

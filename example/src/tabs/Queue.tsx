@@ -11,25 +11,25 @@ import { amount, problem, wait } from "../words.js";
 import { Promises } from "./Promises.js";
 
 const WAYS = [
-  { value: "queue", label: "A queue" },
-  { value: "promise", label: "A promise" },
+  { value: 0, label: "A queue" },
+  { value: 1, label: "A promise" },
 ] as const;
 
 const JOB_TOKENS = 100;
-const MANY = 1000;
+const MANY = 100;
 const SPENT = 200;
+const BUSY_MS = 5000;
 
 type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
-/** Two ways to wait for tokens: with a place that moves up, or with a moment that never moves. */
-export function Queue({ count }: { count: number }) {
-  const [way, setWay] = useState<(typeof WAYS)[number]["value"]>("queue");
+/** Two ways to wait for tokens: with a place that moves up, or with a time that never moves. */
+export function Queue({ count, view, onView }: { count: number; view: number; onView: (view: number) => void }) {
   return (
     <div className="flex flex-col gap-3">
       <div className="flex">
-        <Choice legend="How jobs wait" options={WAYS} value={way} onChange={setWay} />
+        <Choice legend="How jobs wait" options={WAYS} value={view} onChange={onView} />
       </div>
-      {way === "queue" ? <Waiting /> : <Promises count={count} />}
+      {view === 0 ? <Waiting /> : <Promises count={count} />}
     </div>
   );
 }
@@ -39,20 +39,20 @@ function Waiting() {
   const ask = useMutation(api.stage.queue.ask);
   const cancel = useMutation(api.stage.queue.cancel);
   const spend = useMutation(api.stage.queue.spend);
+  const breakProvider = useMutation(api.stage.queue.breakProvider);
   const now = useServerNow();
   const [answer, setAnswer] = useState<{ tone: Tone; text: string }>();
   const fail = (error: unknown) => {
     setAnswer({ tone: "stop", text: problem(error, now()) });
   };
-  const askFor = (jobs: number, tokens: number) => {
+  const askFor = (jobs: number, tokens: number) =>
     ask({ room, jobs, tokens }).then(() => {
       setAnswer({
         tone: "later",
         text: `${amount(jobs, "job")} of ${amount(tokens, "token")} ${jobs === 1 ? "is" : "are"} in the queue.`,
       });
     }, fail);
-  };
-  const cancelTask = ({ _id: task, number }: Task) => {
+  const cancelTask = ({ _id: task, number }: Task) =>
     cancel({ task }).then((isCancelled) => {
       setAnswer(
         isCancelled
@@ -60,13 +60,7 @@ function Waiting() {
           : { tone: "plain", text: `Too late: job ${number} starts within a second, or has started.` },
       );
     }, fail);
-  };
-  const one = [
-    700,
-    () => {
-      askFor(1, JOB_TOKENS);
-    },
-  ] as const;
+  const one = [700, () => askFor(1, JOB_TOKENS)] as const;
   useAutoplay([
     one,
     one,
@@ -78,55 +72,69 @@ function Waiting() {
       () => {
         const waiting = tasks?.filter(isWaiting) ?? [];
         const middle = waiting[Math.floor(waiting.length / 2)];
-        if (middle) cancelTask(middle);
+        if (middle) void cancelTask(middle);
       },
     ],
+    [2000, () => breakProvider({ room, ms: BUSY_MS }).catch(fail)],
     [9000, () => undefined],
   ]);
 
   return (
     <>
-      <Lead>
-        The model takes 20 tokens a second. Jobs wait in line without a moment, so they move up when one before them is
-        cancelled. Any number of callers may ask: they do not conflict.
+      <Lead tryThis="add five jobs, press “429 for 5 s”, and see the queue pause and the denied job run again first.">
+        Jobs wait in line until the model has tokens for them, and any number of callers may ask at once.
       </Lead>
-      <div className="grid grid-cols-3 gap-2 sm:flex">
-        <CallButton
-          look="primary"
-          label={`A job of ${JOB_TOKENS} tokens`}
-          onClick={() => {
-            askFor(1, JOB_TOKENS);
-          }}
-        >
+      <div className="grid grid-cols-2 gap-2 sm:flex">
+        <CallButton look="primary" label={`A job of ${JOB_TOKENS} tokens`} onClick={() => askFor(1, JOB_TOKENS)}>
           A job
         </CallButton>
-        <CallButton
-          label="1,000 jobs of 1 token"
-          onClick={() => {
-            askFor(MANY, 1);
-          }}
-        >
-          1,000 jobs
+        <CallButton label={`${MANY} jobs of 1 token`} onClick={() => askFor(MANY, 1)}>
+          {MANY} jobs
         </CallButton>
         <CallButton
           look="stop"
           label={`Spend ${SPENT} tokens elsewhere`}
-          onClick={() => {
+          onClick={() =>
             spend({ room, tokens: SPENT }).then(() => {
               setAnswer({ tone: "plain", text: `${SPENT} tokens are gone: everybody waits longer.` });
-            }, fail);
-          }}
+            }, fail)
+          }
         >
           Spend {SPENT}
         </CallButton>
+        <CallButton
+          look="stop"
+          label={`429 for ${BUSY_MS / 1000} s from the provider`}
+          onClick={() => breakProvider({ room, ms: BUSY_MS }).catch(fail)}
+        >
+          429 for {BUSY_MS / 1000} s
+        </CallButton>
       </div>
-      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "Queue some jobs, then cancel one by hand."}</Answer>
+      <Provider />
+      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "No job yet."}</Answer>
       <Places tasks={tasks} onCancel={cancelTask} />
     </>
   );
 }
 
-function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (task: Task) => void }) {
+/** What the fake provider answers now. */
+function Provider() {
+  const until = useQuery(api.stage.queue.busyUntil, { room });
+  const now = useMoment(200);
+  return (
+    <p className="text-sm text-muted">
+      The provider answers{" "}
+      {until !== undefined && until > now ? (
+        <span className="font-medium text-stop">429 for {wait(until - now)}</span>
+      ) : (
+        <span className="font-medium text-go">200</span>
+      )}
+      .
+    </p>
+  );
+}
+
+function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (task: Task) => unknown }) {
   const now = useMoment(200);
   return (
     <div className="h-80 border-t border-line">
@@ -141,8 +149,9 @@ function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (tas
   );
 }
 
-function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (task: Task) => void }) {
-  const { _id, number, tokens, startedAt, isCancelled } = task;
+function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (task: Task) => unknown }) {
+  const { _id, number, tokens, startedAt, isCancelled, denied = 0 } = task;
+  const again = denied > 0 ? `, run ${denied + 1}` : "";
   const place = useQuery(api.stage.queue.getQueued, isWaiting(task) ? { job: _id } : "skip");
   return (
     <li className="flex h-13 items-center gap-3 border-b border-line text-sm">
@@ -154,14 +163,17 @@ function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (ta
         {isCancelled ? (
           <p className="text-muted">cancelled</p>
         ) : startedAt !== undefined ? (
-          <p className="text-go">started</p>
+          <p className="text-go">answered{again}</p>
         ) : place === undefined ? (
           <p className="text-muted">…</p>
         ) : place === null ? (
           <p className="text-go">starts within a second</p>
         ) : (
           <>
-            <p>{placeOf(place)}</p>
+            <p>
+              {placeOf(place)}
+              {denied > 0 && <span className="text-stop"> · got 429, runs again</span>}
+            </p>
             <p className="text-xs text-later">
               {place.isExact ? "in about" : "not before"} {wait(place.runAt - now)}
             </p>
@@ -169,13 +181,7 @@ function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (ta
         )}
       </div>
       {place && isWaiting(task) && (
-        <CallButton
-          isSmall
-          label={`Cancel job ${number}`}
-          onClick={() => {
-            onCancel(task);
-          }}
-        >
+        <CallButton isSmall label={`Cancel job ${number}`} onClick={() => onCancel(task)}>
           Cancel
         </CallButton>
       )}

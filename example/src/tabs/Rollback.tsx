@@ -1,5 +1,6 @@
+import { project } from "convex-rate-limits/client";
 import { useServerNow } from "convex-rate-limits/react";
-import { useMutation, useQuery } from "convex/react";
+import { useAction, useMutation, useQuery } from "convex/react";
 import { ConvexError } from "convex/values";
 import { useState } from "react";
 import { api } from "../../convex/_generated/api.js";
@@ -9,126 +10,219 @@ import { useAutoplay } from "../stage/autoplay.js";
 import { Cells } from "../stage/Cells.js";
 import { Log, useLog } from "../stage/Log.js";
 import { useLimit } from "../stage/useLimit.js";
-import { amount, problem } from "../words.js";
+import { amount, problem, wait } from "../words.js";
 
-const FRIENDS = ["Ben", "Cleo", "Dan"];
+const MANY = 60;
 
-/** How far the last broadcast came before it threw. */
-interface Thrown {
-  number: number;
-  taken: number;
-  from: number;
+type Ending = "sent" | "threw" | "denied";
+
+/** What the calls came to. */
+interface Tally {
+  calls: number;
+  sent: number;
+  threw: number;
+  denied: number;
+  /** Tokens of committed transactions, and messages of them. */
+  taken: { outside: number; inside: number };
+  written: { outside: number; inside: number };
+}
+
+const NOTHING: Tally = {
+  calls: 0,
+  sent: 0,
+  threw: 0,
+  denied: 0,
+  taken: { outside: 0, inside: 0 },
+  written: { outside: 0, inside: 0 },
+};
+
+interface Rows {
+  read: number;
+  written: number;
 }
 
 export function Rollback() {
-  const { value, capacity } = useLimit(api.stage.rollback.bucket, room);
-  const delivered = useQuery(api.stage.rollback.delivered, { room })?.filter((to) => FRIENDS.includes(to));
-  const broadcast = useMutation(api.stage.rollback.broadcast);
+  const send = useMutation(api.stage.rollback.send);
+  const sendOutside = useAction(api.stage.rollback.sendOutside);
+  const delivered = useQuery(api.stage.rollback.delivered, { room });
   const now = useServerNow();
   const { entries, say } = useLog();
-  const [thrown, setThrown] = useState<Thrown>();
-  const [gone, setGone] = useState<readonly string[]>(["Dan"]);
-  const whole = Math.floor(Math.max(0, value ?? 0));
+  const [tally, setTally] = useState(NOTHING);
+  const [last, setLast] = useState<Rows & { ending: Ending }>();
 
-  const send = (gone: readonly string[]) => {
-    broadcast({ room, to: FRIENDS, gone: [...gone] }).then(
-      (sent) => {
-        setThrown(undefined);
-        say("go", "sent", `${amount(sent, "message")}, ${amount(sent, "token")} taken`);
+  const callInside = async (fails: boolean): Promise<Ending> => {
+    try {
+      const { sent, ...rows } = await send({ room, fails });
+      const ending = sent ? "sent" : "denied";
+      setLast({ ...rows, ending });
+      return ending;
+    } catch (error) {
+      setLast({ ...rowsIn(error), ending: "threw" });
+      return "threw";
+    }
+  };
+  const callOutside = async (fails: boolean): Promise<Ending> => {
+    try {
+      return (await sendOutside({ room, fails })) ? "sent" : "denied";
+    } catch (error) {
+      if (!(error instanceof ConvexError)) throw error;
+      return "threw";
+    }
+  };
+  const call = async (fails: boolean) => {
+    const [outside, inside] = await Promise.all([callOutside(fails), callInside(fails)]);
+    setTally((before) => ({
+      ...before,
+      calls: before.calls + 1,
+      [inside]: before[inside] + 1,
+      taken: {
+        // Its take had committed before the work threw.
+        outside: before.taken.outside + Number(outside !== "denied"),
+        inside: before.taken.inside + Number(inside === "sent"),
+      },
+      written: {
+        outside: before.written.outside + Number(outside === "sent"),
+        inside: before.written.inside + Number(inside === "sent"),
+      },
+    }));
+    return { outside, inside };
+  };
+  const press = (calls: number, fails: boolean) =>
+    Promise.all(Array.from({ length: calls }, () => call(fails))).then(
+      (endings) => {
+        for (const side of ["outside", "inside"] as const) {
+          const [ending = "denied"] = endings.map((one) => one[side]);
+          const name = side === "inside" ? "here" : "outside";
+          if (calls === 1) say(ending === "sent" ? "go" : "stop", ending, `${name}: ${FATES[side][ending]}`);
+          else {
+            const sent = endings.filter((one) => one[side] === "sent").length;
+            say("plain", `${calls} calls`, `${name}: ${sent} sent, ${calls - sent} denied`);
+          }
+        }
       },
       (error: unknown) => {
-        const data: unknown = error instanceof ConvexError ? error.data : undefined;
-        if (typeof data !== "object" || data === null || !("user" in data)) {
-          say("stop", "thrown", `${problem(error, now())} Every token and message is back.`);
-          return;
-        }
-        const taken = FRIENDS.indexOf(String(data.user)) + 1;
-        setThrown((before) => ({ number: (before?.number ?? 0) + 1, taken, from: whole }));
-        say(
-          "stop",
-          "thrown",
-          `${String(data.user)} has left: ${amount(taken, "token")} and ${amount(taken - 1, "message")} are back`,
-        );
+        say("stop", "failed", problem(error, now()));
       },
     );
-  };
+  const throwing = [900, () => press(1, true)] as const;
   useAutoplay([
-    [
-      0,
-      () => {
-        send(["Dan"]);
-      },
-    ],
-    [
-      2500,
-      () => {
-        send([]);
-      },
-    ],
-    [
-      2500,
-      () => {
-        send(["Cleo"]);
-      },
-    ],
-    [5000, () => undefined],
+    [0, () => press(1, false)],
+    throwing,
+    throwing,
+    throwing,
+    throwing,
+    throwing,
+    [4000, () => press(MANY, false)],
+    [8000, () => undefined],
   ]);
 
+  const lost = (side: "outside" | "inside") => tally.taken[side] - tally.written[side];
   return (
     <div className="flex flex-col gap-4">
-      <Lead>
-        A broadcast takes a token for each message and then finds that somebody has left. It throws, and what it has
-        done is undone: the messages, and the tokens with them.
+      <Lead tryThis="press “Send, then throw” five times, and see which of the two loses its tokens.">
+        A limiter outside of the transaction keeps the token when the work throws; here the throw gives it back.
       </Lead>
-      <p className="flex h-14 items-baseline gap-2.5">
-        <span
-          className="text-[3.4rem] leading-none font-bold tracking-[-0.03em] text-go"
-          style={{ minWidth: `${String(capacity).length}ch` }}
-        >
-          {value === undefined ? "–" : whole}
+      <div className="flex flex-wrap gap-2">
+        <CallButton look="primary" onClick={() => press(1, false)}>
+          Send
+        </CallButton>
+        <CallButton look="stop" onClick={() => press(1, true)}>
+          Send, then throw
+        </CallButton>
+        <CallButton onClick={() => press(MANY, false)}>{MANY} at once</CallButton>
+      </div>
+      <Side
+        name="A limiter outside"
+        says="an action takes the token, then a mutation writes"
+        bucket={`${room} outside`}
+        messages={delivered?.filter((to) => to === "outside").length}
+      />
+      <Side
+        name="In the mutation"
+        says="the token is part of the write"
+        bucket={room}
+        messages={delivered?.filter((to) => to === "inside").length}
+        flies={last?.ending === "threw" ? tally.threw : 0}
+      />
+      <div className="rounded-xl bg-well/70 px-4 py-3">
+        <p className="text-sm text-muted">Tokens lost to work that never happened</p>
+        <div role="group" aria-label="Lost tokens" className="mt-1 flex items-baseline gap-8">
+          <Figure label="outside" value={lost("outside")} isBad={lost("outside") > 0} />
+          <Figure label="here" value={lost("inside")} isBad={lost("inside") > 0} />
+        </div>
+        <p className="mt-2 text-sm text-muted" aria-label="Calls">
+          {amount(tally.calls, "call")}: {tally.sent} sent, {tally.threw} threw, {tally.denied} denied.
+        </p>
+        <p className="min-h-5 text-sm text-muted" aria-label="Rows">
+          {last &&
+            `The last mutation here, as Convex counts: ${amount(last.read, "row")} read, ${last.written} written${last.ending === "threw" ? ", all undone" : ""}.`}
+        </p>
+      </div>
+      <Log entries={entries} lines={5} empty="No call yet." />
+    </div>
+  );
+}
+
+const FATES = {
+  outside: { sent: "token and message", threw: "token gone, no message", denied: "nothing taken" },
+  inside: { sent: "token and message", threw: "token and message undone", denied: "nothing taken" },
+};
+
+/** One of the two buckets. */
+function Side({
+  name,
+  says,
+  bucket,
+  messages,
+  flies = 0,
+}: {
+  name: string;
+  says: string;
+  bucket: string;
+  messages: number | undefined;
+  /** Counts the throws: with each of them the last token flies out and back. */
+  flies?: number;
+}) {
+  const { snapshot, now, value, capacity } = useLimit(api.stage.rollback.bucket, bucket);
+  const whole = Math.floor(Math.max(0, value ?? 0));
+  const next = snapshot && project(snapshot, { now, count: 1 });
+  return (
+    <div role="group" aria-label={name}>
+      <p className="flex items-baseline justify-between gap-3 text-sm">
+        <span>
+          <span className="font-semibold">{name}</span> <span className="block text-muted sm:inline">{says}</span>
         </span>
-        <span className="text-[15px] text-muted">
-          of {amount(capacity, "token")} · {delivered === undefined ? "…" : amount(delivered.length, "message")}{" "}
-          delivered
+        <span className={`font-semibold whitespace-nowrap ${next?.ok === false ? "text-stop" : "text-go"}`}>
+          {next === undefined ? "…" : next.ok ? `${whole} left` : `again in ${wait(next.retryAt - now)}`}
         </span>
       </p>
       <Cells
-        key={thrown?.number ?? 0}
+        key={flies}
         value={value}
         capacity={capacity}
-        label={`${whole} of ${amount(capacity, "token")}`}
-        cellClass={(cell) => (thrown && cell < thrown.from && cell >= thrown.from - thrown.taken ? "flies-back" : "")}
+        label={`${name}: ${whole} of ${amount(capacity, "token")}`}
+        className="mt-1.5 h-11"
+        cellClass={(cell) => (flies > 0 && cell === whole - 1 ? "flies-back" : "")}
       />
-      <fieldset className="flex flex-wrap items-center gap-2">
-        <legend className="mb-2 text-sm text-muted">To three friends. Who has left?</legend>
-        {FRIENDS.map((friend) => (
-          <label
-            key={friend}
-            className="flex h-10 items-center gap-2 rounded-lg border border-line px-3 text-sm has-checked:border-stop has-checked:text-stop"
-          >
-            <input
-              type="checkbox"
-              className="accent-[var(--stop)]"
-              checked={gone.includes(friend)}
-              onChange={() => {
-                setGone(gone.includes(friend) ? gone.filter((one) => one !== friend) : [...gone, friend]);
-              }}
-            />
-            {friend}
-          </label>
-        ))}
-      </fieldset>
-      <div className="flex gap-2">
-        <CallButton
-          look="primary"
-          onClick={() => {
-            send(gone);
-          }}
-        >
-          Broadcast
-        </CallButton>
-      </div>
-      <Log entries={entries} lines={7} empty="Send it: Dan has left." />
+      <p className="mt-1 text-[13px] text-muted">
+        {messages === undefined ? "…" : `${amount(messages, "message")} written`}
+      </p>
     </div>
   );
+}
+
+function Figure({ label, value, isBad }: { label: string; value: number; isBad: boolean }) {
+  return (
+    <p className={isBad ? "text-stop" : "text-go"}>
+      <span className="mr-2 text-sm text-muted">{label}</span>
+      <span className="text-[2.4rem] leading-none font-bold tracking-[-0.03em]">{value}</span>
+    </p>
+  );
+}
+
+/** How far the mutation came before it threw. */
+function rowsIn(error: unknown): Rows {
+  const data: unknown = error instanceof ConvexError ? error.data : undefined;
+  if (typeof data === "object" && data !== null && "read" in data && "written" in data) return data as Rows;
+  throw error;
 }

@@ -15,7 +15,7 @@ export function Several() {
   const upload = useMutation(api.stage.several.upload);
   const now = useServerNow();
   const { entries, say } = useLog();
-  const send = (user: string) => {
+  const send = (user: string) =>
     upload({ room, user }).then(
       ({ ok, retryAt, statuses }) => {
         if (ok) {
@@ -30,48 +30,25 @@ export function Several() {
         say("stop", "refused", problem(error, now()));
       },
     );
-  };
-  const ada = [
-    1100,
-    () => {
-      send("Ada");
-    },
-  ] as const;
-  const ben = [
-    1100,
-    () => {
-      send("Ben");
-    },
-  ] as const;
+  const ada = [1100, () => send("Ada")] as const;
+  const ben = [1100, () => send("Ben")] as const;
   useAutoplay([ada, ada, ada, ada, ben, ben, ben, [5000, () => undefined]]);
   return (
     <div className="flex flex-col gap-4">
-      <Lead>
-        An upload needs a token of all three limits, in one call. When one of them is short, the call is denied and no
-        limit is charged: nobody pays for what the team cannot have.
+      <Lead tryThis="upload as Ada four times, then as Ben.">
+        An upload takes a token of three limits in one call, or of none if one of them is short.
       </Lead>
       <div className="flex flex-wrap gap-2">
-        <CallButton
-          look="primary"
-          onClick={() => {
-            send("Ada");
-          }}
-        >
+        <CallButton look="primary" onClick={() => send("Ada")}>
           Upload as Ada
         </CallButton>
-        <CallButton
-          onClick={() => {
-            send("Ben");
-          }}
-        >
-          Upload as Ben
-        </CallButton>
+        <CallButton onClick={() => send("Ben")}>Upload as Ben</CallButton>
       </div>
       <Gauge name="Ada" query={api.stage.several.user} bucket={`${room} Ada`} />
       <Gauge name="Ben" query={api.stage.several.user} bucket={`${room} Ben`} />
       <Gauge name="Their team" query={api.stage.several.team} bucket={room} />
       <Gauge name="Everyone" query={api.stage.several.everyone} bucket={room} />
-      <Log entries={entries} lines={6} empty="Ada may upload three times; the team is the next to be short." />
+      <Log entries={entries} lines={6} empty="No upload yet." />
     </div>
   );
 }

@@ -23,7 +23,7 @@ export function Windows({ count }: { count: number }) {
   const reset = useMutation(api.stage.windows.reset);
   const now = useServerNow();
   const { entries, say } = useLog();
-  const send = () => {
+  const send = () =>
     call({ room, count }).then(
       (answers) => {
         const denied = KINDS.filter((_, kind) => !answers[kind]).map(({ name }) => name.toLowerCase());
@@ -34,7 +34,6 @@ export function Windows({ count }: { count: number }) {
         say("stop", "refused", problem(error, now()));
       },
     );
-  };
   const quick = [350, send] as const;
   useAutoplay([
     quick,
@@ -51,27 +50,27 @@ export function Windows({ count }: { count: number }) {
   ]);
   return (
     <div className="flex flex-col gap-3">
-      <Lead>
-        One call, asked of all four kinds. They hold the same number at first; what differs is when it comes back.
+      <Lead tryThis="call six times quickly, then once every three seconds.">
+        One call, asked of four kinds of limit, which differ in how much they let through and when.
       </Lead>
       <div className="flex gap-2">
         <CallButton look="primary" onClick={send}>
           Call all four
         </CallButton>
         <CallButton
-          onClick={() => {
-            void reset({ room }).then(() => {
-              say("plain", "reset", "All four are full again.");
-            });
-          }}
+          onClick={() =>
+            reset({ room }).then(() => {
+              say("plain", "refilled", "All four are full again.");
+            })
+          }
         >
-          Reset
+          Refill
         </CallButton>
       </div>
       {KINDS.map((kind) => (
         <Lane key={kind.name} {...kind} />
       ))}
-      <Log entries={entries} lines={3} empty="Call six times: the first three kinds run out together." />
+      <Log entries={entries} lines={3} empty="No call yet." />
     </div>
   );
 }

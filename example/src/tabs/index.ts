@@ -6,12 +6,14 @@ import admin from "../../convex/stage/admin.ts?code";
 import gate from "../../convex/stage/gate.ts?code";
 import hot from "../../convex/stage/hot.ts?code";
 import login from "../../convex/stage/login.ts?code";
+import plans from "../../convex/stage/plans.ts?code";
 import promises from "../../convex/stage/promises.ts?code";
 import queue from "../../convex/stage/queue.ts?code";
 import rollback from "../../convex/stage/rollback.ts?code";
 import several from "../../convex/stage/several.ts?code";
 import windows from "../../convex/stage/windows.ts?code";
 import official from "../hot/official.ts?code";
+import type { PackedPiece, Piece } from "../../site/code.js";
 import { room } from "../room.js";
 import type { CodeFile, EditableLimits } from "../stage/CodePane.js";
 import { Admin } from "./Admin.js";
@@ -19,6 +21,7 @@ import { Burst } from "./Burst.js";
 import { Hot } from "./Hot.js";
 import { Http } from "./Http.js";
 import { Login } from "./Login.js";
+import { Plans } from "./Plans.js";
 import { Queue } from "./Queue.js";
 import { Rollback } from "./Rollback.js";
 import { Several } from "./Several.js";
@@ -28,21 +31,33 @@ export interface Tab {
   /** In the address, after the "#". */
   id: string;
   title: string;
-  Panel: (props: { count: number }) => ReactNode;
-  files: readonly CodeFile[];
+  Panel: (props: { count: number; view: number; onView: (view: number) => void }) => ReactNode;
+  /** What the tab runs: one list of files for each of its views. */
+  views: readonly (readonly CodeFile[])[];
   /** Those whose numbers may be edited in the code. */
   limits: EditableLimits;
   /** What a call takes, until it is edited: the number that the code has. */
   count: number;
 }
 
-const moduleAt = (name: string, lines: CodeFile["lines"]): CodeFile[] => [
-  { path: `example/convex/stage/${name}.ts`, lines },
-];
+type Packed = readonly (readonly PackedPiece[])[];
+
+const fileAt = (path: string, packed: Packed): CodeFile => ({ path, lines: packed.map((line) => line.map(unpack)) });
+
+const moduleAt = (name: string, packed: Packed): CodeFile[] => [fileAt(`example/convex/stage/${name}.ts`, packed)];
+
+function unpack(piece: PackedPiece): Piece {
+  if (typeof piece === "string") return { text: piece };
+  const [text, kind, edit] = piece;
+  return { text, ...(kind && { kind }), ...(edit && { edit }) };
+}
 
 /** The count that stands in the code. */
-function countIn(lines: CodeFile["lines"]): number {
-  const piece = lines.flat().find(({ edit }) => edit?.field === "count");
+function countIn(packed: Packed): number {
+  const piece = packed
+    .flat()
+    .map(unpack)
+    .find(({ edit }) => edit?.field === "count");
   return Number(piece?.text ?? 1);
 }
 
@@ -50,34 +65,50 @@ const { stage } = api;
 
 export const TABS: readonly Tab[] = [
   {
+    id: "rollback",
+    title: "It rolls back",
+    Panel: Rollback,
+    views: [moduleAt("rollback", rollback)],
+    limits: { message: { query: stage.rollback.bucket } },
+    count: 1,
+  },
+  {
+    id: "hot",
+    title: "Go viral",
+    Panel: Hot,
+    views: [[...moduleAt("hot", hot), fileAt("example/src/hot/official.ts", official)]],
+    limits: {},
+    count: 1,
+  },
+  {
     id: "burst",
-    title: "Burst",
+    title: "Stop spam",
     Panel: Burst,
-    files: moduleAt("burst", burst),
+    views: [moduleAt("burst", burst)],
     limits: { send: { query: stage.burst.bucket } },
     count: countIn(burst),
   },
   {
     id: "queue",
-    title: "LLM queue",
+    title: "Queue LLM calls",
     Panel: Queue,
-    files: [...moduleAt("queue", queue), ...moduleAt("promises", promises)],
+    views: [moduleAt("queue", queue), moduleAt("promises", promises)],
     limits: { model: { query: stage.promises.bucket } },
     count: countIn(promises),
   },
   {
     id: "login",
-    title: "Login lock",
+    title: "Lock out guessers",
     Panel: Login,
-    files: moduleAt("login", login),
+    views: [moduleAt("login", login)],
     limits: { failedLogin: { query: stage.login.attempts } },
     count: 1,
   },
   {
     id: "several",
-    title: "Several limits",
+    title: "User + team + everyone",
     Panel: Several,
-    files: moduleAt("several", several),
+    views: [moduleAt("several", several)],
     limits: {
       byUser: { query: stage.several.user, key: `${room} Ada` },
       byTeam: { query: stage.several.team },
@@ -86,26 +117,18 @@ export const TABS: readonly Tab[] = [
     count: 1,
   },
   {
-    id: "rollback",
-    title: "Rollback",
-    Panel: Rollback,
-    files: moduleAt("rollback", rollback),
-    limits: { message: { query: stage.rollback.bucket } },
-    count: 1,
-  },
-  {
     id: "http",
     title: "HTTP 429",
     Panel: Http,
-    files: moduleAt("gate", gate),
+    views: [moduleAt("gate", gate)],
     limits: { requests: { query: stage.gate.bucket } },
     count: 1,
   },
   {
     id: "windows",
-    title: "Windows",
+    title: "Pick a window",
     Panel: Windows,
-    files: moduleAt("windows", windows),
+    views: [moduleAt("windows", windows)],
     limits: {
       bucket: { query: stage.windows.bucket },
       fixed: { query: stage.windows.fixed },
@@ -115,18 +138,18 @@ export const TABS: readonly Tab[] = [
     count: countIn(windows),
   },
   {
-    id: "hot",
-    title: "Hot limit",
-    Panel: Hot,
-    files: [...moduleAt("hot", hot), { path: "example/src/hot/official.ts", lines: official }],
+    id: "plans",
+    title: "Plans",
+    Panel: Plans,
+    views: [moduleAt("plans", plans)],
     limits: {},
     count: 1,
   },
   {
     id: "admin",
-    title: "Admin",
+    title: "Support desk",
     Panel: Admin,
-    files: moduleAt("admin", admin),
+    views: [moduleAt("admin", admin)],
     limits: {},
     count: 1,
   },

@@ -1,0 +1,74 @@
+/** Calls of a month, as many as the customer's plan has. */
+import { defineRateLimits } from "convex-rate-limits";
+import { vRateLimitStatus } from "convex-rate-limits/schema";
+import { v } from "convex/values";
+import type { DataModel } from "../_generated/dataModel.js";
+import { mutation, type QueryCtx } from "../_generated/server.js";
+import { roomOf } from "./rooms.js";
+import { vPlan } from "./tables.js";
+
+const { rateLimit, exposeRateLimit } = defineRateLimits({
+  calls: {
+    kind: "fixed window",
+    period: "month",
+    timeZone: "America/Los_Angeles",
+    keyed: true,
+    plans: { free: { rate: 100 }, pro: { rate: 1000 } },
+  },
+});
+
+export const call = mutation({
+  args: { room: v.string(), count: v.number() },
+  returns: vRateLimitStatus,
+  handler: async (ctx, { room, count }) => {
+    const plan = await planOf(ctx, room);
+    return await rateLimit(ctx, {
+      name: "calls",
+      key: room,
+      count,
+      plan,
+      throws: false,
+    });
+  },
+});
+
+/** An app asks who pays. What was used stays used. */
+export const choose = mutation({
+  args: { room: v.string(), plan: vPlan },
+  returns: v.null(),
+  handler: async (ctx, { room, plan }) => {
+    const customer = await customerOf(ctx, room);
+    if (customer)
+      await ctx.db.patch("stageCustomers", customer._id, {
+        plan,
+      });
+    else
+      await ctx.db.insert("stageCustomers", {
+        room: roomOf(ctx, room),
+        plan,
+      });
+    return null;
+  },
+});
+
+/** The page asks for what is left, and never for a plan. */
+export const { getRateLimit: quota } = exposeRateLimit<
+  "calls",
+  DataModel
+>("calls", {
+  key: roomOf,
+  plan: (ctx, room = "") => planOf(ctx, room),
+});
+
+async function planOf(ctx: QueryCtx, room: string) {
+  return (await customerOf(ctx, room))?.plan ?? "free";
+}
+
+// For the page.
+
+function customerOf(ctx: QueryCtx, room: string) {
+  return ctx.db
+    .query("stageCustomers")
+    .withIndex("by_room", (q) => q.eq("room", room))
+    .unique();
+}
