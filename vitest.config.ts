@@ -15,6 +15,7 @@ export const slow = [
   "test/model/oneRow.test.ts",
   "test/model/wholeBackend.test.ts",
   "test/tidy/docs.test.ts",
+  "test/example/site.test.ts",
   "test/client/liveQueries.test.ts",
   "test/model/interleavings.test.ts",
   "test/simulator/benches.test.ts",

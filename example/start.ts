@@ -24,7 +24,7 @@ const url = server.resolvedUrls?.local[0]?.replace(/\/$/, "") ?? `http://127.0.0
 
 console.log(`
   The page            ${url}/
-  The docs            ${url}/docs/guide.html
+  The docs            ${url}/docs/start.html
 `);
 if (deployment) {
   console.log(`  The backend         ${deployment}, a Convex deployment\n`);

@@ -40,7 +40,7 @@ const BUSY = 10;
 const MOST_REQUESTS = 10;
 const MOST_BYTES = 640_000;
 
-describe.each(["", "docs/guide.html"])("/%s", (path) => {
+describe.each(["", "docs/start.html"])("/%s", (path) => {
   it("is small, is painted at once and does not jump", async () => {
     const page = await openPage("about:blank");
     const requests: string[] = [];
@@ -104,7 +104,7 @@ describe("the documents", () => {
     [1280, "light"],
     [390, "dark"],
   ] as const)("are readable at %i px in %s colours", async (width, colorScheme) => {
-    for (const path of ["docs/guide.html", "docs/hot-limits.html", "README.html"]) {
+    for (const path of ["docs/start.html", "docs/hot-limits.html", "README.html"]) {
       const page = await openPage(`${site.url}/${path}`, { colorScheme, viewport: { width, height: 900 } });
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
       expect(await issuesOf(page)).toEqual([]);
@@ -113,14 +113,14 @@ describe("the documents", () => {
   });
 
   it("are searched by what one has in mind, with the keyboard alone", async () => {
-    const page = await openPage(`${site.url}/docs/guide.html`);
+    const page = await openPage(`${site.url}/docs/start.html`);
     await page.keyboard.press("/");
     await page.keyboard.type("calendar");
     const found = page.getByRole("list", { name: "Search results" }).getByRole("link");
     await found.first().waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await page.waitForURL((url) => url.href !== `${site.url}/docs/guide.html`);
+    await page.waitForURL((url) => url.href !== `${site.url}/docs/start.html`);
     await page
       .getByText(/calendar/i)
       .first()
@@ -132,7 +132,7 @@ describe("the documents", () => {
   it("have no link that leads nowhere, on this site", async () => {
     const seen = new Map<string, Set<string>>();
     const broken: string[] = [];
-    const queue = ["/", "/docs/guide.html"];
+    const queue = ["/", "/docs/start.html"];
     for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
       if (seen.has(path)) continue;
       const response = await fetch(site.url + path);

@@ -31,4 +31,4 @@ for (const story of isAll ? all : [short.rollback, short.burst, short.queue]) {
 
 process.exitCode = verdict() ? 0 : 1;
 if (!isAll)
-  console.log("Next: `npm start` opens the page; `npm run demo -- --all` runs all stories; docs/guide.md begins.");
+  console.log("Next: `npm start` opens the page; `npm run demo -- --all` runs all stories. Then: docs/start.md");

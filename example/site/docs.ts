@@ -12,13 +12,28 @@ import {
 import path from "node:path";
 import type { Plugin } from "vite";
 import { escaped } from "./highlight.js";
-import { docFiles, HIDDEN, projectFiles, renderPage, renderSource, root, titleOf, urlOf } from "./pages.js";
+import {
+  type DocPage,
+  docFiles,
+  HIDDEN,
+  projectFiles,
+  renderPage,
+  renderSource,
+  root,
+  titleOf,
+  urlOf,
+} from "./pages.js";
 
 const TEMPLATE = "docs.html";
 
-export function docsPages(): Plugin {
+/** @param home the document that is the first page, where there is no other */
+export function docsPages(home?: string): Plugin {
+  let base = "/";
   return {
     name: "docs-pages",
+    configResolved(config) {
+      base = config.base;
+    },
     configureServer(vite) {
       vite.middlewares.use((request, response, next) => {
         const { pathname } = new URL(request.url ?? "/", "http://page");
@@ -42,11 +57,13 @@ export function docsPages(): Plugin {
       const write = (url: string, body: string) => {
         const file = path.join(dir, url);
         mkdirSync(path.dirname(file), { recursive: true });
-        writeFileSync(file, body);
+        writeFileSync(file, url.endsWith(".html") ? below(base, body) : body);
       };
       const pages = [...docFiles(), ...projectFiles()].map(renderPage);
       for (const page of pages) write(page.url, filled(template, page));
-      write(SEARCH, searchJson());
+      const first = pages.find(({ file }) => file === home);
+      if (first) write("/index.html", filled(template, first));
+      write(SEARCH, searchJson(pages));
       const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));
       for (const file of linked) {
         const url = urlOf(file);
@@ -61,10 +78,20 @@ export function docsPages(): Plugin {
   };
 }
 
+/** Links from the root of the site, on a server where the site has a folder. The bundler has moved its own. */
+function below(base: string, html: string): string {
+  if (base === "/") return html;
+  return html.replace(/<[a-z][^>]*>/g, (tag) =>
+    tag.replace(/\b(href|src|srcset)="\/([^"]*)"/g, (link, name: string, rest: string) =>
+      `/${rest}`.startsWith(base) ? link : `${name}="${base}${rest}"`,
+    ),
+  );
+}
+
 const SEARCH = "/search.json";
 
-function searchJson(): string {
-  return JSON.stringify([...docFiles(), ...projectFiles()].flatMap((file) => renderPage(file).sections));
+function searchJson(pages: readonly DocPage[]): string {
+  return JSON.stringify(pages.flatMap(({ sections }) => sections));
 }
 
 interface Content {
@@ -78,8 +105,10 @@ interface Content {
 /** In development, made when it is asked for. */
 function pageAt(url: string): Content | undefined {
   const page = { type: "text/html", url, body: "" };
-  if (url === SEARCH) return { ...page, type: "application/json", title: "", html: "", body: searchJson() };
-  const file = [...docFiles(), ...projectFiles()].find((file) => urlOf(file) === url);
+  const files = [...docFiles(), ...projectFiles()];
+  if (url === SEARCH)
+    return { ...page, type: "application/json", title: "", html: "", body: searchJson(files.map(renderPage)) };
+  const file = files.find((file) => urlOf(file) === url);
   if (file) return { ...page, ...renderPage(file) };
   const [, source] = /^\/source\/(.+)\.html$/.exec(url) ?? [];
   const target = source === "index" ? "" : source;

@@ -11,6 +11,7 @@ interface Section {
 }
 
 const MOST_FOUND = 8;
+const { BASE_URL } = import.meta.env;
 
 startSite();
 const input = document.querySelector<HTMLInputElement>("#search");
@@ -20,7 +21,7 @@ if (!input || !list) throw new Error("docs.html has no search box.");
 let index: Promise<MiniSearch<Section>> | undefined;
 
 async function openIndex(): Promise<MiniSearch<Section>> {
-  const sections = (await (await fetch("/search.json")).json()) as Section[];
+  const sections = (await (await fetch(`${BASE_URL}search.json`)).json()) as Section[];
   const search = new MiniSearch<Section>({
     idField: "url",
     fields: ["heading", "page", "text"],
@@ -38,7 +39,7 @@ async function show(words: string, found: HTMLOListElement): Promise<void> {
   if (input?.value.trim() !== words) return;
   const items = results.map((result) => {
     const { url, heading, page } = result as unknown as Section;
-    const link = Object.assign(document.createElement("a"), { href: url, textContent: heading });
+    const link = Object.assign(document.createElement("a"), { href: BASE_URL + url.slice(1), textContent: heading });
     const where = Object.assign(document.createElement("span"), { textContent: heading === page ? "" : page });
     const item = document.createElement("li");
     item.append(link, where);

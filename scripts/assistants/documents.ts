@@ -15,8 +15,8 @@ const INDEX = "docs/README.md";
 /** Where AGENTS.md takes its parts from: a heading of a page, or its beginning; under which heading they go. */
 const PARTS = [
   { heading: "Install", page: "README.md", section: "Installation" },
-  { heading: "Limit a mutation", page: "docs/first-hour.md", section: "First limit" },
-  { heading: "Read the answer", page: "docs/guide.md", section: "Answer" },
+  { heading: "Limit a mutation", page: "docs/start.md", section: "First limit" },
+  { heading: "Read the answer", page: "docs/start.md", section: "Answer" },
   { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
   { heading: "Functions", page: "docs/functions.md", section: undefined },
   { heading: "Plans", page: "docs/plans.md", section: undefined },
@@ -25,11 +25,11 @@ const PARTS = [
   { heading: "Show a limit: a query", page: "docs/react.md", section: "Expose a limit" },
   { heading: "Show a limit: a component", page: "docs/react.md", section: "useRateLimit" },
   { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
-  { heading: "Override a limit for one key", page: "docs/overrides.md", section: "Set and clear" },
+  { heading: "Override a limit for one key", page: "docs/admin.md", section: "Set and clear" },
   { heading: "Several limits", page: "docs/several-limits.md", section: undefined },
   { heading: "Queues", page: "docs/queue.md", section: undefined },
   { heading: "HTTP", page: "docs/http.md", section: undefined },
-  { heading: "Test", page: "docs/first-hour.md", section: "Test it" },
+  { heading: "Test", page: "docs/start.md", section: "Test it" },
 ] as const;
 
 /** Both files: names → contents. */

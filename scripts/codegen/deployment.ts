@@ -1,9 +1,9 @@
-/** A stand-in for a Convex deployment: the two endpoints that `convex codegen` calls, and no others. */
+/** A stand-in for a Convex deployment: the endpoints that `convex codegen`, `dev` and `deploy` call, and no others. It keeps nothing. */
 import http from "node:http";
 import { type AddressInfo } from "node:net";
 import { brotliDecompressSync } from "node:zlib";
 import { version } from "convex";
-import { analyzePush } from "./push.js";
+import { analyzePush, NO_CHANGE } from "./push.js";
 import { type PushRequest } from "./wire.js";
 
 export interface Deployment {
@@ -21,10 +21,9 @@ export async function openDeployment(): Promise<Deployment> {
         response.end(JSON.stringify(body ?? { code: "NotFound", message: `no such endpoint: ${request.url ?? ""}` }));
       },
       (error: unknown) => {
-        console.error(error);
-        // 400, not 500: the CLI repeats what failed on the server's side.
+        // 400, as a deployment says it: the CLI prints the message, and would repeat what failed on the server's side.
         response.statusCode = 400;
-        response.end(JSON.stringify({ code: "CodegenFailed", message: String(error) }));
+        response.end(JSON.stringify({ code: "PushRefused", message: String(error) }));
       },
     );
   });
@@ -38,9 +37,29 @@ export async function openDeployment(): Promise<Deployment> {
 
 /** The body of the response; undefined for an endpoint that does not exist. */
 async function answer(request: http.IncomingMessage): Promise<unknown> {
-  if (request.url === "/api/get_config_hashes") return EMPTY_DEPLOYMENT;
-  if (request.url === "/api/deploy2/start_push") return analyzePush(JSON.parse(await bodyOf(request)) as PushRequest);
-  return undefined;
+  switch (request.url ?? "") {
+    case "/api/get_config_hashes":
+      return EMPTY_DEPLOYMENT;
+    case "/api/v1/get_canonical_urls": {
+      const url = `http://${request.headers.host ?? ""}`;
+      return { convexCloudUrl: url, convexSiteUrl: url };
+    }
+    case "/api/deploy2/start_push":
+      return analyzePush(JSON.parse(await bodyOf(request)) as PushRequest);
+    // The CLI asks in order to warn of slow changes of a schema; here every table is empty.
+    case "/api/deploy2/evaluate_push":
+      return { schemaChange: NO_CHANGE };
+    case "/api/deploy2/evaluate_schema":
+      return { componentSchemaEvaluations: {}, newComponentDefinitions: [] };
+    case "/api/deploy2/wait_for_schema":
+      return { type: "complete" };
+    case "/api/deploy2/finish_push":
+      return { authDiff: { added: [], removed: [] }, definitionDiffs: {}, componentDiffs: {} };
+    case "/api/deploy2/report_push_completed":
+      return null;
+    default:
+      return undefined;
+  }
 }
 
 /** The CLI compares with these hashes and then sends every module, not only changed ones. */

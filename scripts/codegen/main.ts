@@ -1,28 +1,39 @@
 /**
- * Runs Convex's own `convex codegen` in a project, without a deployment: the CLI talks to a stand-in on the loopback interface.
+ * Runs Convex's own CLI in a project, without a deployment: it talks to a stand-in on the loopback interface.
  *
- *     tsx scripts/codegen/main.ts FOLDER [arguments of convex codegen]
+ *     tsx scripts/codegen/main.ts FOLDER codegen|dev|deploy [arguments of the CLI]
  */
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { openDeployment } from "./deployment.js";
 
-const [folder, ...rest] = process.argv.slice(2);
-if (folder === undefined) throw new Error("usage: tsx scripts/codegen/main.ts FOLDER [arguments of convex codegen]");
+/** `dev` checks the types; codegen's check would read the files that it is about to write, and deploy's would be the same again. */
+const OPTIONS = {
+  codegen: ["--typecheck", "disable"],
+  dev: ["--once", "--tail-logs", "disable", "--typecheck", "enable"],
+  deploy: ["-y", "--typecheck", "disable"],
+};
+
+const [folder, command, ...rest] = process.argv.slice(2);
+if (folder === undefined || command === undefined || !(command in OPTIONS))
+  throw new Error("usage: tsx scripts/codegen/main.ts FOLDER codegen|dev|deploy [arguments of the CLI]");
 const project = path.resolve(folder);
 
 const deployment = await openDeployment();
 try {
-  process.exitCode = await runCli(project, deployment.url, rest);
+  process.exitCode = await runCli(project, deployment.url, [
+    command,
+    ...OPTIONS[command as keyof typeof OPTIONS],
+    ...rest,
+  ]);
 } finally {
   deployment.close();
 }
 
-/** The exit code of `convex codegen`. The typecheck is off: it would read the files that the CLI is about to write. */
+/** The CLI's exit code. */
 function runCli(cwd: string, url: string, args: readonly string[]): Promise<number> {
   const cli = path.join(cwd, "node_modules/convex/bin/main.js");
-  const options = ["--url", url, "--admin-key", "offline|0", "--typecheck", "disable"];
-  const child = spawn(process.execPath, [cli, "codegen", ...options, ...args], {
+  const child = spawn(process.execPath, [cli, ...args, "--url", url, "--admin-key", "offline|0"], {
     cwd,
     stdio: "inherit",
     env: { ...process.env, CI: "1" },

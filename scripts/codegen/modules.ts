@@ -1,7 +1,6 @@
-/** Bundled modules, loaded in this process: the functions that each registers. */
-import { mkdirSync, writeFileSync } from "node:fs";
-import path from "node:path";
-import { pathToFileURL } from "node:url";
+/** Bundled modules, evaluated: the functions that each registers. */
+import { evaluate, sourcesOf } from "./isolate.js";
+import { nameFault, pathFault } from "./names.js";
 import { sortedJson } from "./validatorJson.js";
 import {
   type AnalyzedFunction,
@@ -21,29 +20,28 @@ interface Registered {
   readonly exportReturns: () => string;
 }
 
-/** Loads ECMAScript source from `file`, which is written first. */
-export async function load(file: string, source: string): Promise<Record<string, unknown>> {
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, source);
-  return (await import(pathToFileURL(file).href)) as Record<string, unknown>;
-}
-
-/** @param folder an empty folder, within one whose package.json says that .js files are ECMAScript modules */
-export async function analyzeModules(folder: string, modules: readonly Module[]): Promise<AnalyzedModules> {
-  // Modules import each other's chunks, so all are written before one is loaded.
-  for (const { path: file, source } of modules) {
-    mkdirSync(path.join(folder, path.dirname(file)), { recursive: true });
-    writeFileSync(path.join(folder, file), source);
-  }
+/** Every module is evaluated by itself. @throws Error what a deployment would say */
+export async function analyzeModules(modules: readonly Module[]): Promise<AnalyzedModules> {
+  const sources = sourcesOf(modules);
   const analyzed: Record<string, AnalyzedModule> = {};
-  for (const { path: file, source, environment } of modules) {
-    if (file.startsWith("_deps/") || environment === "node") continue;
-    const exported = await load(path.join(folder, file), source);
+  for (const { path: file, environment } of modules) {
+    const fault = pathFault(file);
+    if (fault !== undefined) throw new Error(fault);
+    // The CLI bundles auth.config.js with them; a deployment evaluates it by itself, with the app's variables.
+    if (file.startsWith("_deps/") || environment === "node" || file === "auth.config.js") continue;
+    const exported = await evaluate(sources, file, "at import time");
+    for (const [name, mark] of Object.entries(MARKS)) {
+      if (file === name && (exported["default"] as Record<string, unknown> | undefined)?.[mark] !== true)
+        throw new Error(`The default export of ${file} is not what ${mark} marks`);
+    }
     const functions = Object.entries(exported).flatMap(([name, value]) => functionOf(name, value) ?? []);
     analyzed[file] = { functions, httpRoutes: null, cronSpecs: null, sourceMapped: null };
   }
   return analyzed;
 }
+
+/** Modules whose default export is no function, and the property that it has. */
+const MARKS = { "http.js": "isRouter", "crons.js": "isCrons" };
 
 function functionOf(name: string, value: unknown): AnalyzedFunction | undefined {
   if (typeof value !== "function") return undefined;
@@ -56,6 +54,8 @@ function functionOf(name: string, value: unknown): AnalyzedFunction | undefined 
         ? "Action"
         : undefined;
   if (udfType === undefined) return undefined;
+  const fault = nameFault(name);
+  if (fault !== undefined) throw new Error(fault);
   const { isPublic, exportArgs, exportReturns } = value as unknown as Registered;
   return {
     name,

@@ -1,11 +1,12 @@
-/** What a deployment answers to the first step of a push: every component and the app, evaluated and analyzed. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import os from "node:os";
-import path from "node:path";
+/** What a deployment answers to the first step of a push: every component and the app, evaluated, analyzed and put together. */
 import { version } from "convex";
-import { analyzeModules, exportTree, load } from "./modules.js";
+import { evaluate } from "./isolate.js";
+import { analyzeModules, exportTree } from "./modules.js";
+import { definitionPathFault, nameFault } from "./names.js";
+import { schemaFault, type SchemaJson } from "./schemas.js";
 import {
   type AnalyzedModules,
+  type CheckedComponent,
   type ComponentRequest,
   type ExportedDefinition,
   type ExportTree,
@@ -16,32 +17,47 @@ import {
 /** The CLI's name for the app among the definitions. */
 const APP = "";
 
+/** What a push changes of tables that are not there: nothing that the CLI reads. */
+export const NO_CHANGE = { allocatedComponentIds: {}, schemaIds: {} };
+
+/** @throws Error why a deployment refuses the push */
 export async function analyzePush({ appDefinition, componentDefinitions }: PushRequest) {
-  const folder = mkdtempSync(path.join(os.tmpdir(), "convex-codegen-"));
-  try {
-    writeFileSync(path.join(folder, "package.json"), '{ "type": "module" }');
-    const names = new Map<string, string>();
-    const analysis: Record<string, Analysis> = {};
-    for (const component of childrenFirst(componentDefinitions)) {
-      const { definitionPath, definition, functions } = component;
-      const place = path.join(folder, `component${names.size}`);
-      const exported = await evaluate(place, definition, component.dependencies, names);
-      const name = exported.name ?? "";
-      names.set(definitionPath, name);
-      const modules = await analyzeModules(path.join(place, "functions"), functions);
-      const type = { type: "childComponent", name } as const;
-      analysis[definitionPath] = analysisOf(definitionPath, type, exported, modules, exportTree(modules));
-    }
-    const place = path.join(folder, "app");
-    const { definition, dependencies, changedModules } = appDefinition;
-    const exported = definition ? await evaluate(place, definition, dependencies, names) : { childComponents: [] };
-    const modules = await analyzeModules(path.join(place, "functions"), changedModules);
-    // Nothing refers to the app's functions by a path: it is nobody's component.
-    analysis[APP] = analysisOf(APP, { type: "app" }, exported, modules, { type: "branch", branch: [] });
-    return pushResponse(analysis);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  const names = new Map<string, string>();
+  const analysis: Record<string, Analysis> = {};
+  for (const component of childrenFirst(componentDefinitions)) {
+    const { definitionPath, definition, functions, schema } = component;
+    const exported = await define(definition, names, "when evaluating component definition");
+    const name = exported.name ?? "";
+    refuseIf(definitionPathFault(definitionPath) ?? nameFault(name));
+    const node = functions.find(({ environment }) => environment === "node");
+    if (node !== undefined) throw new Error(`"use node" is not supported in components: ${node.path}`);
+    names.set(definitionPath, name);
+    await judgeSchema(schema);
+    const modules = await analyzeModules(functions);
+    const type = { type: "childComponent", name } as const;
+    analysis[definitionPath] = analysisOf(definitionPath, type, exported, modules, exportTree(modules));
   }
+  const { definition, changedModules, schema } = appDefinition;
+  const exported = definition
+    ? await define(definition, names, "when evaluating app definition")
+    : { childComponents: [] };
+  await judgeSchema(schema);
+  const modules = await analyzeModules(changedModules);
+  // Nothing refers to the app's functions by a path: it is nobody's component.
+  analysis[APP] = analysisOf(APP, { type: "app" }, exported, modules, { type: "branch", branch: [] });
+  return {
+    environmentVariables: {},
+    externalDepsId: null,
+    componentDefinitionPackages: {},
+    appAuth: [],
+    analysis,
+    app: instanceOf(APP, "", analysis),
+    schemaChange: NO_CHANGE,
+  };
+}
+
+function refuseIf(fault: string | undefined): void {
+  if (fault !== undefined) throw new Error(fault);
 }
 
 type Analysis = ReturnType<typeof analysisOf>;
@@ -61,23 +77,24 @@ function analysisOf(
   };
 }
 
-/** The rest of the response, which codegen parses and does not use. */
-function pushResponse(analysis: Readonly<Record<string, Analysis>>) {
+/** One use of a definition, and below it those that the definition makes. */
+function instanceOf(path: string, place: string, analysis: Readonly<Record<string, Analysis>>): CheckedComponent {
+  const used = analysis[path];
+  if (used === undefined) throw new Error(`Component definition not found: ${path}`);
+  const children: Record<string, CheckedComponent> = {};
+  for (const child of used.definition.childComponents) {
+    refuseIf(nameFault(child.name));
+    if (Object.hasOwn(children, child.name))
+      throw new Error(`Component "${path}" has multiple child components with the same name: ${child.name}`);
+    children[child.name] = instanceOf(child.path, place === "" ? child.name : `${place}/${child.name}`, analysis);
+  }
   return {
-    environmentVariables: {},
-    externalDepsId: null,
-    componentDefinitionPackages: {},
-    appAuth: [],
-    analysis,
-    app: {
-      definitionPath: APP,
-      componentPath: "",
-      args: {},
-      childComponents: {},
-      httpRoutes: { httpModuleRoutes: null, mounts: [] },
-      exports: {},
-    },
-    schemaChange: { allocatedComponentIds: {}, schemaIds: {} },
+    definitionPath: path,
+    componentPath: place,
+    args: {},
+    childComponents: children,
+    httpRoutes: { httpModuleRoutes: null, mounts: [] },
+    exports: {},
   };
 }
 
@@ -96,23 +113,34 @@ function childrenFirst(components: readonly ComponentRequest[]): ComponentReques
   return ordered;
 }
 
+async function judgeSchema(schema: Module | null): Promise<void> {
+  if (schema === null) return;
+  const exported = await evaluate(new Map([["schema.js", schema.source]]), "schema.js", "when evaluating schema");
+  const evaluated = exported["default"] as { export?(): string } | undefined;
+  if (evaluated?.export === undefined) throw new Error("schema.js has no default export that defineSchema made");
+  refuseIf(schemaFault(JSON.parse(evaluated.export()) as SchemaJson));
+}
+
 /**
  * Evaluates a bundled convex.config.js. The bundle imports each component it uses from `./_componentDeps/` and the component's
  * path in base64url; a deployment puts a module there that says where the component is and what it is called.
  */
-async function evaluate(
-  folder: string,
-  definition: Module,
-  dependencies: readonly string[],
+async function define(
+  { source }: Module,
   names: ReadonlyMap<string, string>,
+  purpose: "when evaluating app definition" | "when evaluating component definition",
 ): Promise<ExportedDefinition> {
-  for (const dependency of dependencies) {
-    const encoded = Buffer.from(dependency).toString("base64url");
-    const child = { componentDefinitionPath: dependency, defaultName: names.get(dependency) };
-    await load(path.join(folder, "_componentDeps", `${encoded}.mjs`), `export default ${JSON.stringify(child)};`);
+  const sources = new Map([["convex.config.js", source]]);
+  for (const [path, name] of names) {
+    const child = { componentDefinitionPath: path, defaultName: name };
+    sources.set(
+      `_componentDeps/${Buffer.from(path).toString("base64url")}`,
+      `export default ${JSON.stringify(child)};`,
+    );
   }
-  // Node loads no module without an extension.
-  const source = definition.source.replace(/(\.\/_componentDeps\/[\w-]+)(["'])/g, "$1.mjs$2");
-  const { default: evaluated } = await load(path.join(folder, "config.mjs"), source);
-  return (evaluated as { export(): ExportedDefinition }).export();
+  const exported = await evaluate(sources, "convex.config.js", purpose);
+  const definition = exported["default"] as { export?(): ExportedDefinition } | undefined;
+  if (definition?.export === undefined || Object.keys(exported).length > 1)
+    throw new Error("convex.config.js has not one export, the default, that defineApp or defineComponent made");
+  return definition.export();
 }

@@ -1,19 +1,40 @@
 /** Validators as JSON, in the order that a deployment gives them: fields of objects by name. */
 
+import { nameFault } from "./names.js";
+
 interface FieldJson {
   readonly fieldType: ValidatorJson;
 }
 
-type ValidatorJson =
+export type ValidatorJson =
   | { readonly type: "object"; readonly value: Readonly<Record<string, FieldJson>> }
   | { readonly type: "union"; readonly value: readonly ValidatorJson[] }
   | { readonly type: "array"; readonly value: ValidatorJson }
   | { readonly type: "record"; readonly keys: ValidatorJson; readonly values: FieldJson }
   | { readonly type: "any" | "null" | "number" | "bigint" | "boolean" | "string" | "bytes" | "literal" | "id" };
 
-/** The JSON text of a validator, sorted; null for a function without one. */
+/** Why a deployment refuses the names of its fields; undefined when it takes them. */
+export function fieldFault(validator: ValidatorJson): string | undefined {
+  const names = validator.type === "object" ? Object.keys(validator.value) : [];
+  return firstFault(names, nameFault) ?? firstFault(membersOf(validator), fieldFault);
+}
+
+function membersOf(validator: ValidatorJson): readonly ValidatorJson[] {
+  if (validator.type === "object") return Object.values(validator.value).map(({ fieldType }) => fieldType);
+  if (validator.type === "union") return validator.value;
+  if (validator.type === "array") return [validator.value];
+  return validator.type === "record" ? [validator.values.fieldType] : [];
+}
+
+function firstFault<T>(judged: readonly T[], judge: (each: T) => string | undefined): string | undefined {
+  return judged.map(judge).find((fault) => fault !== undefined);
+}
+
+/** The JSON text of a validator, sorted; null for a function without one. @throws Error for a name that a deployment refuses */
 export function sortedJson(text: string): string | null {
   const validator = JSON.parse(text) as ValidatorJson | null;
+  const fault = validator === null ? undefined : fieldFault(validator);
+  if (fault !== undefined) throw new Error(fault);
   return validator === null ? null : JSON.stringify(sorted(validator));
 }
 

@@ -1,4 +1,4 @@
-/** What the CLI sends to a deployment and what codegen reads in the response. Names are the protocol's. */
+/** What the CLI sends to a deployment and what it reads in the response. Names are the protocol's. */
 
 /** A bundled module. */
 export interface Module {
@@ -13,6 +13,7 @@ export interface ComponentRequest {
   readonly definition: Module;
   /** Paths of the components that it uses. */
   readonly dependencies: readonly string[];
+  readonly schema: Module | null;
   readonly functions: readonly Module[];
 }
 
@@ -20,6 +21,7 @@ interface AppRequest {
   /** Absent when the app has no convex.config.ts. */
   readonly definition: Module | null;
   readonly dependencies: readonly string[];
+  readonly schema: Module | null;
   readonly changedModules: readonly Module[];
 }
 
@@ -48,10 +50,17 @@ export interface AnalyzedModule {
 /** Paths of modules → what they register. */
 export type AnalyzedModules = Readonly<Record<string, AnalyzedModule>>;
 
-/** What `export()` of an evaluated convex.config.js returns, as far as codegen reads it. */
+/** One use of a component: `app.use(component, { name })`. */
+interface ChildComponent {
+  readonly name: string;
+  /** The definition's. */
+  readonly path: string;
+}
+
+/** What `export()` of an evaluated convex.config.js returns, as far as the response has it. */
 export interface ExportedDefinition {
   readonly name?: string;
-  readonly childComponents: readonly unknown[];
+  readonly childComponents: readonly ChildComponent[];
   readonly envVars?: readonly unknown[];
 }
 
@@ -59,3 +68,13 @@ export interface ExportedDefinition {
 export type ExportTree =
   | { readonly type: "leaf"; readonly leaf: string }
   | { readonly type: "branch"; readonly branch: readonly (readonly [string, ExportTree])[] };
+
+/** One instance of a component, with those below it. */
+export interface CheckedComponent {
+  readonly definitionPath: string;
+  readonly componentPath: string;
+  readonly args: Readonly<Record<string, never>>;
+  readonly childComponents: Readonly<Record<string, CheckedComponent>>;
+  readonly httpRoutes: { readonly httpModuleRoutes: null; readonly mounts: readonly string[] };
+  readonly exports: Readonly<Record<string, never>>;
+}

@@ -4,10 +4,11 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { repositoryAddress } from "./published.js";
 
 interface Manifest {
   files: string[];
-  repository?: { url: string };
+  repository?: unknown;
 }
 
 const manifest = (root: string) => JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Manifest;
@@ -59,9 +60,7 @@ export function withShippedLinks(text: string, page: string, shipped: Iterable<s
 const aside = (root: string, page: string) => path.join(root, "node_modules/.cache/pages", page);
 
 function prepare(root: string): void {
-  const address = manifest(root)
-    .repository?.url.replace(/^git\+/, "")
-    .replace(/\.git$/, "");
+  const address = repositoryAddress(manifest(root).repository);
   const shipped = shippedPages(root);
   restore(root);
   for (const page of shipped) {

@@ -1,5 +1,6 @@
 /** A tag and what it releases. */
 import { notesOf } from "./changelog.js";
+import { repositoryAddress } from "./published.js";
 
 /** What only the owner knows, and why a publication needs it. */
 const OWNERS = {
@@ -17,9 +18,18 @@ export function tagErrors(tag: string, manifest: Manifest, changelog: string): s
   const errors = [];
   if (tag !== `v${version}`) errors.push(`The tag is ${tag}, and package.json says ${version}.`);
   if (!notesOf(changelog, version)) errors.push(`CHANGELOG.md has no notes for ${version}.`);
-  for (const [field, reason] of Object.entries(OWNERS)) {
-    if (manifest[field as keyof typeof OWNERS] !== undefined) continue;
-    errors.push(`package.json has no "${field}" (${reason}). Set it once: npm pkg set ${field}=...`);
-  }
-  return errors;
+  return [...errors, ...ownerErrors(manifest)];
+}
+
+/** What the owner has not said, in sentences. */
+export function ownerErrors(manifest: Manifest): string[] {
+  const missing = Object.entries(OWNERS).filter(([field]) => manifest[field as keyof typeof OWNERS] === undefined);
+  const errors = missing.map(
+    ([field, reason]) => `package.json has no "${field}" (${reason}). Set it once: npm pkg set ${field}=...`,
+  );
+  if (manifest.repository === undefined || repositoryAddress(manifest.repository) !== undefined) return errors;
+  return [
+    ...errors,
+    `"repository" is not on GitHub, where the badges and links lead to. Set it: npm pkg set repository=github:owner/name`,
+  ];
 }

@@ -1,9 +1,20 @@
-/** Runs within `npm version`, which has written package.json: makes the changelog's section and stages it for the commit. */
+/**
+ * Runs within `npm version`, which has written package.json: makes the changelog's section, and what a publication changes in the
+ * documents, and stages them for the commit.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { withRelease } from "./changelog.js";
+import { INSTALLED_BY, published, repositoryAddress } from "./published.js";
+import { type Manifest } from "./tag.js";
 
-const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Manifest & { readonly name: string };
 const today = new Date().toISOString().slice(0, "YYYY-MM-DD".length);
-writeFileSync("CHANGELOG.md", withRelease(readFileSync("CHANGELOG.md", "utf8"), version, today));
-execFileSync("git", ["add", "CHANGELOG.md"]);
+writeFileSync("CHANGELOG.md", withRelease(readFileSync("CHANGELOG.md", "utf8"), manifest.version, today));
+for (const page of INSTALLED_BY) {
+  const address = repositoryAddress(manifest.repository) ?? "";
+  writeFileSync(page, published(page, readFileSync(page, "utf8"), manifest.name, address));
+}
+// They are made of those pages.
+execFileSync("npm", ["run", "assistants"]);
+execFileSync("git", ["add", "CHANGELOG.md", "AGENTS.md", "llms.txt", ...INSTALLED_BY]);

@@ -1,10 +1,10 @@
 /**
- * What a bucket answers to a demand under one config, for clients. It is small, because the server brings all kinds of limits into
+ * The answers of a bucket to demands under one config, for clients. It is small, because the server brings all kinds of limits into
  * one form. It decides as the engine does; a property test compares the two.
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
-/** What a client asks of a limit: `count` tokens (default 1), with `reserve` also from the future. */
+/** The demand of a client: `count` tokens (default 1), with `reserve` also from the future. */
 export interface Demand {
   count?: number | undefined;
   reserve?: boolean | undefined;
@@ -12,7 +12,7 @@ export interface Demand {
 
 type Shard = RateLimitSnapshot["parts"][number];
 
-/** A bucket under its own config, or under the override that holds. */
+/** A bucket under its own config, or under the override in force. */
 export interface BucketInForce extends RateLimitSnapshot {
   /** When the override ends. */
   until?: number;

@@ -9,7 +9,7 @@ import { type ClockClient, type ServerClock, serverClockOf, type ServerTimeMutat
  * A function that returns the server's time, in milliseconds since the epoch; the same function in every render. It is for displays
  * that move between two renders of `useRateLimit`, such as a gauge: they decide how often to call it.
  *
- * The clock is the one that `useRateLimit` measures with `getServerTime`; until then, and without, it is the browser's.
+ * It uses the clock that `useRateLimit` measures with `getServerTime`, and before or without a measurement that of the browser.
  */
 export function useServerNow(): () => number {
   return clockOf(useConvex()).now;
@@ -42,7 +42,7 @@ export function useCountdown(time: number | undefined, getServerTime?: ServerTim
   return useSyncExternalStore(subscribe, seconds, () => undefined);
 }
 
-/** Without a provider the clock is the browser's. */
+/** Without a provider, the browser's own clock is used. */
 function clockOf(client: ClockClient = NO_CLIENT): ServerClock {
   return serverClockOf(client);
 }

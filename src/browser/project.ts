@@ -12,7 +12,7 @@ interface TooLargeStatus {
 }
 
 /**
- * What `checkRateLimit` answers, without `shadow` and with `value`: the tokens held before this decision, negative while tokens
+ * The answer of `checkRateLimit`, without `shadow` and with `value`: the tokens held before this decision, negative while tokens
  * are owed. A `count` that the bucket can never give is denied with the `reason` "too large". If a time is later than the calendar
  * windows in the snapshot, `resetAt` is absent, and `retryAt` is the last time that a Date can name.
  */
@@ -87,7 +87,7 @@ export function projectUntilChange(
   return {
     status: {
       ...outlook,
-      // In shadow every call is allowed at once, whatever override holds.
+      // In shadow every call is allowed at once, under any override.
       ...(snapshot.mode || start <= now
         ? { ok: true }
         : ({ ok, retryAt, ...(denialReason && { reason: denialReason }) } as TooLargeStatus)),

@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import { useCountdown } from "./countdown.js";
 import type { ServerTimeMutation } from "./serverClock.js";
 
-/** What `getQueued` of `exposeQueue` answers. */
+/** The answer of `getQueued` of `exposeQueue`. */
 interface QueuePosition {
   ahead: number;
   isExact: boolean;

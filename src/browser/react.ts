@@ -18,15 +18,16 @@ export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from
 export type UseRateLimitOptions = Omit<WatchRateLimitOptions, "onError">;
 
 export interface UseRateLimitResult {
-  /** The answer as of the last change; undefined while loading, when skipped, and on the server. */
+  /** The answer at the last change; undefined while loading, when skipped, and on the server. */
   status: ProjectedStatus | undefined;
   /** The answer now, for the same demand or another one; undefined as long as `status` is. */
   check: (demand?: Demand) => ProjectedStatus | undefined;
 }
 
 /**
- * The status of a limit. The component renders again when `ok`, `retryAt` or the whole tokens in `remaining` change because tokens were
- * taken, a wait ended, a window started, or the bucket is full. `remaining` and `value` are as of then; `check()` has them as of now.
+ * The status of a limit. The component renders again when `ok`, `retryAt` or the whole tokens in `remaining` change because tokens
+ * were taken, a wait ended, a window started, or the bucket is full. `remaining` and `value` are from that time; `check()` returns
+ * the current ones.
  *
  * The result and what is in it are the same objects until something changes. The server enforces the limit: this only shows it.
  *

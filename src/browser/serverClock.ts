@@ -8,7 +8,7 @@ import { END_OF_TIME } from "./bucket.js";
 /** `getServerTime` of `exposeRateLimit`: milliseconds since the epoch. */
 export type ServerTimeMutation = FunctionReference<"mutation", "public", Record<string, never>, number>;
 
-/** What the clock uses of a `ConvexClient` or a `ConvexReactClient`. */
+/** The part of a `ConvexClient` or a `ConvexReactClient` that the clock uses. */
 export interface ClockClient {
   mutation(getServerTime: ServerTimeMutation, args: Record<string, never>): Promise<number>;
   connectionState(): { connectionCount: number };
@@ -19,8 +19,8 @@ export interface ServerClock {
   /** Whole milliseconds since the epoch, rounded down: by the browser's own clock until the server's is known. */
   now: () => number;
   /**
-   * Calls `update` now, when `onUpdate` says so, when the clock is corrected, and at the time that `update` returned: a later time of
-   * this clock, or the end of time for never.
+   * Calls `update` now, when `onUpdate` says so, when the clock is corrected, and when `update` asked for it. `update` returns a
+   * later time of this clock, or the end of time for never.
    *
    * With `getServerTime` the clock is measured: now, after every reconnect, and during waits when the measurement may have expired.
    */
@@ -50,7 +50,7 @@ function createServerClock(client: ClockClient): ServerClock {
   let measuredAt = 0;
   let connection = 0;
   let apartMs = 0;
-  /** What the clock is measured with. */
+  /** The mutation that measures the clock. */
   let serverTime: ServerTimeMutation | undefined;
   const runs = new Set<() => void>();
 

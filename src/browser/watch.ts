@@ -15,8 +15,8 @@ export interface WatchOptions extends Demand {
 
 export interface RateLimitWatch {
   /**
-   * The status as of the last change, the same object until the next; undefined while it is loading, and when nobody
-   * subscribes. Throws what the query throws.
+   * The status at the last change, the same object until the next; undefined while it is loading, and when nobody subscribes.
+   * Throws what the query throws.
    */
   status: () => ProjectedStatus | undefined;
   /** The status now, for the same demand or another one. */
@@ -27,7 +27,7 @@ export interface RateLimitWatch {
   now: () => number;
 }
 
-/** What a watch shows: the same object until its status changes. */
+/** The content of a watch: the same object until its status changes. */
 interface WatchResult extends Pick<RateLimitWatch, "check"> {
   status: ProjectedStatus | undefined;
 }

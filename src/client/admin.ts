@@ -16,6 +16,7 @@ import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, WRITTEN_FIELDS } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
+import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference } from "./schedule.js";
@@ -81,9 +82,7 @@ async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & 
     key,
     ...(plan !== undefined && { plan }),
   });
-  if (plan !== undefined && override.config) {
-    throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
-  }
+  if (plan !== undefined && override.config) throw planAndConfigError(name);
   const id = idOf(bucket);
   const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
   const { component } = set.place;
@@ -132,7 +131,7 @@ async function sweepRateLimits(
     throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
   }
   const queued = definitions.names.filter((name) => definitions.get(name)?.queue);
-  // Where no limit has a queue, its tables may be missing.
+  // The queue's tables may be missing if no limit has a queue.
   const workers = async (from: string) =>
     queued.length === 0 ? NO_MORE : await sweepWorkers(ctx as unknown as QueueWriter, queued, from);
   const batch = () => sweepInTurn(cursor, () => sweepBatch(ctx, { targets, cursor }), workers);

@@ -9,7 +9,7 @@ import type { InComponent, InTables } from "./place.js";
 /** What `listRateLimits` takes. */
 export type ListArgs<Name, Definition = unknown> = {
   name: Name;
-  /** Where the page before ended; absent for the first. */
+  /** The `cursor` of the page before; absent for the first. */
   cursor?: string | undefined;
   /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
   limit?: number | undefined;
@@ -28,7 +28,7 @@ type OverridableIn<Limits> = {
     : never;
 }[keyof Limits & string];
 
-/** What holds in place of the limit's config: exactly one of these. */
+/** The override: exactly one of these. */
 type OverrideWay<Definition> =
   | (Definition extends { plans: object }
       ? PlanArg<Definition> & { config?: undefined; block?: undefined; unlimited?: undefined }
@@ -58,7 +58,7 @@ type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } &
 /** What `overrideRateLimit` takes. */
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
   OverrideWay<Name extends keyof Limits ? Limits[Name] : never> & {
-    /** When it ends by itself: a moment to come, in whole milliseconds since the epoch; without it, when it is cleared. */
+    /** When the override ends by itself: a future time, in whole milliseconds since the epoch. Without it, it ends when it is cleared. */
     until?: number | undefined;
     /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
     note?: string | undefined;
@@ -67,16 +67,16 @@ type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
 /** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */
 export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent> {
   /**
-   * Changes a limit at run time for one key (or for the bucket without one): another config, blocked, or unlimited; until a time, or
-   * until it is cleared. Takes the place of an override that is there. What was taken stays taken. Only for a limit that is defined
-   * with `overrides: true`.
+   * Changes a limit at run time for one key (or for the bucket without one): another config, blocked, or unlimited; until a time,
+   * or until it is cleared. Replaces an earlier override of the key. Tokens that were taken stay taken. Only for a limit that is
+   * defined with `overrides: true`.
    */
   overrideRateLimit: <Name extends OverridableIn<Limits>>(
     ctx: Contexts["mutation"],
     args: OverrideArgs<Limits, Name>,
   ) => Promise<null>;
 
-  /** The limit's own config holds again. Nothing happens where there is no override. */
+  /** The limit's own config applies again. Nothing happens if there is no override. */
   clearRateLimitOverride: <Name extends OverridableIn<Limits>>(
     ctx: Contexts["mutation"],
     args: OverriddenArgs<Limits, Name>,

@@ -1,27 +1,27 @@
-/** What a call says: typed by the limits that are defined, so that what would fail at run time does not compile. */
+/** The arguments of calls, typed by the limits that are defined: a call that would fail at run time does not compile. */
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
 import type { PlanArg, PlannedConfig } from "./planTypes.js";
 
 /**
- * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and the wait that it
- * names is longer at random, by up to this fraction of itself (0 to 1): so that clients of one limit do not all return at once.
+ * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and its wait
+ * is longer at random by up to this fraction (0 to 1), so that not all clients of a limit return at once.
  */
 export type ThrowChoice = boolean | { jitter: number };
 
 /** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
 export type Mode = "enforce" | "shadow";
 
-/** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and what becomes of its denials. */
+/** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and how its denials are returned. */
 export type RateLimitDefinition = RateLimitConfig & Terms;
 
-/** What a definition says besides its config. */
+/** The fields of a definition besides its config. */
 export interface Terms {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
   /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
   overrides?: boolean;
-  /** Whether denials of this limit are thrown as a `ConvexError`; default what the options of `defineRateLimits` say. */
+  /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
   throws?: ThrowChoice;
   /**
    * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
@@ -52,13 +52,13 @@ type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof
  */
 type ArgsByName<Limits> = { [Name in keyof Limits]: DefinedArgs<Limits[Name]> } & Others<Limits, NotOneOfYourLimits>;
 
-/** By name the field that a call cannot do without: of several names each has its say. */
+/** The required field, by name, so that each of several names is checked. */
 type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed: true } ? "key" : never } & Others<
   Limits,
   never
 >;
 
-/** What holds for all names that are not defined. */
+/** The entry for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
 
 type DefinedArgs<Definition> = (Definition extends { plans: object }
@@ -87,18 +87,18 @@ export type KeyArg<Definition, Key = string> = Definition extends { keyed: true 
 
 /** A limit that is not defined: the compiler shows this name when the name of a limit is misspelt. */
 interface NotOneOfYourLimits {
-  /** Since no limit of this name is defined, the call has to say how it behaves. */
+  /** Required, since no limit of this name is defined. */
   config: RateLimitConfig;
   key?: string | undefined;
 }
 
-/** What is asked of a bucket. */
+/** A demand on a bucket. */
 interface Asked {
   /** Tokens to take: a finite number of at least 0, default 1. */
   count?: number | undefined;
   /**
-   * Whether the tokens may be taken from the future, up to `maxReserved`: then the work has to wait until `retryAt`. With
-   * `{ within }` it waits at most so many milliseconds, or is denied.
+   * Whether the tokens may be taken from the future, up to `maxReserved`: the work must then wait until `retryAt`. With
+   * `{ within }` it waits at most this many milliseconds, or is denied.
    */
   reserve?: boolean | { within: number } | undefined;
   /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
@@ -110,16 +110,16 @@ interface ModeArg {
   mode?: Mode | undefined;
 }
 
-/** One bucket, and what is asked of it. */
+/** One bucket, and the demand on it. */
 type DemandArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & Asked & ModeArg;
 
-/** `Said` is what a call says, so that its answer's type can follow from it. */
+/** `Said` is the choice of a call: the type of its answer depends on it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned; default what the definitions say. */
   throws?: Said | undefined;
 }
 
-/** What `rateLimit` and `checkRateLimit` take. */
+/** The arguments of `rateLimit` and `checkRateLimit`. */
 export type RateLimitArgs<
   Limits,
   Name,
@@ -128,13 +128,13 @@ export type RateLimitArgs<
 > = DemandArgs<Limits, Name> &
   ThrowsArg<Said> & {
     /**
-     * As much as there is: takes `count` tokens if they are there, or else this many and as many more whole tokens as there are; the
-     * status says how many (`taken`). A number from 0 to `count`, not beside `reserve`; `count` may then be above the capacity.
+     * Takes as many tokens as possible: `count`, or at least this many and then as many more whole tokens as there are. The status
+     * says how many (`taken`). A number from 0 to `count`, not beside `reserve`; `count` may then be above the capacity.
      */
     atLeast?: Least | undefined;
   };
 
-/** Whether a denial is thrown: what is nearest to the call decides. Of several names each has its say. */
+/** Whether a denial is thrown, for each name: the call decides before the definition, and that before the options. */
 export type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
   ? Name extends keyof Limits
     ? Limits[Name] extends { throws: infer Own }
@@ -148,7 +148,7 @@ export type ReturnedAnswer<Answer, Thrown> = [Thrown] extends [true | { jitter: 
   ? Extract<Answer, { ok: true }>
   : Answer;
 
-/** A call with `atLeast` is told how many tokens it has. */
+/** The status of a call with `atLeast` has `taken`. */
 export type TakenStatus<Status, Least> = [Least] extends [number]
   ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
   : Status;
@@ -160,30 +160,30 @@ export type StatusOf<Limits, Name> = Name extends keyof Limits
     : ExactRateLimitStatus
   : RateLimitStatus;
 
-/** What `rateLimitAll` takes: one element for each name in `Names`. */
+/** The arguments of `rateLimitAll`: one element for each name in `Names`. */
 export type DemandList<Limits, Names extends readonly string[]> = {
   [Index in keyof Names]: DemandArgs<Limits, Names[Index]>;
 };
 
-/** What `adjustRateLimit` takes. */
+/** The arguments of `adjustRateLimit`. */
 export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
-  /** Tokens to charge; negative to give back. A number from -1e12 to 1e12. */
+  /** Tokens to charge; negative for a refund. A number from -1e12 to 1e12. */
   count: number;
   /**
-   * Of tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then holds what
-   * it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's bound. A charge
-   * ignores it.
+   * For tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then
+   * holds what it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's
+   * bound. A charge ignores it.
    */
   takenAt?: number | undefined;
 };
 
-/** What `pauseRateLimit` takes. */
+/** The arguments of `pauseRateLimit`. */
 export type PauseArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
   /** When work may start again, in milliseconds since the epoch; at most five years ahead. */
   until: number;
 };
 
-/** What `scheduleRateLimited` takes. */
+/** The arguments of `scheduleRateLimited`. */
 export type ScheduleArgs<
   Limits,
   Name,

@@ -1,4 +1,4 @@
-/** What becomes of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
+/** The end of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { ThrowChoice } from "./args.js";
@@ -53,7 +53,7 @@ function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimi
     ...(remaining !== undefined && { remaining }),
     ...(resetAt !== undefined && { resetAt }),
     ...(atLeast !== undefined && { taken: count }),
-    // Of tokens that were not taken none come back: the date is before any other.
+    // Tokens that were not taken do not come back: 0 is before every take.
     ...(refundable && { takenAt: status.ok ? (status.takenAt ?? 0) : 0 }),
     shadow: status,
   };
@@ -115,7 +115,7 @@ export async function orGiveBack<Contexts extends InTables | InComponent, Result
   }
 }
 
-/** In copies: whatever is done to these, the decision and the definition stay as they are. */
+/** The decision and its parts are copies, so that `onDecision` cannot change the originals. */
 function describe({ bucket, asked, mode }: JudgedRequest, status: RateLimitStatus): RateLimitDecision {
   const { name, key, config, plan } = bucket;
   const { count = 1, atLeast, reserve = false } = asked;

@@ -13,7 +13,7 @@ import { checkQueueConfig } from "../queue/config.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { keyedError, undefinedError } from "./errors.js";
+import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
@@ -25,7 +25,7 @@ export interface Definition {
   readonly throws: ThrowChoice | undefined;
   readonly mode: Mode | undefined;
   readonly queue: QueueConfig | undefined;
-  /** Of a limit with plans; its own config is then only what they share. */
+  /** For a limit with plans, whose `config` is then only the fields that they share. */
   readonly plans?: ReadonlyMap<string, Definition>;
   /** The parsed config, from the first call on; in the component there is none. */
   limit?: Limit;
@@ -42,7 +42,7 @@ export interface Definitions {
 export interface CalledBucket extends BucketId {
   readonly key: string | undefined;
   readonly config: RateLimitConfig;
-  /** The plan that the call names, null if it gives a config. A call that goes by the bucket's rows has `plans` instead. */
+  /** The plan that the call names, null if it gives a config. A call without plan and config has `plans` instead. */
   readonly plan?: string | null | undefined;
   readonly plans?: readonly NamedPlan[] | undefined;
   /** The definition of the limit, or of its plan, if the call gives no config of its own. */
@@ -96,10 +96,10 @@ function parseDefinition(name: string, given: RateLimitDefinitions[string] | und
   };
   for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
   if (overrides && queue) {
-    throw misuseError(name, "overrides and queue cannot be had together: a queue would not ask for them.");
+    throw misuseError(name, "overrides and queue cannot be combined: a queue does not read overrides.");
   }
   if (mode === "shadow" && queue) {
-    throw misuseError(name, 'mode: "shadow" and queue cannot be had together: its jobs would wait all the same.');
+    throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
   const definition = { config, keyed, overrides, throws, mode, queue };
@@ -146,7 +146,7 @@ export function findBucket(
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
-    if (plan !== undefined) throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
+    if (plan !== undefined) throw planAndConfigError(name);
     return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
   }
   if (!definition) throw undefinedError(name, definitions);
@@ -184,7 +184,7 @@ export interface JudgedRequest extends CalledRequest {
 export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
 export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
 
-/** What a call and the definitions say. @throws when the arguments have a field that the call has not, or one whose value is not permitted. */
+/** The request of a call, completed by the definitions. @throws when a field of the arguments is unknown, or has a value out of range. */
 export function judge(
   { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
   call: string,
@@ -193,7 +193,7 @@ export function judge(
 ): JudgedRequest {
   const bucket = findBucket(definitions, call, args, fields);
   const defined = definitions.get(bucket.name);
-  // What is nearest to the call decides: the call itself, the definition, the options.
+  // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
   const { count, reserve, atLeast, refundable } = args;
   return { bucket, asked: { count, reserve, atLeast, refundable }, throws, mode };

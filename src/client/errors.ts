@@ -90,6 +90,11 @@ export function undefinedError(name: string, { names }: { names: readonly string
   const known = names.map(show).join(", ");
   return misuseError(
     name,
-    `is not one of your limits (${known || "none is defined"}); to use it without a definition give its config.`,
+    `is not one of your limits (${known || "none is defined"}); give its config to use it without a definition.`,
   );
+}
+
+/** The misuse of giving both a plan and a config. */
+export function planAndConfigError(name: string): Error {
+  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }

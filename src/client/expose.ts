@@ -16,15 +16,15 @@ import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js"
 import type { KeyArg } from "./args.js";
 import type { AnyPlanArg } from "./planTypes.js";
 
-/** What the client has no say in: the server works it out, from a query's ctx. */
+/** A value that the server chooses from a query's ctx, and the client cannot. */
 type Decided<DataModel extends GenericDataModel, Input, Value> = (
   ctx: GenericQueryCtx<DataModel>,
   input: Input,
 ) => Value | Promise<Value>;
 
 /**
- * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request,
- * or check it: the bucket of whatever is returned is shown. Throw to refuse.
+ * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request, or
+ * check it: the client sees the bucket of the returned key. Throw to refuse.
  */
 type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided<DataModel, string | undefined, string>;
 
@@ -39,7 +39,7 @@ type ExposedPlan<Definition, DataModel extends GenericDataModel> = Decided<
   Definition extends { plans: infer Plans } ? keyof Plans & string : never
 >;
 
-/** The arguments of `exposeRateLimit`: a key function wherever a call of the limit needs a key. */
+/** The arguments of `exposeRateLimit`: a key function if calls of the limit need a key. */
 export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
   ? KeyArg<Limits[Name], ExposedKey<DataModel>> &
       AnyPlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>> &
@@ -50,7 +50,7 @@ export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type AnyDataModel = any;
 
-/** The same, whatever the types promised. */
+/** The arguments as JavaScript may pass them. */
 export interface AnyExposeArgs {
   key?: ExposedKey<AnyDataModel> | undefined;
   config?: ExposedConfig<AnyDataModel>;

@@ -1,7 +1,7 @@
 /** A key for what is too long, or too secret, to be one. */
 import { show } from "../engine/misuse.js";
 
-/** What a lone half of a surrogate pair looks like to a regular expression that reads code points. */
+/** A lone half of a surrogate pair, for a regular expression that reads code points. */
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 
 /**

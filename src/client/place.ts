@@ -37,8 +37,8 @@ export interface InTables {
 }
 
 /**
- * What a ctx is asked for: no options, and nothing of its data model. So those of queries, mutations, actions and HTTP actions fit, and the
- * step of a Workflow.
+ * The required part of a ctx: no options, and nothing of its data model. Those of queries, mutations, actions and HTTP actions fit,
+ * and the step of a Workflow.
  */
 interface Caller {
   runMutation: <Fn extends FunctionReference<"mutation", FunctionVisibility>>(

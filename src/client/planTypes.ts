@@ -9,13 +9,13 @@ type SomeFields =
   | FieldsOf<SlidingWindowConfig>
   | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
 
-/** The fields that all plans share stand beside `plans`. A field of a plan wins over a shared one. */
+/** The fields that all plans share are next to `plans`. A field of a plan wins over a shared one. */
 export type PlannedConfig = SomeFields & {
   /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
   plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
 };
 
-/** The same of a call that goes by what the bucket's rows were written under, unless it says the plan. */
+/** The optional plan of a call that otherwise uses what the bucket's rows were written under. */
 export type AnyPlanArg<Definition, Source = never> = Partial<PlanArg<Definition, Source>>;
 
 /** The plan, by its name or as what leads to one, if the limit has plans. */

@@ -11,9 +11,9 @@ interface Planned<Own> {
 }
 
 const isText = (value: unknown) => typeof value === "string";
-/** Of calls that a plan changes: they need one where a limit has plans. */
+/** For calls that a plan changes: they need one if the limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: isText, isRequired: true };
-/** Of calls that mean the same under every plan, or go by the one that rows were written under. */
+/** For calls that mean the same under every plan, or use the one that rows were written under. */
 export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */

@@ -150,7 +150,7 @@ function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
     const own = definitions.get(name);
     if (!own?.queue) return undefined;
     const { queue, plans } = own;
-    // Of jobs from before the limit had plans none is known.
+    // The plan of jobs from before the limit had plans is unknown.
     const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
     const { config } = definition ?? {};
     return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });

@@ -31,8 +31,8 @@ export type EnqueueArgs<
   /** 0, the default, to one less than the queue's `priorities`: the higher go first. */
   priority?: number | undefined;
   /**
-   * Of a job whose function returns `{ used }`, what kind of function that is: the difference to `count` is then charged or given back
-   * when it ends, for a mutation in its own transaction. An action that dies stays charged.
+   * The type of the job's function, if it returns `{ used }`. The difference to `count` is then charged or given back when the job
+   * ends, for a mutation in its own transaction. An action that dies stays charged.
    */
   settles?: FunctionType | undefined;
 } & ThrowsArg<Said> &
@@ -40,7 +40,7 @@ export type EnqueueArgs<
 
 type FairByArg<Definition> = Definition extends { queue: { fair: true } }
   ? {
-      /** Whose job it is: users with jobs of one priority take turns. A non-empty string. */
+      /** The user of the job: users with jobs of one priority take turns. A non-empty string. */
       fairBy: string;
     }
   : Definition extends { queue: { fair: boolean } }
@@ -49,7 +49,7 @@ type FairByArg<Definition> = Definition extends { queue: { fair: true } }
       ? { fairBy?: string | undefined }
       : { fairBy?: undefined };
 
-/** The same, whatever the types promised. */
+/** The arguments as JavaScript may pass them. */
 export interface AnyEnqueueArgs {
   name: string;
   key?: string | undefined;
@@ -97,7 +97,7 @@ export interface RateLimitQueues<
   /** Takes a job out of its queue: those behind it move up. Too late for one that has its start time, which is at most a second ahead. */
   cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;
 
-  /** Where a job stands; null when it does not wait any more. It reads up to 200 rows of each priority. */
+  /** The place of a job; null if it does not wait any more. It reads up to 200 rows of each priority. */
   getQueued: (ctx: Contexts["queueQuery"], job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>;
 
   /**

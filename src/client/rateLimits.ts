@@ -47,7 +47,7 @@ export interface RateLimits<
     args: RateLimitArgs<Limits, Name, Said, Least>,
   ) => Promise<ReturnedAnswer<TakenStatus<StatusOf<Limits, Name>, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
-  /** The same decision as `rateLimit` would make now, taking nothing; for queries too. */
+  /** The same decision as `rateLimit` would make now, taking nothing; also for queries. */
   checkRateLimit: <
     Name extends NameIn<Limits>,
     Said extends ThrowChoice | undefined = undefined,
@@ -58,8 +58,8 @@ export interface RateLimits<
   ) => Promise<ReturnedAnswer<TakenStatus<ExactRateLimitStatus, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /**
-   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add
-   * up; their order does not matter. With `throws`, the denial that takes longest is thrown. A limit in shadow stops no other.
+   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add up;
+   * their order does not matter. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
    */
   rateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["mutation"] & Ctx,
@@ -72,7 +72,7 @@ export interface RateLimits<
     >
   >;
 
-  /** The same decision as `rateLimitAll` would make now, taking nothing; for queries too. */
+  /** The same decision as `rateLimitAll` would make now, taking nothing; also for queries. */
   checkRateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     requests: DemandList<Limits, Names>,
@@ -82,9 +82,9 @@ export interface RateLimits<
   >;
 
   /**
-   * Settles after the fact, when the true count is known only later (LLM tokens): charges `count` without asking, below zero if
-   * need be, or gives back when it is negative, never above capacity. The status is always `ok`; its `retryAt`, if any, is
-   * when the debt will be paid.
+   * Settles when the true count is known only later (LLM tokens). A positive `count` is charged without asking, below zero if need
+   * be. A negative one is given back, never above capacity. The status is always `ok`; its `retryAt`, if any, is when the debt will
+   * be paid.
    */
   adjustRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
@@ -92,9 +92,9 @@ export interface RateLimits<
   ) => Promise<StatusOf<Limits, Name>>;
 
   /**
-   * Nothing of the bucket starts before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that has
-   * answered 429. At `until` the bucket is empty. Of several pauses the longest holds; one that is over, or shorter, changes nothing. What was
-   * promised before keeps its time.
+   * Nothing of the bucket starts before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
+   * has answered 429. At `until` the bucket is empty. If there are several pauses, the longest applies: one that is over, or
+   * shorter, changes nothing. Reservations keep their times.
    */
   pauseRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["mutation"],
@@ -107,7 +107,7 @@ export interface RateLimits<
     args: WrittenBucketArgs<Limits, Name>,
   ) => Promise<null>;
 
-  /** The bucket's state, whatever the clock says; for live queries, with `projectRateLimit` in the client. */
+  /** The bucket's state, the same at any time; for live queries, with `projectRateLimit` in the client. */
   getRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["query"],
     args: WrittenBucketArgs<Limits, Name>,
@@ -123,9 +123,9 @@ export interface RateLimits<
   ) => ExposedRateLimit;
 
   /**
-   * Reserves tokens and schedules `fn` with `args` for the moment at which they exist: now, or at the reserved moment, plus a
-   * uniform random delay of up to `spread` ms. It is the caller's own scheduler that runs it, in the caller's transaction:
-   * a mutation that throws leaves neither the job nor the reservation.
+   * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform random delay
+   * of up to `spread` ms. It is the caller's own scheduler that runs it, in the caller's transaction: a mutation that throws leaves
+   * neither the job nor the reservation.
    */
   scheduleRateLimited: <
     Name extends NameIn<Limits>,
@@ -139,8 +139,8 @@ export interface RateLimits<
   ) => Promise<ReturnedAnswer<ScheduleResult, ThrowChoiceIn<Limits, Name, Said, Default>>>;
 
   /**
-   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later moment keep it. A job
-   * that runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
+   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that
+   * runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 }

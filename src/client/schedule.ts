@@ -22,12 +22,12 @@ import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import { wake } from "./set.js";
 
-/** What scheduling needs of a ctx, besides the limit's place: the app's scheduler, so that the job is the app's own. */
+/** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {
   scheduler: Scheduler;
 }
 
-/** What cancelling needs of a ctx: it also reads the job's state. */
+/** The same for cancelling, which also reads the job's state. */
 export type CancellingCtx = SchedulingCtx & JobReader;
 
 /**
@@ -155,7 +155,7 @@ async function scheduleReserved<Fn extends SchedulableFunctionReference>(
   const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
   const id = await ctx.scheduler.runAt(runAt, fn, ...args);
   const promise = shadow ?? status;
-  // What a limit in shadow has denied was not taken, and is not given back.
+  // A denial in shadow took nothing, so nothing is given back.
   const count = promise.ok ? reserved.count : 0;
   const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
   const job = {

@@ -6,7 +6,7 @@ import type { InComponent, InTables, LimitSet } from "./place.js";
 /** Under this the functions of a set of limits carry the set. Registered, since two bundles may each hold a copy of this module. */
 export const LIMIT_SET: unique symbol = Symbol.for("convex-rate-limits");
 
-/** What `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take: the object that `defineRateLimits` returned. */
+/** The object that `defineRateLimits` returned, as `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take it. */
 export interface DefinedRateLimits {
   readonly [LIMIT_SET]: object;
 }

@@ -1,4 +1,4 @@
-/** What a set of limits is defined with besides the limits. */
+/** The options of a set of limits. */
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Mode, ThrowChoice } from "./args.js";
@@ -9,20 +9,20 @@ export interface RateLimitDecision {
   key?: string | undefined;
   /** The tokens that were asked for. */
   count: number;
-  /** For a call that takes as much as there is: what would suffice. */
+  /** For a call that takes as much as there is: the fewest tokens that suffice. */
   atLeast?: number | undefined;
   reserve: boolean | { within: number };
-  /** The true answer, in shadow too. */
+  /** The true answer, also in shadow. */
   status: RateLimitStatus;
   /** Whether the answer holds, or the caller is let through. */
   mode: Mode;
   /** The config that decided, as the call or the definition gives it. */
   config: RateLimitConfig;
-  /** Of a limit with plans, the one that the call named. */
+  /** The plan that the call named, for a limit with plans. */
   plan?: string;
 }
 
-/** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide then have to be given it. */
+/** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide must then be given it. */
 export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /**
    * Whether denials are thrown, default false. With `true` nobody can forget to look at an answer, whose type is then only

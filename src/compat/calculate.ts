@@ -1,7 +1,7 @@
-/** A limit's value at a moment, in floating point: for display. The decisions are the server's, and exact. */
+/** A limit's value at a time, in floating point: for display. The server decides, exactly. */
 import type { RateLimitConfig } from "./config.js";
 
-/** What a bucket holds at `ts`, and how long to wait if it is less than nothing. All times in milliseconds. */
+/** The tokens of a bucket at `ts`, and how long to wait if they are below 0. All times in milliseconds. */
 export interface CalculatedRateLimit {
   /** Tokens left after `count` was taken; negative when they are missing. */
   value: number;

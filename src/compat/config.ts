@@ -18,7 +18,7 @@ type Asynchronous = { shards?: never; applyUpdates?: "asynchronously" };
  */
 export type RateLimitConfig = (TokenBucket | FixedWindow) & (Transactional | Asynchronous);
 
-/** The config without what means nothing here. Whatever else it holds is left for the parser to refuse. */
+/** The config without fields that mean nothing here. The parser refuses unknown fields. */
 export function ownConfig(config: RateLimitConfig): OwnConfig {
   // JavaScript may pass anything: the parser names the limit and the field.
   const { applyUpdates, start, ...rest } = { ...config };

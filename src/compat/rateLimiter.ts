@@ -14,9 +14,9 @@ import { rateLimited } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
 import { type GetValueReturns, valueOf } from "./value.js";
 
-/** What `limit` and `check` take besides the name. */
+/** The arguments of `limit` and `check` besides the name. */
 export interface RateLimitArgs {
-  /** Whose bucket; without it the limit's one bucket for all. */
+  /** The key of the bucket; without it the limit's one bucket for all. */
   key?: string;
   /** Tokens to take: a finite number of at least 0, default 1. */
   count?: number;
@@ -39,7 +39,7 @@ type Options<Defined, Name, Args> = Name extends keyof Defined
   ? [options?: Args]
   : [options: Args & { config: RateLimitConfig }];
 
-/** What a call needs of a ctx; functions that pass one on are declared with them. An action's signatures fit all. */
+/** The required part of a ctx; functions that pass one on are declared with these types. An action's signatures fit all. */
 export type QueryCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
 export type MutationCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery" | "runMutation">;
 export type ActionCtx = MutationCtx;
@@ -112,7 +112,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     await this.#functions.resetRateLimit(ctx, { name, key: options?.key, config: ANY_CONFIG });
   }
 
-  /** The bucket's state, whatever the clock says, with its config; `calculateRateLimit` projects it to any moment. */
+  /** The bucket's state, the same at any time, with its config; `calculateRateLimit` projects it to a time. */
   async getValue<Name extends string = keyof Defined & string>(
     ctx: QueryCtx,
     name: Name,
@@ -171,7 +171,7 @@ interface AnyArgs {
   config?: RateLimitConfig | undefined;
 }
 
-/** A slip in `key` would ask the bucket that everybody shares. What a field may be is checked where it is used. */
+/** A slip in `key` would ask the bucket that everybody shares. The values of fields are checked where they are used. */
 const anything = { permitted: "anything", holds: () => true };
 const OF_BUCKET: Fields = { key: anything, config: anything };
 const OF_VALUE: Fields = { ...OF_BUCKET, sampleShards: anything };

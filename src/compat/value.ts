@@ -10,8 +10,8 @@ interface Reported {
 }
 
 /**
- * What `getValue` returns: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used; for a fixed
- * window the start of the window). Of a sharded limit it is the sum of the shards, and `shard` is always 0.
+ * The answer of `getValue`: `value` tokens at `ts`, in milliseconds since the epoch. `ts` is 0 for a bucket that was never used,
+ * and the start of the window for a fixed window. `value` of a sharded limit is the sum of its shards, and `shard` is always 0.
  */
 export interface GetValueReturns {
   value: number;

@@ -72,7 +72,7 @@ const OPTION_FIELDS = {
   component: { permitted: "a component's api, such as components.rateLimits", holds: isComponent, isRequired: true },
 };
 
-/** References are proxies: whatever is read of them is there. */
+/** References are proxies, which have every property. */
 function isComponent(value: unknown): boolean {
   const isReference = typeof value === "function" || (typeof value === "object" && value !== null);
   return isReference && Boolean((value as Partial<ComponentApi>).public);
@@ -106,12 +106,12 @@ function inComponent(api: ComponentApi): Place<InComponent> {
 }
 
 function bucketArgs({ name, key, config, definition, overrides, plan }: CalledBucket) {
-  // The component's validators speak of types; this speaks of the limit. What is defined has been checked.
+  // The component's validators only know types; this error names the limit. A definition has been checked.
   if (!definition) checkConfig(name, config);
   return { ...idOf({ name, key }), config, ...(overrides && { overrides }), ...(plan !== undefined && { plan }) };
 }
 
-/** Of a call that may go by what rows say. */
+/** The arguments of a call that may use the plan or config in the bucket's rows. */
 function writtenArgs(bucket: CalledBucket) {
   const { plans } = bucket;
   return { ...bucketArgs(bucket), ...(plans && { plans: [...plans] }) };

@@ -12,8 +12,7 @@ export const adjustedField: Field = {
 };
 
 /**
- * The units of an adjustment, in the limit's favour: what is charged is rounded up, what is given back is rounded down; both are
- * cut off where no bucket could hold more.
+ * The units of an adjustment. A charge is rounded up, a refund down. Both are cut off at what any bucket can hold.
  * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
  */
 export function parseAdjustment(limit: Limit, count: number): number {
@@ -21,7 +20,7 @@ export function parseAdjustment(limit: Limit, count: number): number {
   return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
 }
 
-/** What one bucket is charged, in units; negative to give back. */
+/** A charge to one bucket, in units; negative for a refund. */
 export interface Adjustment extends Bucket {
   /** As the caller said it, in tokens. */
   readonly count: number;

@@ -7,11 +7,11 @@ import type { Limit } from "./kinds/kind.js";
 export interface Bundle {
   readonly requests: readonly Request[];
   /**
-   * One request to each bucket, those of fast limits last: they are read in this order, side by side, and a fast limit's rows are the
+   * One request to each bucket. Those of fast limits come last: all are read in this order, and a row of a fast limit is the
    * likeliest to be written meanwhile.
    */
   readonly summed: readonly Request[];
-  /** Of the n-th request, the place in `summed`. */
+  /** The place in `summed` of the n-th request. */
   readonly partOf: readonly number[];
 }
 
@@ -57,7 +57,7 @@ function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Req
   }
 }
 
-/** What a limit does, whatever the order of its config's fields, the defaults that were spelt out, and the number of rows. */
+/** Equal for equal limits: the order of a config's fields, explicit defaults and the number of rows do not count. */
 function meaning({ kind, config }: Limit): string {
   const fields = Object.entries({ ...config, shards: undefined }).filter(([, value]) => value !== undefined);
   return JSON.stringify([kind.name, fields.sort()]);

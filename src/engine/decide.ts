@@ -6,7 +6,7 @@ import type { RateLimitStatus } from "../wire/answers.js";
 import { remembering } from "./headroom.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
-import { END_OF_TIME, firstMoment } from "./time.js";
+import { END_OF_TIME, firstTime } from "./time.js";
 import { lowered, raised, unitsOf } from "./units.js";
 
 /** The answer, and the state that makes it true; undefined when nothing changes. */
@@ -24,7 +24,7 @@ export function decide(limit: Limit, stored: State, now: number, demand: Demand)
   return { status: { ok: false, retryAt, ...outlook(limit, state, now) }, taken: undefined };
 }
 
-/** A decision whose units may come back. It says as of when they were taken, since the clock may have stepped back. */
+/** A decision whose units may come back. `takenAt` is when they were taken: the clock may have stepped back. */
 function refundable({ status, taken }: Decision, takenAt: number): Decision {
   return { status: { ...status, takenAt } as RateLimitStatus, taken: taken && remembering(taken) };
 }
@@ -69,7 +69,7 @@ function startOf(
     : kind.reserve(limit, kind.advance(limit, stored, now), units);
 }
 
-/** The first moment after `now` at which the same demand succeeds, if nobody else takes anything. */
+/** The first time after `now` at which the same demand succeeds, if nobody else takes anything. */
 function whenServed(limit: Limit, stored: State, now: number, demand: Demand): number {
   const { kind, capacity } = limit;
   const { reserve, withinMs } = demand;
@@ -77,15 +77,15 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
   if (!reserve) return atOnce;
   const reservable = units === 0 ? now : kind.whenReservable(limit, stored, units);
-  let moment = now;
-  // The start moves with the moment of asking: by the time of a unit, where a rate is rounded; by a window, where a full bucket lets
-  // one go by. So what is found may not be the first.
+  let time = now;
+  // The start of a reservation depends on when one asks: by the time of one unit if a rate is rounded, by a window if a full bucket
+  // wastes one. The time found may then not be the first.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { at } = startOf(limit, stored, moment, units);
+    const { at } = startOf(limit, stored, time, units);
     const next = Math.min(atOnce, Math.max(reservable, at - withinMs));
     const isServedAt = (later: number) => isServed(limit, stored, later, demand);
-    if (isServedAt(next)) return Math.min(next, firstMoment(moment, isServedAt, next));
-    moment = next;
+    if (isServedAt(next)) return Math.min(next, firstTime(time, isServedAt, next));
+    time = next;
   }
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;
@@ -94,15 +94,15 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
 /** More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter than others. */
 const MOST_TRIES = 400;
 
-/** What a status says of a state that stays. */
+/** The fields of a status that follow from a state. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {
   const remaining = Math.max(0, Math.floor(state.value / limit.unitsPerToken));
   return { remaining, resetAt: limit.kind.whenReset(limit, state, now) };
 }
 
 /**
- * The first time at which another request of `count` tokens is served if all that remains is spent now on such requests; undefined where
- * that is more than a full bucket.
+ * The first time at which a request of `count` tokens is served if such requests spend all that remains now. Undefined if it needs
+ * more than a full bucket.
  */
 export function renewsAt(limit: Limit, state: State, count: number, now: number): number | undefined {
   const { kind, capacity } = limit;

@@ -1,6 +1,7 @@
 /**
- * Checking what callers give: one table of fields for each thing that has fields, one function that holds it to the table. Numbers and
- * words are data, not functions: a function that runs while a module loads is compiled again in every run of every Convex function.
+ * Checking what callers give: one table of fields for each object, and one function that checks an object against its table.
+ * Numbers and words are data, not functions: a function that runs while a module loads is compiled again in every run of every
+ * Convex function.
  */
 import { fieldError, misuseError, show } from "./misuse.js";
 
@@ -13,7 +14,7 @@ type Range = {
   { readonly above: number; readonly atLeast?: undefined } | { readonly atLeast: number; readonly above?: undefined }
 );
 
-/** What a field may be: a number within the range, one of the values, or what `holds` says; `permitted` then completes "must be …". */
+/** A field is a number within a range, one of some values, or anything for which `holds` is true; `permitted` completes "must be …". */
 export type Field = { readonly isRequired?: boolean } & (
   | (Range & { readonly oneOf?: readonly string[]; readonly holds?: undefined })
   | { readonly oneOf: readonly (string | boolean)[]; readonly atMost?: undefined; readonly holds?: undefined }
@@ -29,7 +30,7 @@ export type Fields = Readonly<Record<string, Field>>;
 
 /**
  * Checks an object that a caller has given.
- * @param what - the sentence "<field> is no field of <what>" names it.
+ * @param what - the sentence "<field> is not a field of <what>" names it.
  * @throws when it is no object, has a field that is not in the table, or one whose value is not permitted; naming limit, field,
  * value and range.
  */
@@ -49,7 +50,7 @@ export function checkField(limit: string, name: string, field: Field | undefined
 }
 
 export function strangeFieldError(limit: string, what: string, field: string, permitted: readonly string[]): Error {
-  return misuseError(limit, `${show(field)} is no field of ${what}, which has ${permitted.join(", ")}.`);
+  return misuseError(limit, `${show(field)} is not a field of ${what}, which has ${permitted.join(", ")}.`);
 }
 
 export function isPermitted(field: Field, value: unknown): boolean {
@@ -60,7 +61,7 @@ export function isPermitted(field: Field, value: unknown): boolean {
   return value > above && value >= atLeast && value <= atMost && (!isWhole || Number.isInteger(value));
 }
 
-/** What completes the sentence "<field> must be …". */
+/** Completes the sentence "<field> must be …". */
 export function describePermitted(field: Field): string {
   if (field.holds) return field.permitted;
   const words = field.oneOf?.map((word) => (typeof word === "string" ? `"${word}"` : String(word))) ?? [];

@@ -20,7 +20,7 @@ export interface Grain {
   readonly refill: number;
 }
 
-/** What a limit must be able to count, in tokens. */
+/** The quantities that a limit must be able to count, in tokens. */
 interface Quantities {
   /** The largest quantity that counts exactly: capacity, rate, reserve. */
   readonly exact: number;
@@ -49,7 +49,7 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: Quantiti
 
 /** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */
 function toFraction(dividend: number, divisor: number): readonly [number, number] | undefined {
-  // Of whole numbers, which most are, this is all: a function that is not called is not compiled.
+  // Most numbers are whole and need no `toDecimal`, which is then never compiled.
   const above = Number.isInteger(dividend) ? { digits: dividend, scale: 1 } : toDecimal(dividend);
   const below = Number.isInteger(divisor) ? { digits: divisor, scale: 1 } : toDecimal(divisor);
   if (!above || !below) return undefined;

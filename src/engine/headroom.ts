@@ -1,14 +1,14 @@
 /**
- * How much comes back when tokens are returned that were taken at a known time: exactly what the bucket would hold had they never been
- * taken. A bucket that lets arrivals go by while it is full would else be filled with tokens that it has already let go by.
+ * How much comes back when tokens are returned that were taken at a known time: exactly what the bucket would hold had they never
+ * been taken. Otherwise a bucket that wasted arrivals while it was full would get them after all.
  *
- * Theorem, for any way in which units arrive: a take of `c` units at `t0` that is undone gives back `min(c, R)`, where `R` is the least
- * headroom (capacity less level) that the bucket had after `t0`, measured before each later take. Proof: the two histories differ by `c` at
- * first. The difference shrinks only while the history without the take is full, and is then the headroom of the other one.
+ * Theorem, for any arrivals: undoing a take of `c` units at `t0` gives back `min(c, R)`. `R` is the least headroom (capacity less
+ * level) of the bucket after `t0`, measured before each later take. Proof: the two histories differ by `c` at first. The difference
+ * shrinks only while the history without the take is full, and is then the headroom of the other one.
  *
- * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`. It keeps headroom and
- * not levels, so that a pair stays true when the capacity changes. Without pairs nothing that was taken before the last write comes back:
- * so the rows of limits whose tokens are never returned stay as they are.
+ * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`. It keeps
+ * headroom and not levels, so that a pair stays true when the capacity changes. Without pairs nothing that was taken before the
+ * last write comes back: so the rows of limits whose tokens are never returned stay as they are.
  */
 import type { Entry, State } from "./kinds/kind.js";
 import { END_OF_TIME } from "./time.js";
@@ -16,7 +16,7 @@ import { END_OF_TIME } from "./time.js";
 /** Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes. */
 const MAX_PAIRS = 8;
 
-/** Of a bucket that owes more than can be counted: what it owes is not known, so nothing comes back until it has been full. */
+/** For a bucket with a debt too large to count: nothing comes back until it has been full. */
 export const UNKNOWN: readonly Entry[] = [{ at: END_OF_TIME, units: 0 }];
 
 /** A state whose last take may be undone. A kind that logs its takes needs no pairs. */
@@ -34,7 +34,7 @@ export function noted(headroom: readonly Entry[], ts: number, units: number): re
   return compact(pairs);
 }
 
-/** The most units that come back of a take at `takenAt`, whatever its size and the capacity. */
+/** The most units that come back of a take at `takenAt`, for any size of the take and any capacity. */
 export function headroomSince({ headroom, ts }: State, takenAt: number): number {
   if (!headroom) return takenAt < ts ? 0 : Infinity;
   return Math.min(...headroom.filter(({ at }) => at > takenAt).map(({ units }) => units));
@@ -47,8 +47,8 @@ export function returned(headroom: readonly Entry[], takenAt: number, back: numb
 }
 
 /**
- * The pairs after a gift, which leaves a bucket `units` of headroom. What was taken in the same ms may have been taken before it, so no
- * more of that comes back. A take that came after it in that ms gets no more either.
+ * The pairs after a gift, which leaves a bucket `units` of headroom. A take in the same ms may have come before the gift, so no
+ * more of it comes back. A take that came after it in that ms gets no more either.
  */
 export function afterGift(headroom: readonly Entry[], ts: number, units: number): readonly Entry[] {
   return noted(headroom, ts + 1, units) ?? [{ at: ts + 1, units: 0 }];
@@ -71,7 +71,7 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
   const known = parts.filter((pairs) => pairs !== undefined);
   if (known.length === 0) return undefined;
   let units = 0;
-  // What a part had less before a time than after it.
+  // How much less headroom a part had before a time than after it.
   const steps: Entry[] = [];
   for (const pairs of known) {
     let later: Entry | undefined;

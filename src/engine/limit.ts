@@ -18,6 +18,6 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
 /** The same of a name and a config that have been checked. */
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
   const kind = KINDS[config.kind];
-  if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields, and is no kind.`);
+  if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields but no parser.`);
   return kind.parse({ name, config });
 }

@@ -1,6 +1,6 @@
 /** Misuse: a bug in the calling code, always thrown, before anything is read or written. */
 
-/** What of a value fits into a message that a person reads. */
+/** A longer value is cut off in a message. */
 const SHOWN_CHARACTERS = 80;
 
 /** The message names the limit and says what is wrong. */
@@ -19,7 +19,7 @@ export function damageError(limit: string, key: string | undefined, problem: str
   return misuseError(limit, `${bucket}${problem}, so nothing is let through. resetRateLimit makes it full again.`);
 }
 
-/** Any value, as short text. Never throws, whatever the value. */
+/** Any value, as short text. Never throws. */
 export function show(value: unknown): string {
   const text = inFull(value);
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`;

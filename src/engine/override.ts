@@ -1,4 +1,4 @@
-/** Overrides: what holds at one key in place of the limit's config, until it ends. What was taken stays taken. */
+/** Overrides: what holds at one key in place of the limit's config, until it ends. Tokens that were taken stay taken. */
 import type { RateLimitOverride } from "../wire/configs.js";
 import { checkFields, type Field, type Fields } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
@@ -11,7 +11,7 @@ import { END_OF_TIME } from "./time.js";
 /** A note is for people who look at a list: long enough for a reason and a link to a ticket. */
 const MAX_NOTE = 500;
 
-/** A stored override, checked. Of an override without an end, `until` is the end of time. */
+/** A stored override, checked. `until` is the end of time if the override has no end. */
 export type Override = { readonly until: number } & (
   { readonly does: "configure"; readonly limit: Limit } | { readonly does: "block" | "unlimit" }
 );
@@ -53,7 +53,7 @@ export function parseOverride(name: string, override: RateLimitOverride): RateLi
 }
 
 /**
- * What a stored override means to a bucket.
+ * A stored override as it applies to a bucket.
  * @throws when this package cannot have written it: nothing is let through until it is cleared.
  */
 export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): Override {

@@ -1,4 +1,4 @@
-/** Where the windows of a fixed window start if the config does not say: always at the same time for a key, spread over the keys. */
+/** The start of a fixed window's windows if the config does not say it: always the same for a key, spread over the keys. */
 import { hashOf } from "./hash.js";
 
 /** 64 phases spread callers. A client sees the start; more bits of the hash would tell which key the server chose. */

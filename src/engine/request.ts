@@ -23,7 +23,7 @@ export interface Demand {
 /** The fewest units that are taken; more come in whole tokens. */
 interface LeastDemand {
   readonly units: number;
-  /** The tokens that a caller has in so many units. */
+  /** The count of tokens that a caller gets for `units`. */
   readonly tokens: (units: number) => number;
 }
 
@@ -35,9 +35,9 @@ export interface DemandArgs {
   atLeast?: number | undefined;
   reserve?: Reserve | undefined;
   refundable?: boolean | undefined;
-  /** Of several requests: whether a denial of this one stops none of the others. */
+  /** Only in a call with several requests: whether a denial of this one stops none of the others. */
   shadow?: boolean | undefined;
-  /** Of several requests: whether the status says when tokens come back, and what overrides the limit. */
+  /** Only in a call with several requests: whether the status says when tokens come back, and what overrides the limit. */
   renews?: boolean | undefined;
 }
 
@@ -56,8 +56,8 @@ export const reserveField: Field = {
 
 /**
  * Checks what can be known without the limit.
- * @throws when `count` is no finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast` is above
- * the count or beside a reservation.
+ * @throws when `count` is not a finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast`
+ * is above `count` or given with `reserve`.
  */
 export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
   checkField(name, "count", countField, count);
@@ -66,12 +66,13 @@ export function checkDemand(name: string, { count = 1, reserve = false, atLeast 
   if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
     throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);
   }
-  if (reserve !== false) throw misuseError(name, "atLeast takes what is there now, so it cannot stand beside reserve.");
+  if (reserve !== false)
+    throw misuseError(name, "atLeast and reserve cannot be combined: atLeast takes only what is there now.");
 }
 
 /**
- * @throws what `checkDemand` throws, and when the count is so large that no wait would ever be long enough. What an override may serve is
- * known only when the bucket has been read.
+ * @throws what `checkDemand` throws, and when the count is so large that no wait would ever be long enough. The most that an
+ * override allows is known only when the bucket has been read.
  */
 export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = false): Demand {
   const { count = 1, reserve = false, atLeast, refundable } = asked;
@@ -123,7 +124,7 @@ export interface Bucket extends WrittenBucket {
   readonly isOverridable?: boolean;
 }
 
-/** What is asked of one bucket. */
+/** A demand on one bucket. */
 export interface Request extends Bucket {
   /** As the caller said it. */
   readonly asked: DemandArgs;
@@ -139,7 +140,7 @@ interface BucketArgs {
   /** The name of the plan that the config is; null if the call has it from nowhere else. */
   plan?: string | null | undefined;
   plans?: readonly NamedPlan[] | undefined;
-  /** Where a call of the app has the config from: it was checked there, and is parsed once. */
+  /** The app's definition, if it gives the config: it was checked there, and is parsed once. */
   definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
 

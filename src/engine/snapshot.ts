@@ -10,7 +10,7 @@ import { heldByAll, type Shard } from "./sharding/shard.js";
 
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
-/** The snapshot of all shards of a bucket, as of the latest time at which one of them was written. */
+/** The snapshot of all shards of a bucket, at the latest time at which one of them was written. */
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   const { name, kind, tokens, unitsPerToken, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
@@ -49,7 +49,7 @@ const SHORT_MS = 1000;
 /** Units arrive at the end of each ms. */
 const EACH_MS: Run = { start: 0, period: 1 };
 
-/** Runs that list the starts of windows, as runs that begin a window earlier. What came before the first window is unknown. */
+/** Runs that list the starts of windows, as runs that begin a window earlier. Arrivals before the first window are unknown. */
 function afterStart(runs: readonly Run[]): Run[] {
   return runs.map((run, i) => {
     const { start, period, count } = run;
@@ -82,7 +82,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   };
 }
 
-/** What the step after the last write brings less than the others: a run of its own, since runs add up. */
+/** The units by which the step after the last write falls short of the others: a run of its own, since runs add up. */
 function correction({ limit, state }: Shard): SnapshotRun[] {
   const run = limit.kind.arrivals(limit).shortStep?.(state);
   return run ? [{ ...run, units: -run.units }] : [];

@@ -1,4 +1,4 @@
-/** The last moment a JavaScript Date can name. A wait that would end later is cut off here, 270,000 years from now. */
+/** The last time that a JavaScript Date can represent. A wait that would end later is cut off here, 270,000 years from now. */
 export const END_OF_TIME = 8.64e15;
 
 /** The scheduler refuses a start further away than five years of 366 days. */
@@ -9,7 +9,7 @@ export const FURTHEST_MS = 5 * 366 * 86_400_000;
  * searches twice as far ahead each time, then halves: quick when that is near.
  * @param likely - is tried first: where the condition becomes true there, three questions are enough.
  */
-export function firstMoment(from: number, holds: (moment: number) => boolean, likely = from): number {
+export function firstTime(from: number, holds: (time: number) => boolean, likely = from): number {
   if (likely > from && !holds(likely - 1) && holds(likely)) return likely;
   let before = 0;
   let after = 0;

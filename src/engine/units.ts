@@ -38,7 +38,7 @@ export function unitsOf(limit: Limit, count: number): number {
   return -floorUnits(-count, unitsPerToken);
 }
 
-/** What was taken and when, as a row or a snapshot holds it: `count` tokens at `at`, in ms since the epoch. */
+/** Tokens taken and when, as a row or a snapshot holds them: `count` tokens at `at`, in ms since the epoch. */
 interface StoredEntry {
   readonly at: number;
   readonly count: number;
@@ -60,7 +60,7 @@ export interface StoredState {
 export function fromStored(limit: Limit, stored: StoredState, key: string | undefined): State {
   const { value, ts, recent, headroom, window } = stored;
   const { unitsPerToken, capacity } = limit;
-  // A token is at least one unit, whatever the config was when the row was written.
+  // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
     throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
@@ -85,7 +85,7 @@ function windowFrom(
   return { since, used: Math.max(0, ceilUnits(used, unitsPerToken)), ...more };
 }
 
-/** What was taken is rounded up, what may come back is rounded down. */
+/** Tokens taken are rounded up, tokens that may come back are rounded down. */
 const ROUNDED = { recent: ceilUnits, headroom: floorUnits };
 
 function entriesFrom(

@@ -1,4 +1,4 @@
-/** What a bucket's rows were written under: a call that says neither plan nor config goes by it. */
+/** The plan or config that a bucket's rows were written under. A call without plan or config uses it. */
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
@@ -19,9 +19,9 @@ export interface WrittenBucket {
   readonly name: string;
   readonly limit: Limit;
   readonly key: string | undefined;
-  /** What its rows say that they are written under, if that is not a plain definition. */
+  /** The plan or config that its rows were written under, unless that is a plain definition. */
   readonly plan?: StoredPlan | undefined;
-  /** Of a call that says neither plan nor config: the plans of the definition. What the rows say holds. */
+  /** For a call without plan or config: the plans of the definition. The stored plan decides. */
   readonly plans?: readonly NamedPlan[];
 }
 

@@ -20,7 +20,7 @@ interface LimitingCall {
   readonly definitions: CallExpression | undefined;
 }
 
-/** Where a value comes from: a module or the result of a call, and the names of properties from there. */
+/** The origin of a value: a module or the result of a call, and the names of properties from there. */
 interface Origin {
   readonly root: string | CallExpression;
   readonly path: readonly (string | undefined)[];
@@ -45,12 +45,12 @@ export class SourceReader {
     const throwsFor = (request: Node | null | undefined): boolean => {
       const limit = this.fieldOf(request, "name");
       const definition = limit?.type === "Literal" ? this.fieldOf(limits, String(limit.value)) : undefined;
-      // The field that is nearest to the call decides.
+      // The call decides before the definition, and that before the options.
       const nearest = [first, options, definition, defaults]
         .map((object) => this.fieldOf(object, "throws"))
         .find(Boolean);
       if (!nearest) return elsewhere && !definitions;
-      // `{ jitter }` throws, too.
+      // `{ jitter }` also throws.
       return nearest.type === "ObjectExpression" || (nearest.type === "Literal" && nearest.value === true);
     };
     const list = first && this.valueOf(first);

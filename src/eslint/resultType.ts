@@ -1,4 +1,4 @@
-/** What a type says about a result, if the linter has types: typescript-eslint's parser services. */
+/** The result type of a call, if the linter has types: typescript-eslint's parser services. */
 import type { Rule, SourceCode } from "eslint";
 
 /** The part of a type and of the type checker that is used here: TypeScript is no dependency. */

@@ -22,9 +22,9 @@ export const ipv6PrefixField: Field = {
 const SIX_TO_FOUR_PREFIX = 48;
 
 /**
- * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address that is mapped into IPv6, written as
- * IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are dropped. Undefined for
- * anything else. `address` counts by it; it is for mutations, too.
+ * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address that is
+ * mapped into IPv6, written as IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are
+ * dropped. Undefined for anything else. `address` uses it; you can also call it in mutations.
  *
  * @param prefix - how many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them.
  * @throws when the prefix is out of range.

@@ -53,7 +53,7 @@ export function badRequest(detail: string): Response {
   return problem(400, {}, { title: "Bad request", detail });
 }
 
-/** 500: a function of the app failed before the limits were asked. What it threw is not the client's business. */
+/** 500: a function of the app failed before the limits were asked. The client does not see the error. */
 export function internalError(): Response {
   return problem(500, {}, { title: "Internal server error", detail: "This request could not be processed." });
 }
@@ -71,7 +71,7 @@ function problem(status: number, headers: Fields, details: Readonly<Record<strin
   });
 }
 
-/** What a denied request is told, as the app sees it. */
+/** A denied request and its limits, for the app's own answer. */
 export interface HttpDenial {
   readonly ctx: HttpCtx;
   readonly request: Request;

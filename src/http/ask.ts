@@ -1,4 +1,4 @@
-/** Asks the limits, all in one transaction, wherever they live: the component is called directly, your tables through a mutation of yours. */
+/** Asks the limits, all in one transaction: the component directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
 import { v } from "convex/values";
 import { concludeAll, report } from "../client/decision.js";
@@ -19,7 +19,7 @@ interface LimitBucket {
   plan?: string;
 }
 
-/** What is asked of one limit. */
+/** The request to one limit. */
 export interface LimitRequest {
   bucket: LimitBucket;
   count: number;
@@ -57,7 +57,7 @@ export function askingOf(set: LimitSet, via: HttpMutation | undefined): Asking {
   };
 }
 
-/** `via` may lead to any function. What is no answer must not let a request pass. */
+/** `via` may lead to any function. An answer of any other form must not let a request pass. */
 function checked(statuses: readonly RateLimitStatus[], count: number): readonly RateLimitStatus[] {
   const given: unknown = statuses;
   if (Array.isArray(given) && given.length === count && given.every(isStatus)) return statuses;
@@ -92,7 +92,7 @@ async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[])
   const requests = take.map(({ bucket, count, mode, refundable }): JudgedRequest => {
     const found = findBucket(set.definitions, "limitHttp", bucket);
     const judged = mode ?? set.definitions.get(found.name)?.mode ?? "enforce";
-    // Denials are answered, whatever the definitions throw.
+    // Denials are answered, also if the definitions throw.
     const asked = { count, refundable, shadow: judged === "shadow", renews: true };
     return { bucket: found, asked, mode: judged, throws: false };
   });

@@ -25,8 +25,9 @@ function areFields(fields: object): boolean {
 }
 
 /**
- * The response with more header fields. It keeps its own, except that lists get longer (`Vary`, `Access-Control-Expose-Headers`, and the
- * RateLimit fields: an inner limiter or an upstream may have set them), and that the later `Retry-After` is sent.
+ * The response with additional header fields. It keeps its own fields, with two exceptions. Lists get longer: `Vary`,
+ * `Access-Control-Expose-Headers`, and the RateLimit fields, which an inner limiter or an upstream may have set. The later
+ * `Retry-After` is sent.
  */
 export function withFields(response: Response, fields: Fields): Response {
   const { status, statusText, body } = response;
@@ -112,7 +113,7 @@ function waitOf(retryAfter: string): number {
   return Number.isNaN(seconds) ? -Infinity : seconds;
 }
 
-/** What is left by the fields that describe one limit; Infinity if they do not say. */
+/** The remaining tokens by the fields that describe one limit; Infinity if there are none. */
 function remainingIn(headers: Headers): number {
   const known = headers.get("X-RateLimit-Remaining") ?? headers.get("RateLimit-Remaining");
   return known === null ? Infinity : Number(known);

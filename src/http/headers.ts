@@ -68,9 +68,9 @@ export function rateLimitHeaders(
 }
 
 /**
- * Whole seconds, at least 1: the wait, lengthened at random by up to the fraction `jitter` of itself. So callers who were denied together
- * return one after another, workers that share a key as well. A fraction of a second becomes a whole one with that probability: of many
- * callers with 1 s to wait and a jitter of 0.5, a quarter is told 2 s.
+ * Whole seconds, at least 1: the wait, lengthened at random by up to the fraction `jitter` of itself. Callers that were denied
+ * together thus return one after another, also workers that share a key. A fraction of a second becomes a whole one with that
+ * probability: of many callers with 1 s to wait and a jitter of 0.5, a quarter gets 2 s.
  */
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();

@@ -1,6 +1,6 @@
 /**
- * Key sources: who is calling? Each source's keys begin with a prefix of its own, so that no header can name a bucket of another
- * source, and are at most 64 printable characters after it, whatever was sent.
+ * Key sources, which identify the caller. Each source's keys begin with a prefix of its own, so that no header can name a bucket of
+ * another source. After it they have at most 64 printable characters.
  */
 import { checkField, checkFields, type Fields, isFunction, required } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
@@ -67,7 +67,7 @@ export function apiKey(options: SecretOptions & { header?: string } = {}): KeySo
 /** A misspelt `known` would take every invented key for an issued one. */
 const SECRET_FIELDS: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
 
-/** Where `address` reads the address, and how much of an IPv6 address counts. */
+/** The source of the address for `address`, and the part of an IPv6 address that counts. */
 export type AddressOptions = (
   { trustedProxies: number | "platform"; header?: undefined } | { header: string; trustedProxies?: undefined }
 ) & {
@@ -78,11 +78,12 @@ export type AddressOptions = (
 /**
  * The caller's address; an IPv6 address counts as the network that contains it.
  *
- * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1. Each appends the address it was called
- *   from to `X-Forwarded-For`, so the caller is that many places from the right; the caller wrote what stands further left, and it is
- *   not read. `"platform"` takes the address that Convex reports (`ctx.meta.getRequestMetadata()`): the first entry.
- * @param options.header - instead: a header that your own proxy sets to the address, such as `cf-connecting-ip`, and removes
- *   from what clients send.
+ * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1. Each appends the address it was
+ *   called from to `X-Forwarded-For`, so the caller's address is that many places from the right. Entries further left were written
+ *   by the caller and are not read. `"platform"` takes the address that Convex reports (`ctx.meta.getRequestMetadata()`): the first
+ *   entry.
+ * @param options.header - instead: a header that your own proxy sets to the address, such as `cf-connecting-ip`, and removes from
+ *   what clients send.
  * @throws when an option is out of range.
  */
 export function address(options: AddressOptions): KeySource {

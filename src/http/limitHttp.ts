@@ -1,4 +1,4 @@
-/** The wrapper: who is it, what does it cost, may it pass; and on every answer what is left. */
+/** The wrapper: it finds the caller, takes the tokens, runs or denies the request, and adds the fields to every answer. */
 import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
 import { fieldError, show } from "../engine/misuse.js";
 import type { RateLimitStatus } from "../wire/answers.js";
@@ -17,13 +17,13 @@ import { type AskedLimit, corsFields, refund, report, reportTwice, type Visit } 
 const OUTAGE_MS = 10_000;
 
 /**
- * Wraps the handler of an HTTP action: a request within its limits reaches it, and its answer says what is left; any other is
- * answered with 429, problem details and `Retry-After`. Tokens that were taken stay taken if the handler throws, unless `refund`
- * says otherwise.
+ * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. Any
+ * other is answered with 429, problem details and `Retry-After`. Tokens that were taken stay taken if the handler throws, unless
+ * `refund` says otherwise.
  *
  * @param limits - what `defineRateLimits` returned.
- * @param handler - also gets the limits that the request was held to, each with the tokens that it took and its status;
- *   none if the request was skipped, or served because the limits could not be asked.
+ * @param handler - also gets the limits that the request was checked against, each with the tokens that it took and its status.
+ *   There are none if the request was skipped, or served because the limits could not be asked.
  * @throws at module load, so that a deploy fails, when an option or a limit is invalid.
  * @example
  * ```ts

@@ -16,13 +16,13 @@ export interface Call {
 }
 
 /**
- * What happens to a request without a key: it is refused with 403 (`"deny"`) or as you say, or all such requests share one bucket
- * (`"share"`).
+ * How to answer a request without a key: with 403 (`"deny"`), with a status of your own, or from one bucket that all such requests
+ * share (`"share"`).
  */
 export type Keyless =
   "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: Readonly<Record<string, string>> };
 
-/** Who is calling, and what that caller is allowed: the answer of one look-up. */
+/** The caller and its terms: the answer of one look-up. */
 export type Caller = {
   /** The config in place of the definition's, or a function from the limit's name to it if several limits share the look-up. */
   config?: RateLimitConfig | ((name: string) => RateLimitConfig);
@@ -30,20 +30,20 @@ export type Caller = {
   plan?: string;
 } & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
 
-/** What a limit may say, as JavaScript may pass it. */
+/** The options of one limit, as JavaScript may pass them. */
 export interface AnyHttpLimit {
   /** One of your limits, or the name of one that is not defined; clients see it. */
   limit: string;
   /** How the limit behaves in place of its definition, for all requests or by request. */
   config?: RateLimitConfig | ((call: Call) => RateLimitConfig | Promise<RateLimitConfig>) | undefined;
-  /** Which of the limit's plans holds, for all requests or by request. */
+  /** Which of the limit's plans applies, for all requests or by request. */
   plan?: PlanChoice | undefined;
-  /** Whose bucket: by the first of these sources that finds a key; or one bucket for the whole service. */
+  /** The key of the bucket: from the first of these sources that finds one. `"everyone"` is one bucket for the whole service. */
   by?: "everyone" | KeySource | readonly KeySource[] | undefined;
   without?: Keyless | undefined;
   /** Key and config from one look-up. Limits that are given the same function share one call of it per request. */
   identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;
-  /** Whether the limit is enforced; default what its definition says. */
+  /** Whether the limit is enforced; default: the definition's mode. */
   mode?: Mode;
   /** Whether the limit applies to a request; without it, to all. */
   when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
@@ -52,9 +52,9 @@ export interface AnyHttpLimit {
   /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
   partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
   /**
-   * What comes back once the handler has answered: everything when the response is below 400 (`"successful"`), or when it is 400 or
-   * above or the handler threw (`"failed"`); or what a function says: true for everything, or a number of tokens, at most what the
-   * request took; a negative one charges more. `response` is undefined when the handler threw.
+   * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400. `"failed"`: all if
+   * it is 400 or above or the handler threw. A function returns true for all, or a number of tokens: at most those that the request
+   * took, and a negative number charges more. `response` is undefined when the handler threw.
    */
   refund?:
     | "successful"
@@ -104,7 +104,10 @@ export interface CommonOptions {
   skip?: (request: Request, ctx: HttpCtx) => boolean | Promise<boolean>;
   /** The answer to a denied request, default problem details. */
   denial?: DenialAnswer;
-  /** Called for each denial, for logs; if it returns a response, or a promise of one, that is the answer. What it throws is reported. */
+  /**
+   * Called for each denial, for logs; if it returns a response, or a promise of one, that is the answer. If it throws, that is
+   * reported.
+   */
   onDenied?: (denial: HttpDenial) => unknown;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
   cors?: Readonly<Record<string, string>> | ((request: Request) => Readonly<Record<string, string>>);

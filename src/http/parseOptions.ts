@@ -1,6 +1,7 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
 import { limitOf } from "../client/limitOf.js";
+import { planAndConfigError, undefinedError } from "../client/errors.js";
 import { definitionUnder } from "../client/plans.js";
 import type { Definition } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
@@ -130,20 +131,18 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
     throw fieldError(
       name,
       "without",
-      by === "everyone" ? 'left out beside by: "everyone"' : describePermitted(keylessField),
+      by === "everyone" ? 'left out with by: "everyone"' : describePermitted(keylessField),
       without,
     );
   }
-  if (!definition && !config && !identify)
-    throw misuseError(name, "is not one of your limits; give its config to use it without a definition.");
+  if (!definition && !config && !identify) throw undefinedError(name, definitions);
   if (definition?.keyed === (by === "everyone")) {
     throw misuseError(
       name,
       `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${by === "everyone" ? '"everyone"' : "a key source"}.`,
     );
   }
-  if (config && plan !== undefined)
-    throw misuseError(name, "plan and config cannot be had together: a plan is a config.");
+  if (plan !== undefined && config) throw planAndConfigError(name);
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // A plan that a request chooses is not known here.

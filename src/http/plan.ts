@@ -14,10 +14,10 @@ import { BadRequestError } from "./request.js";
 import { type Plan, report, type Visit } from "./visit.js";
 
 /**
- * What each limit that applies is asked, in order; or the answer, if a limit refuses the request. A limit in shadow refuses nothing: one
- * that cannot be asked is left out, and what goes wrong with it is reported.
+ * The requests to the limits that apply, in order; or the answer, if a limit refuses the request. A limit in shadow refuses
+ * nothing: one that cannot be asked is left out, and its error is reported.
  *
- * @throws BadRequestError when the client is at fault, and whatever the app's own functions throw.
+ * @throws BadRequestError when the client is at fault, and any error of the app's own functions.
  */
 export async function planAll(visit: Visit): Promise<Plan[] | Response> {
   const { rules, ctx, request } = visit;
@@ -37,7 +37,7 @@ export async function planAll(visit: Visit): Promise<Plan[] | Response> {
   return plans;
 }
 
-/** What to ask of one limit, or the answer that makes it needless. */
+/** The request to one limit, or the answer if none is needed. */
 async function planFor(
   rule: Rule,
   { ctx, request }: Visit,
@@ -88,7 +88,7 @@ function canEverServe(limit: Limit, count: number): boolean {
   }
 }
 
-/** Whose bucket it is, or what becomes of a request without a key; and what a look-up found besides. */
+/** The key of the bucket, or the choice for a request without one; and the other results of a look-up. */
 interface Found extends Partial<Pick<Caller, "config" | "plan">> {
   readonly key: string | undefined;
   readonly without?: Keyless | undefined;
@@ -116,7 +116,7 @@ async function findCaller(
     return { ...found, ...keyless(without) };
   }
   if (typeof key !== "string" || key === "") {
-    throw fieldError(name, "identify's key", 'a non-empty string, or left out beside without: "deny"', key);
+    throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
   }
   return { ...found, key: `caller:${await boundedKey(key)}` };
 }

@@ -35,7 +35,7 @@ export interface LimitedBy {
   partitionKey?: string | undefined;
 }
 
-/** The wrapper knows the parsed config, too. */
+/** The wrapper also knows the parsed config. */
 export type ParsedLimit = LimitedBy & { readonly limit?: Limit | undefined };
 
 /** Whether no wait helps: the limit is closed to the caller by an override that does not end. */
@@ -43,11 +43,11 @@ export function isForGood({ status }: LimitedBy): boolean {
   return !status.ok && status.retryAt >= END_OF_TIME;
 }
 
-/** The policy of a limit, and what a client is told of its state. */
+/** The policy of a limit, and the part of its state that a client gets. */
 export interface Quota {
   readonly name: string;
   readonly denied: boolean;
-  /** At most so many tokens at once, and all of them are back after the window. */
+  /** At most this many tokens at once, and all of them are back after the window. */
   readonly quota: number;
   readonly windowSeconds: number;
   /** Absent if the status had no `remaining`, and if no wait helps. */
@@ -127,7 +127,7 @@ export function byTightness(a: Quota, b: Quota): number {
   return b.left.until - a.left.until;
 }
 
-/** Whole seconds from `now` on, rounded up: a client that waits so long is not early. */
+/** Whole seconds from `now` on, rounded up, so that a client that waits is never early. */
 export function secondsUntil(time: number, now: number): number {
   return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((time - now) / 1000)));
 }
@@ -146,8 +146,8 @@ const DEFINED: readonly string[] = ["keyed", "overrides", "throws", "mode", "que
 const MAX_INTEGER = 999_999_999_999_999;
 
 /**
- * Any text as printable ASCII, which is all that a String may hold: everything else, and the percent sign itself, is
- * percent-encoded as UTF-8, so that different texts stay different and decodeURIComponent gives them back.
+ * Any text as printable ASCII, as a String of structured fields requires. All other characters and the percent sign are
+ * percent-encoded as UTF-8, so different texts stay different and decodeURIComponent gives them back.
  */
 export function toAscii(text: string): string {
   let ascii = "";

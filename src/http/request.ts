@@ -1,20 +1,20 @@
-/** What is read of a request: who sent it, and how many tokens it takes. A client may choose a cost, within bounds that are yours. */
+/** Reading a request: its caller, and how many tokens it takes. A client may choose a cost, within bounds that are yours. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { checkField, checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import { headerNameField } from "./fields.js";
 
-/** What an HTTP action's ctx offers whatever the app's data model is. */
+/** The ctx of an HTTP action of any data model. */
 export type HttpCtx = Omit<GenericActionCtx<GenericDataModel>, "vectorSearch">;
 
 /** Finds a caller's key in a request. */
 export interface KeySource {
-  /** The bucket's key; undefined if the request has none, an empty one, or not what it should be. */
+  /** The bucket's key; undefined if the request has none, an empty one, or an invalid one. */
   readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
 }
 
-/** What a request carries and no limit can count: the client's fault, answered with 400 and not reported. */
+/** An error of the client: no limit can count this request. Answered with 400 and not reported. */
 export class BadRequestError extends Error {
   override readonly name = "BadRequestError";
 }

@@ -38,7 +38,7 @@ export function retryAfterOf({ headers }: Answered, now: number): number | undef
 }
 
 function isTime(time: number, now: number): boolean {
-  // What `pauseRateLimit` takes: a header that names a later time is a mistake.
+  // The range of `pauseRateLimit`: a header with a later time is a mistake.
   return time >= 0 && time <= now + FURTHEST_MS;
 }
 
@@ -65,7 +65,7 @@ function itemsIn(field: string, now: number): Reset[] {
   });
 }
 
-/** From so many on, seconds are those since the epoch, and then milliseconds: a wait of 31 years is none. */
+/** Numbers from these on count from the epoch, in seconds or in milliseconds: nobody waits 31 years. */
 const EPOCH_SECONDS = 1e9;
 const EPOCH_MS = 1e12;
 

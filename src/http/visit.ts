@@ -19,7 +19,7 @@ export interface Visit {
   readonly reportedTwice: Set<string>;
 }
 
-/** What to ask of one limit. */
+/** The request to one limit. */
 export interface Plan {
   readonly rule: Rule;
   readonly request: LimitRequest;
@@ -85,7 +85,7 @@ async function tokensBack(
   throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
 }
 
-/** What goes wrong with them costs the client these fields, not the answer. */
+/** If this fails, the client gets the answer without these fields. */
 export async function corsFields(visit: Visit): Promise<Fields> {
   const { cors = {} } = visit.options;
   try {

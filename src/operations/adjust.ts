@@ -19,7 +19,7 @@ export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateL
   return await adjustRows(ctx, adjustmentOf(countedUnder(override, bucket), adjustment), call, known);
 }
 
-/** What has been read of a bucket: all of its rows, or one. */
+/** The rows of a bucket that have been read: all of them, or one. */
 interface Known {
   readonly rows?: readonly Row[];
   readonly row?: Row | null;
@@ -39,7 +39,7 @@ async function adjustRows(
   const left = adjustOnAll(limit, shards, now, adjustment);
   await save(ctx, adjustment, shards, left);
   const { state } = fold(limit, WHOLE, left, now);
-  // While it is in debt, the moment at which the debt is paid.
+  // `retryAt` of a bucket in debt is when the debt is paid.
   const wait = state.value < 0 ? { retryAt: limit.kind.whenHolding(limit, state, 0) } : {};
   const next = adjustment.renews === undefined ? undefined : renewsAt(limit, state, adjustment.renews, now);
   return { ok: true, ...wait, ...outlook(limit, state, now), ...(next !== undefined && { renewsAt: next }) };
@@ -53,8 +53,8 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 }
 
 /**
- * One of several rows, if it has what is charged, or takes all that comes back: a cancelled job's tokens come from what was taken at
- * its moment, which may be in other rows.
+ * Adjusts one of several rows, if it has the units of the charge, or had the refund taken from it. A cancelled job's tokens may
+ * have been taken from other rows.
  */
 async function adjustOneRow(
   ctx: Writer,

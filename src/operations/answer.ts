@@ -1,27 +1,27 @@
-/** What one bucket says to one demand, and what has to be written to make the answer true. */
+/** The answer of one bucket to one demand, and the write that makes it true. */
 import { renewsAt } from "../engine/decide.js";
 import type { State } from "../engine/kinds/kind.js";
 import type { Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, decideOnAll, standing } from "../engine/sharding/pool.js";
+import { adjustOnAll, decideOnAll, describeWhole } from "../engine/sharding/pool.js";
 import { fold } from "../engine/sharding/shard.js";
 import type { Writer } from "../storage/rows.js";
 import { save, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 
-/** The moment and the chances of one call: read once, in operations. */
+/** The time and the randomness of one call. */
 export interface Call {
   readonly now: number;
   /** Random numbers in [0, 1). */
   readonly random: () => number;
 }
 
-/** What a bucket says to a demand. Nothing is written until `write` is called. */
+/** The answer of a bucket to a demand. Nothing is written until `write` is called. */
 export interface Answer {
   readonly status: RateLimitStatus;
-  /** How the bucket stands while nothing is taken from it. */
+  /** The status of the bucket if nothing is taken from it. */
   readonly untouched: () => RateLimitStatus;
-  /** Absent where nothing changes: of a denial. */
+  /** Absent for a denial. */
   readonly write?: (ctx: Writer) => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
   const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
     status: renewing(request, status, now, () => fold(limit, WHOLE, left, now).state),
-    untouched: () => standing(limit, shards, now),
+    untouched: () => describeWhole(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
 }
@@ -44,18 +44,18 @@ export function renewing(request: Request, status: RateLimitStatus, now: number,
   return at === undefined ? status : { ...status, renewsAt: at };
 }
 
-/** The answer of a call that is let through whatever is there. */
+/** The answer of a call that is always let through. */
 export function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
   const left = adjustOnAll(limit, shards, now, demand);
   return {
-    status: { ...standing(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
-    untouched: () => standing(limit, shards, now),
+    status: { ...describeWhole(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
+    untouched: () => describeWhole(limit, shards, now),
     write: (ctx) => save(ctx, request, shards, left),
   };
 }
 
-/** How a bucket stands of which not all rows were read. */
-export function unknown(): RateLimitStatus {
+/** The status of a bucket of which only some rows were read. */
+export function unreadStatus(): RateLimitStatus {
   return { ok: true };
 }

@@ -1,6 +1,6 @@
 /**
- * Taking tokens, and asking without taking. A bucket that is always one row is read, decided and written here; one that may be split
- * goes through split.ts. Clock and randomness are read in this room only, once for each call.
+ * Taking tokens, and asking without taking. A bucket that is always one row is read, decided and written here; one that may be
+ * split goes through split.ts. Clock and randomness are read once for each call.
  */
 import { decide, outlook } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
@@ -29,12 +29,12 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
   return (await answerInFull(ctx, request, Date.now())).status;
 }
 
-/** What a bucket says to a demand, with all its rows read. */
+/** The answer of a bucket to a demand, with all its rows read. */
 export async function answerInFull(ctx: Reader, request: Request, now: number): Promise<Answer> {
   return await answerOnRows(request, await readRows(ctx, request), now);
 }
 
-/** What all rows of a bucket, with its override, say to a demand. */
+/** The answer of all rows of a bucket, with its override. */
 export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
   const ask = (own: Request) => answerOnAll(own, shardsOf(own, rows), now);
   if (!request.isOverridable) return ask(request);
@@ -44,7 +44,7 @@ export async function answerOnRows(request: Request, rows: readonly Row[], now: 
   });
 }
 
-/** The stored state, whatever the clock says. */
+/** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const rows = await readRows(ctx, asked);
   const bucket = asWritten(asked, planOf(rows));
@@ -67,7 +67,7 @@ export function planned({ plan }: Bucket): { plan?: string } {
   return typeof plan === "string" ? { plan } : {};
 }
 
-/** What a bucket says to a demand. @param known - its rows, where they have been read. */
+/** The answer of a bucket to a demand. @param known - its rows, if they have been read. */
 export async function answer(ctx: Reader, request: Request, call: Call, known?: readonly Row[]): Promise<Answer> {
   if (request.isOverridable) return await answerOverridable(ctx, request, call);
   const { limit, key, demand } = request;

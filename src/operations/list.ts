@@ -88,7 +88,7 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
 
 type Entry = Omit<RateLimitPage["page"][number], "key">;
 
-/** What a bucket holds, and what it would answer to one more token; of a damaged one, what is wrong with it. */
+/** The state of a bucket and its answer to one more token; for a damaged one, the error. */
 async function describe(
   { limit, plans, isOverridable }: Listed,
   { key, rows }: BucketRows,

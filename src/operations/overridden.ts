@@ -1,17 +1,17 @@
 /**
- * A bucket whose limit may be overridden: what it answers. A denial looks beyond the end of the override, when the limit's own config
- * holds again, so that `retryAt` is the first moment at which the same call succeeds.
+ * A bucket whose limit may be overridden: what it answers. A denial looks beyond the end of the override, when the limit's own
+ * config holds again. So `retryAt` is the first time at which the same call succeeds.
  */
 import type { Override } from "../engine/override.js";
 import { type Bucket, isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
-import { servedFrom, standing } from "../engine/sharding/pool.js";
+import { servedFrom, describeWhole } from "../engine/sharding/pool.js";
 import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerCharging, unknown } from "./answer.js";
+import { type Answer, answerCharging, unreadStatus } from "./answer.js";
 
-/** How a bucket is asked, whatever overrides its limit. */
+/** How to ask a bucket, under any override of its limit. */
 interface Asking {
   readonly ask: (request: Request) => Answer | Promise<Answer>;
   /** All shards of a bucket. */
@@ -70,10 +70,10 @@ async function block(override: Override, request: Request, { load }: Asking): Pr
     ok: false,
     retryAt: shards ? servedFrom(limit, shards, until, request.demand) : END_OF_TIME,
     remaining: 0,
-    resetAt: shards ? standing(limit, shards, until).resetAt : END_OF_TIME,
+    resetAt: shards ? describeWhole(limit, shards, until).resetAt : END_OF_TIME,
     reason: "blocked",
   };
-  return { status, untouched: unknown };
+  return { status, untouched: unreadStatus };
 }
 
 /** Takes what is there, and owes the rest: all that is asked for, though less would suffice. */

@@ -29,7 +29,7 @@ export async function setOverride(ctx: Writer, bucket: BucketId, given: RateLimi
   const override = parseOverride(bucket.name, given);
   const { until } = override;
   if (until !== undefined && until <= now) {
-    throw fieldError(bucket.name, "until", `a moment after now (${now}), in milliseconds since the epoch`, until);
+    throw fieldError(bucket.name, "until", `a time after now (${now}), in milliseconds since the epoch`, until);
   }
   await writeOverride(ctx, bucket, override, now);
   return null;
@@ -49,7 +49,10 @@ interface Found {
   readonly row?: Row | null;
 }
 
-/** A bucket of one row is read with its override, in one range; of one that may be split only the override is read, and a row if rows say what holds. */
+/**
+ * If a bucket cannot be split, it is read with its override, in one range. Otherwise only the override is read, and one row if the
+ * stored plan decides.
+ */
 export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Call): Promise<Found> {
   const { isOverridable, plans } = asked;
   if (asked.limit.levels.most === 0) {
@@ -72,7 +75,7 @@ export function countedUnder(override: Override | undefined, bucket: Bucket): Bu
 }
 
 /**
- * The override that is in force, if one is among the rows; without a moment, the one that was set last.
+ * The override in force, if one is among the rows; without `now`, the one that was set last.
  * @throws when it cannot be used, or when there are several: nothing is let through until they are cleared.
  */
 export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Override | undefined {
@@ -82,7 +85,7 @@ export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Ov
   return override && isInForce(override, now) ? override : undefined;
 }
 
-/** What overrides a bucket, among its rows, as it is stored: one, or none. */
+/** The override among the rows of a bucket, as it is stored: one, or none. */
 export function overridesAmong(rows: readonly Row[]): RateLimitOverride[] {
   return rows.flatMap((row) => (row.override && !holdsTokens(row) ? [row.override] : []));
 }

@@ -1,4 +1,4 @@
-/** Forgetting a bucket: no row means full. What overrides its limit stays. */
+/** Forgetting a bucket: no row means full. Overrides stay. */
 import { checkBucket } from "../engine/names.js";
 import { type BucketId, deleteRow, holdsTokens, readRows, type Writer } from "../storage/rows.js";
 

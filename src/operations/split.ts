@@ -7,18 +7,18 @@ import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
-import { distribute, mayDenyOnTwo, standing, whenAnyServes } from "../engine/sharding/pool.js";
-import { advance, even, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
+import { distribute, mayDenyOnTwo, describeWhole, whenAnyServes } from "../engine/sharding/pool.js";
+import { advance, balance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
 import type { Reader } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
-import { type Answer, answerOnAll, type Call, unknown } from "./answer.js";
+import { type Answer, answerOnAll, type Call, unreadStatus } from "./answer.js";
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
   const { now, random } = call;
   const { units } = demand;
-  // A question that takes nothing is answered in full.
+  // A request that takes nothing gets an exact answer.
   if (units === 0) return answerOnAll(request, await loadAll(ctx, request), now);
   const first = await loadAt(ctx, request, random());
   if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
@@ -27,14 +27,14 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const isLarge = 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
   const near = isLarge ? await loadAll(ctx, request, span) : undefined;
-  // What is around a row becomes one with it: so that the next such count finds a row that can hold it.
+  // The rows around a row are merged with it, so that the next such count finds a row that can hold it.
   const second = near
     ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
     : await loadAt(ctx, request, random());
   if (heldBy(second, now) >= units) return await answerOn(ctx, request, second, call, near ? undefined : first);
   const seen = near ?? [first, second];
   if (mayDenyOnTwo(limit, demand) && !areJustWritten(seen, now)) return denialOn(request, seen, now);
-  // Where the count takes the whole bucket, that has been read.
+  // If the span is the whole bucket, it has been read.
   const all = near && span === WHOLE ? near : await loadAll(ctx, request);
   return answerOnAll(request, all, now);
 }
@@ -57,7 +57,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
     const left = distribute(seen, now, { units, isRefundable });
     return {
       status: { ok: true, ...(isRefundable && { takenAt: now }) },
-      untouched: unknown,
+      untouched: unreadStatus,
       write: (writer) => save(writer, request, seen, left),
     };
   }
@@ -71,11 +71,11 @@ function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
 }
 
 function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now: number): Answer {
-  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) }, untouched: unknown };
+  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) }, untouched: unreadStatus };
 }
 
 /**
- * The answer of the whole as one shard, or of a part that holds the demand: then it is not known what remains.
+ * The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown.
  * @param short - another row, which was read before and does not hold it.
  */
 async function answerOn(
@@ -90,27 +90,27 @@ async function answerOn(
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);
   const isWhole = shard.interval === WHOLE;
-  const untouched = isWhole ? () => standing(limit, [shard], now) : unknown;
+  const untouched = isWhole ? () => describeWhole(limit, [shard], now) : unreadStatus;
   if (!taken) return { status, untouched };
   const after = { ...shard, state: taken };
-  // What moves between rows of a window is a write to one that others have just read.
-  const evened = short && !looksFurther(limit, demand) && even(advance(short, now), after);
+  // Evening out two rows of a window writes to one that other calls have just read.
+  const balanced = short && !looksFurther(limit, demand) && balance(advance(short, now), after);
   return {
     status: isWhole ? status : partStatus(status, atLeast?.tokens(units)),
     untouched,
-    write: evened
-      ? (writer) => save(writer, request, [short, shard], evened)
+    write: balanced
+      ? (writer) => save(writer, request, [short, shard], balanced)
       : await settle(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
   };
 }
 
-/** What a part of a bucket that has given tokens says: not what remains. */
+/** The status of a part that has given tokens: `remaining` is unknown. */
 function partStatus(status: RateLimitStatus, taken: number | undefined): RateLimitStatus {
   const { takenAt } = status as Extract<RateLimitStatus, { ok: true }>;
   return { ok: true, ...(taken !== undefined && { taken }), ...(takenAt !== undefined && { takenAt }) };
 }
 
-/** What has to be written for a row's new state: it stays, is split, or becomes one with its neighbours. */
+/** The write of a row's new state: it stays, is split, or is merged with its neighbours. */
 export async function settle(
   ctx: Reader,
   bucket: Bucket,

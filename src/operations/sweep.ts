@@ -20,9 +20,9 @@ import type { RateLimitOverride } from "../wire/configs.js";
 import type { SweepArgs } from "../wire/answers.js";
 
 /**
- * A bucket's rows go when it has been full, and unwritten, for this long: a minute is more than the clocks of servers differ by, so
- * all of them agree that it is full, and none of them is about to write it. So long after its end they agree that an override has
- * ended, too. A row of a window stays for one window more: it says when its windows began.
+ * A bucket's rows are deleted when it has been full and unwritten for this long. The clocks of servers differ by less than a
+ * minute, so all agree that it is full, and none is about to write it. After the same time all agree that an override has ended. A
+ * row of a window stays for one window more: it says when its windows began.
  */
 const SETTLED_MS = 60_000;
 
@@ -98,8 +98,8 @@ function parseTargets(targets: Targets): Limits {
 }
 
 /**
- * Overrides that are in force stay, and their configs count among those that a bucket must be full under. One that cannot be used,
- * or several, go on denying, whatever their ends say.
+ * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
+ * be used, or one of several, continues to deny after its end.
  */
 function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, now: number): Row[] {
   const [row, ...others] = rows.filter((each) => !holdsTokens(each));
@@ -111,8 +111,8 @@ function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, 
 }
 
 /**
- * Whether a bucket is full under each plan of its definition, and under the config of a call that its rows were written under. One that
- * makes no sense is not: its rows stay, and continue to deny.
+ * Whether a bucket is full under each plan of its definition, and under the config of a call that its rows were written under. A
+ * damaged bucket is not: its rows stay, and continue to deny.
  */
 function isFull(
   defined: readonly Limit[],

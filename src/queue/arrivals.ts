@@ -1,4 +1,4 @@
-/** The jobs of a bucket in the order in which they have come, whatever their priorities. */
+/** The jobs of a bucket in their order of arrival, across all priorities. */
 import { getConvexSize } from "convex/values";
 import type { BucketId } from "../storage/rows.js";
 import { type JobRow, type QueueReader, toJob, until } from "./rows.js";
@@ -6,10 +6,13 @@ import { type JobRow, type QueueReader, toJob, until } from "./rows.js";
 /** All commits come after this. */
 const BEFORE_ALL = -1n;
 
-/** Of the 16 MiB that a transaction may read, for the arguments of jobs that are only counted: what is beside them may be as much. */
+/**
+ * The part of the 16 MiB that a transaction may read which is for arguments of jobs that are only counted. The rest of a job may be
+ * as large.
+ */
 const MOST_BYTES = 4 * 2 ** 20;
 
-/** Jobs of all priorities that have come after a moment, in order of arrival. */
+/** Jobs of all priorities that have come after a commit, in order of arrival. */
 export async function readSince(
   { db }: QueueReader,
   { name, key }: BucketId,
@@ -39,7 +42,7 @@ export async function readNewest({ db }: QueueReader, { name, key }: BucketId, u
   return job && toJob(job);
 }
 
-/** Counts the jobs that wait, up to so many; `isCut` when there is more of them than one transaction should read. */
+/** Counts the waiting jobs, at most `most`; `isCut` if they are more than one transaction should read. */
 export async function countWaiting(
   { db }: QueueReader,
   { name, key }: BucketId,

@@ -6,15 +6,15 @@ import type { WorkerRow } from "./rows.js";
 import type { WorkArgs, Worker } from "./start.js";
 import type { Queue } from "./terms.js";
 
-/** Cancelled jobs are still in the worker's count: before a queue is said to be full, and so often while it is, all are counted. */
+/** The worker's count includes cancelled jobs. So all are counted again before a queue is reported full, and this often while it is. */
 const RECOUNT_MS = 10_000;
 /** Jobs may be cancelled while the worker sleeps: a queue is said to be full for no longer than this. */
 const MOST_FULL_MS = 60_000;
 
 interface Backlog {
-  /** What the next run has to know. */
+  /** The state for the next run. */
   readonly run: Pick<WorkArgs, "queued" | "countedAt">;
-  /** What callers have to know. */
+  /** The state for callers. */
   readonly row: Partial<Pick<WorkerRow, "queued" | "fullUntil">>;
 }
 
@@ -43,7 +43,7 @@ export async function backlogOf(
     const counted = taken > 0 && row.queued !== undefined ? { queued: Math.max(0, row.queued - taken) } : {};
     return { run: {}, row: { ...counted, ...(pace.kind === "wait" && { fullUntil }) } };
   }
-  // What callers have counted while the queue was exact is wrong from now on.
+  // The number that callers counted while the queue was exact is no longer true.
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + found.arrived - (taken - retried));
@@ -61,6 +61,6 @@ export async function backlogOf(
     const isSaid = left >= FULL_MS / 2 && pace.kind === "run";
     return { run: { queued, countedAt }, row: { ...forgotten, ...(!isSaid && { fullUntil }) } };
   }
-  // What is said for a second ends by itself.
+  // A report for a second ends by itself.
   return { run: { queued, countedAt }, row: { ...forgotten, ...(left > FULL_MS && { fullUntil: now }) } };
 }

@@ -1,4 +1,4 @@
-/** What a run of the worker finds, up to a commit: itself, or through a query on a stale snapshot (look.ts). */
+/** The jobs that a run of the worker finds, up to a commit: itself, or through a query on a stale snapshot (look.ts). */
 import type { BucketId } from "../storage/rows.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 import { countWaiting, readNewest, readSince } from "./arrivals.js";

@@ -10,7 +10,7 @@ const MAX_QUEUED = 10_000;
 
 export const MAX_PRIORITIES = 10;
 
-/** A job that is refused so often is refused for a reason that will not go away. */
+/** A job that is refused this often is refused for a lasting reason. */
 const MAX_ATTEMPTS = 100;
 
 const FIELDS: Fields = {

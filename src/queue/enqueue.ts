@@ -21,7 +21,7 @@ function checkWait({ limit }: Queue, { count }: QueuedArgs, now: number): void {
   if (waitWhenFull(limit, unitsOf(limit, count), now) <= FURTHEST_MS) return;
   throw misuseError(
     limit.name,
-    `count ${count} can never be served: a full bucket has so many only in over five years.`,
+    `count ${count} can never be served: a full bucket has that many only after more than five years.`,
   );
 }
 
@@ -62,7 +62,7 @@ async function countAll(ctx: QueueWriter, queue: Queue): Promise<number> {
   return isCut ? maxQueued : count;
 }
 
-/** Takes a job out that has no moment yet: one read and one delete, unless the worker waits for just this job. */
+/** Removes a job whose start time is not set: one read and one delete, unless the worker waits for just this job. */
 export async function cancel(
   ctx: QueueWriter,
   queue: Queue,

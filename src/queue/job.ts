@@ -1,11 +1,11 @@
-/** What is asked of a queue: parsed from the caller or from the wire. */
+/** A request to a queue: parsed from the caller or from the wire. */
 import { getConvexSize, type Value } from "convex/values";
 import { checkKey } from "../engine/names.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { requestTo } from "../engine/request.js";
 import type { Queue } from "./terms.js";
 
-/** A job as it is stored, besides its bucket and the moment of its arrival. */
+/** A job as it is stored, besides its bucket and the time of its arrival. */
 export interface QueuedArgs {
   readonly count: number;
   readonly priority: number;
@@ -23,7 +23,7 @@ interface JobArgs {
   settles?: "mutation" | "action" | undefined;
 }
 
-/** A worker reads a hundred jobs at once. What is larger belongs into a document whose id the job is given. */
+/** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
 const MAX_ARGS_BYTES = 8192;
 
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */

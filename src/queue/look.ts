@@ -1,6 +1,6 @@
 /**
- * What a run of the worker looks at: the jobs that came up to its snapshot, so that a caller who commits meanwhile does not make the run
- * conflict. Where Convex does not say which snapshot that is (before 1.47), a query finds them on a stale one, which is no dependency. Before
+ * A run of the worker looks at the jobs up to its snapshot, so that a caller who commits meanwhile does not make the run conflict.
+ * Where Convex does not say which snapshot that is (before 1.47), a query finds them on a stale one, which is no dependency. Before
  * it stops or sleeps, it reads them as they are.
  */
 import type { GenericDataModel, GenericMutationCtx } from "convex/server";
@@ -19,7 +19,7 @@ export const MOST_COUNTED = 500;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;
 
-/** What orders and pays for a job. */
+/** The fields that order a job and pay for it. */
 export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
 
 export interface WorkerCtx extends QueueWriter {
@@ -27,7 +27,7 @@ export interface WorkerCtx extends QueueWriter {
   runQuery: GenericMutationCtx<GenericDataModel>["runQuery"];
 }
 
-/** What a run has found. */
+/** The result of a look. */
 interface Found {
   /** How many jobs have come since the last run; where nobody counts, whether any has. */
   readonly arrived: number;
@@ -37,7 +37,7 @@ interface Found {
   readonly hasMore: boolean;
 }
 
-/** @param most - so many jobs of each priority, or fewer where there are many priorities. */
+/** @param most - this many jobs of each priority, or fewer if there are many priorities. */
 export async function look(
   ctx: WorkerCtx,
   queue: Queue,
@@ -46,7 +46,7 @@ export async function look(
 ): Promise<Found> {
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
-  // Of arrivals all that it may: rounds that are given late are later rounds.
+  // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = { most: fair ? MOST_READ : most, mostCounted, ...(since !== undefined && { since }) };
   const found = await find(ctx, queue, asked, functions);
   const { arrivals, arrived, seenTo } = found;
@@ -103,7 +103,7 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
   }
 }
 
-/** How many jobs wait, counted up to so many; `isCut` when they are too large to count them all. */
+/** Counts the waiting jobs, at most `mostWaiting`; `isCut` if they are too large to count them all. */
 export async function findWaiting(
   ctx: WorkerCtx,
   queue: Queue,
@@ -128,13 +128,13 @@ export async function isFirst(
 ): Promise<boolean> {
   const { arrivals, rounds } = await readWaiting(ctx, queue, 1);
   const { fair, aging } = queue.terms;
-  // Who has not been sorted in may still go first.
+  // A job that has not been sorted in may still go first.
   if (fair && arrivals.some(({ length }) => length > 0)) return false;
   const [first] = inOrder([...arrivals, ...rounds], aging);
   return first?._id === id;
 }
 
-/** The jobs of all classes as they are now, at most so many of each: those in no round, and those in rounds. */
+/** The present jobs of all classes, at most `most` of each: those in no round, and those in rounds. */
 export async function readWaiting(
   ctx: QueueReader,
   queue: Queue,

@@ -5,7 +5,7 @@
  * waiting job, then each one's second. Between classes the heads are compared: each level of priority counts as `aging` ms of waiting.
  */
 
-/** What decides about a job's turn. */
+/** The fields that decide a job's turn. */
 interface Waiting {
   readonly priority: number;
   /** When it came, in ns of the database's clock: no two that do not come together have the same. */
@@ -15,8 +15,8 @@ interface Waiting {
 /**
  * The jobs of several classes, one after another, in the order in which their turn comes.
  *
- * A job is overtaken only by one of a higher priority, which came at most (difference of the priorities) × `aging` later: at that
- * moment the head of the lower class, which is not younger than the job, counted as younger than the head of the higher.
+ * A job is overtaken only by one of a higher priority that came at most (difference of the priorities) × aging later. Proof: when
+ * that happens, the head of the lower class counts as younger than the head of the higher, and it is not younger than the job.
  * @param classes - the jobs of each priority, in their order.
  */
 export function* inOrder<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number): Generator<Job> {

@@ -2,21 +2,22 @@
 
 /** Between two runs while there is more to do: at most 50 a second. */
 export const GAP_MS = 20;
-/** While jobs keep coming, or wait for tokens that are near: so much later, since a job waits half of it on average. */
+/** The pause while jobs keep coming, or wait for tokens that come soon. A job waits half of it on average. */
 const NAP_MS = 20;
 /**
- * While the bucket is short, jobs are paid a second before they start. So nobody waits longer if a run pays for those of 200 ms together:
- * five runs a second instead of fifty. What cannot be paid within 400 ms is looked at in a nap's time while jobs keep coming.
+ * While the bucket is short, jobs are paid a second before they start. So nobody waits longer if a run pays for those of 200 ms
+ * together: five runs a second instead of fifty. If nothing can be paid within 400 ms, the worker looks again after a nap while
+ * jobs keep coming.
  */
 const BATCH_MS = 200;
 const MOST_BATCH_MS = 400;
-/** A worker that has seen no arrival for so long (of 60 jobs a second, one in 400 comes so late) looks less often, */
+/** A worker that has seen no arrival for this time looks less often (of 60 jobs a second, one in 400 comes this late), */
 const CALM_MS = 100;
 const CALM_NAP_MS = 50;
-/** and after so long it stops: the next caller starts it, which costs that caller a write. */
+/** and after this time it stops: the next caller starts it, which costs that caller a write. */
 const LINGER_MS = 200;
 
-/** What a run has found. */
+/** The findings of a run. */
 interface Findings {
   readonly now: number;
   /** Whether it took all that it looked at, so that more may wait. */
@@ -38,7 +39,7 @@ export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
     return { kind: "run", at: Math.max(awaited.dueAt, now + BATCH_MS) };
   }
   const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
-  // What cannot be paid ahead is late from its start time on.
+  // A job that cannot be paid ahead is late from its start time on.
   if (awaited && awaited.dueAt <= soon) return { kind: "run", at: Math.max(now + GAP_MS, awaited.dueAt) };
   if (now < busyAt + LINGER_MS) return { kind: "run", at: soon };
   return awaited ? { kind: "wait", at: awaited.dueAt } : { kind: "stop" };

@@ -6,7 +6,7 @@ import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 
-/** What a bucket answers to one job. */
+/** The answer of a bucket to one job. */
 type Payment =
   | {
       readonly isPaid: true;
@@ -25,7 +25,7 @@ type Payment =
       readonly isAhead: boolean;
     };
 
-/** What a job asks of a bucket. */
+/** The demand of a job on a bucket. */
 interface PayableJob {
   readonly count: number;
   readonly settles?: unknown;
@@ -33,7 +33,7 @@ interface PayableJob {
 
 /**
  * Pays for one job.
- * @param withinMs - a job is paid when its tokens will be there within so many ms, or would be no sooner if the bucket were full.
+ * @param withinMs - a job is paid if its tokens will be there within this many ms, or would come no sooner if the bucket were full.
  */
 export function payFor(
   limit: Limit,
@@ -54,8 +54,8 @@ export function payFor(
 }
 
 /**
- * What is asked for a job. One that has become larger than the bucket can ever serve, because the limit was lowered after it was
- * enqueued, starts when the bucket has all it can give, and owes the rest.
+ * The demand for a job. A lowered limit may make a job larger than the bucket can ever serve. Such a job starts when the bucket has
+ * all it can give, and owes the rest.
  */
 function demandOf(limit: Limit, count: number, now: number, withinMs: number): { demand: Demand; beyond: number } {
   const all = unitsOf(limit, count);

@@ -1,4 +1,4 @@
-/** Where a job stands in its queue, and when its tokens will be there if nothing else happens. */
+/** The place of a job in its queue, and when its tokens will be there if nothing else happens. */
 import type { Shard } from "../engine/sharding/shard.js";
 import { asWritten } from "../engine/written.js";
 import { loadAll } from "../storage/shards.js";
@@ -12,7 +12,7 @@ import type { RateLimitQueuePosition } from "../wire/queue.js";
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
 
-/** Null when the job does not wait any more: it has its moment, or was cancelled. */
+/** Null if the job does not wait any more: its start time is set, or it was cancelled. */
 export async function get(ctx: QueueReader, asked: Queue, id: string): Promise<RateLimitQueuePosition | null> {
   const job = await findJob(ctx, asked, id);
   if (!job) return null;

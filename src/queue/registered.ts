@@ -22,7 +22,7 @@ import { work } from "./worker.js";
 export interface RegisteredQueue {
   /** One run of the worker, or of a job that is a mutation, with its settlement. */
   workQueue: RegisteredMutation<"internal", ObjectType<ReturnType<typeof workArgs>>, Promise<null>>;
-  /** What a run finds: needed only before convex 1.47, where a run cannot say up to which commit it reads. */
+  /** The jobs for a run: needed only before convex 1.47, where a run does not know the commit up to which it reads. */
   findArrivals: RegisteredQuery<"internal", ObjectType<ReturnType<typeof findArrivalsArgs>>, Promise<ArrivalBatch>>;
   /** Runs a job that is an action and says what it has used. */
   runQueuedAction: RegisteredAction<"internal", ObjectType<ReturnType<typeof queuedRunArgs>>, Promise<null>>;

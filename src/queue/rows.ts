@@ -22,7 +22,7 @@ type StoredJob = DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
 export type WorkerRow = DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
-/** What is asked of a `ctx.db`, and no more. */
+/** The required part of a `ctx.db`. */
 export interface QueueReader {
   db: Reader["db"] & {
     get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<StoredJob | null>;
@@ -89,7 +89,7 @@ export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: str
   return again?.name === name && again.key === key ? toJob(again) : null;
 }
 
-/** What can be cut off at a commit, or not: no bound at all is the only one that a commit yet to come is surely within. */
+/** A range that may be cut off at a commit. Only a range without a bound surely includes future commits. */
 export function until<Range extends { lte: (field: "at", upTo: bigint) => unknown }>(
   range: Range,
   upTo: bigint | undefined,

@@ -18,7 +18,7 @@ import type { queuedRunArgs, settleArgs } from "../wire/queue.js";
 type QueuedRun = ObjectType<ReturnType<typeof queuedRunArgs>>;
 type Settling = ObjectType<ReturnType<typeof settleArgs>>;
 
-/** What a job returns, if it is to be settled. */
+/** The result of a job that is to be settled. */
 interface Settlement {
   used: number;
   again: boolean | { after: number };
@@ -43,7 +43,7 @@ function settlementOf(result: unknown, run: QueuedRun, settles: "mutation" | "ac
   return { ...bucket, used, again: { turn, settles, fn, args, ...notBefore } };
 }
 
-/** After how many ms a job must run again; undefined if it need not. What cannot be understood is logged: the job has run. */
+/** After how many ms a job must run again; undefined if it need not. An invalid value is logged: the job has run. */
 function waitOf(name: string, again: unknown): number | undefined {
   if (again === undefined || again === false) return undefined;
   if (again === true) return 0;
@@ -117,7 +117,7 @@ async function waitAgain(
     return;
   }
   if (notBefore !== undefined) {
-    // What it has used is settled by then.
+    // Its use is settled by then.
     const later = { ...settling, used: count, again: { turn, settles, fn, args } };
     await ctx.scheduler.runAt(notBefore, functions.work, { settlement: later });
     return;
@@ -131,7 +131,7 @@ async function waitAgain(
   await ensureRunning(ctx, queue, row, functions, Date.now(), queued);
 }
 
-/** Rounds that are over do not come back: who came while a job ran would get into them, before others who wait. */
+/** Rounds that are over do not come back: jobs that came in the meantime would get into them, before others that wait. */
 async function roundOf(ctx: QueueWriter, of: Class, round: number): Promise<number> {
   const [first] = await readRounds(ctx, of, 1);
   return Math.max(round, first?.round ?? round);

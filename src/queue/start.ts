@@ -12,7 +12,7 @@ import { insertWorker, patchWorker, readWorker, type StoredQueue, storedPart } f
 import { parseQueue, type Queue, toQueueConfig } from "./terms.js";
 import { drawGeneration, isLost, LEASE_MS, workIn } from "./wake.js";
 
-/** What one run of a worker passes on to the next. */
+/** The state that one run of a worker passes to the next. */
 export interface WorkArgs extends StoredQueue {
   /** Which start this run belongs to. */
   generation: number;
@@ -83,7 +83,7 @@ export async function ensureRunning(
 ): Promise<void> {
   const isRunning = row?.state === "running" && !isLost(row, now);
   const isSame = row !== null && isSameConfig(row, queue);
-  // What was counted under other terms is wrong from now on.
+  // A number that was counted under other terms is no longer true.
   const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
   if (isRunning && isSame && queued === undefined) return;
   const generation = isRunning ? row.generation : drawGeneration();
@@ -124,7 +124,7 @@ function isSameConfig(row: WorkerRow, { limit, terms, plan }: Queue): boolean {
   return row.plan === plan && isEqual(row.config, limit.config) && isEqual(row.queue, toQueueConfig(terms));
 }
 
-/** Whether two objects have the same fields, whatever their order. */
+/** Whether two objects have the same fields, in any order. */
 function isEqual(stored: object, own: object): boolean {
   return textOf(stored) === textOf(own);
 }

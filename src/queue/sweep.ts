@@ -6,8 +6,8 @@ import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
 import { deleteWorker, readWorker, readWorkers } from "./workerRows.js";
 
 /**
- * A row stays for so long after its worker was last due. By its config jobs are settled that still run, and an action runs for ten
- * minutes at most. Clocks of servers differ by less.
+ * A row stays for this long after its worker was last due. By its config jobs are settled that still run, and an action runs for
+ * ten minutes at most. Clocks of servers differ by less.
  */
 const KEPT_MS = 15 * 60_000;
 
@@ -19,7 +19,7 @@ const WALK = "workers ";
 
 interface Batch {
   readonly deleted: number;
-  /** Of the next batch; null after the last. */
+  /** The start of the next batch; null after the last. */
   readonly cursor: string | null;
 }
 

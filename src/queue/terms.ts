@@ -19,7 +19,7 @@ interface QueueTerms {
 /** A bucket whose jobs wait in a queue. */
 export interface Queue extends Bucket {
   readonly terms: QueueTerms;
-  /** Of a limit with plans: the one that the last job was enqueued under. All jobs of the bucket wait by it. */
+  /** For a limit with plans: the one that the last job was enqueued under. All jobs of the bucket wait by it. */
   readonly plan?: string | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { QueueWriter, WorkerRow } from "./rows.js";
 import { patchWorker, readWorker, storedPart } from "./workerRows.js";
 
 /**
- * A worker counts as running for so long without a word from it, and says so twice as often. If its chain of runs was broken, by hand
+ * A worker counts as running for this long without a report, and reports twice as often. If its chain of runs was broken, by hand
  * or by an error, the next caller starts it again.
  */
 export const LEASE_MS = 60_000;

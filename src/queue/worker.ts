@@ -1,6 +1,6 @@
 /**
- * One run of a bucket's worker: it looks at the jobs that have come, pays for as many as it can, schedules those for their moments, and
- * plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
+ * One run of a bucket's worker. It looks at the jobs that have come, pays for as many as it can, schedules those, and plans the
+ * next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
 import type { GenericDataModel, GenericMutationCtx } from "convex/server";
 import type { ObjectType } from "convex/values";
@@ -20,22 +20,22 @@ import type { Queue } from "./terms.js";
 import type { workArgs } from "../wire/queue.js";
 
 /**
- * A job is given its moment when that is at most so far away: later jobs can still move up. A second, and what the next run takes to
- * come and to commit, so that a job is told a second ahead.
+ * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
+ * takes to come and to commit, so that a job is told a second ahead.
  */
 const AHEAD_MS = 1050;
 /**
- * The jobs that a run looks at. While the bucket is short, twice as many as the one before has paid, since those that it cannot pay are
- * read in vain; else all, within what makes a transaction short.
+ * The number of jobs that a run looks at. While the bucket is short, it is twice as many as the last run paid, since reading jobs that cannot
+ * be paid is wasted. Otherwise it is as many as keep the transaction short.
  */
 const LEAST_JOBS = 16;
 const MOST_JOBS = 256;
-/** A worker that waits for a job looks once a day, so that it notices a raised limit, and whatever else was not said to it. */
+/** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
 const MOST_SLEEP_MS = 86_400_000;
-/** A bucket whose rows are damaged lets nothing through until it is reset: it is looked at so often. */
+/** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
 const DAMAGED_MS = 60_000;
 
-/** What the worker's mutation is called for. */
+/** The worker's mutation. */
 export async function work(
   ctx: WorkerCtx & Pick<GenericMutationCtx<GenericDataModel>, "runMutation">,
   { run, job, settlement }: ObjectType<ReturnType<typeof workArgs>>,
@@ -62,7 +62,7 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, retried, isDrained }, functions);
-  // What was counted under other terms is not handed on: without a bound nobody counts.
+  // A number that was counted under other terms is not passed on: without a bound nobody counts.
   const next: WorkArgs = {
     ...toStored(queue),
     generation: run.generation,
@@ -149,7 +149,7 @@ async function goOn(
     ...more,
     ...(state !== row.state && { state }),
     ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
-    // Nothing waits: whatever was lost count of, here it is known.
+    // Nothing waits, so the number is known here.
     ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);

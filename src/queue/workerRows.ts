@@ -5,7 +5,7 @@ import { type BucketId, idOf } from "../storage/rows.js";
 import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
 
-/** A queue as it is stored and sent. A run has it, too, so that it can go on if the worker's row was deleted by hand. */
+/** A queue as it is stored and sent. A run also has it, so that it can continue if the worker's row was deleted by hand. */
 export interface StoredQueue {
   name: string;
   key?: string;

@@ -3,13 +3,13 @@ import { fieldError } from "../engine/misuse.js";
 import { type Reader, type Row, rowsAfter } from "./rows.js";
 
 /**
- * A batch ends at the first bucket after so many rows. With the last bucket's (at most 1,024) that is far below the 32,000
+ * A batch ends at the first bucket after this many rows. With the last bucket's (at most 1,024) that is far below the 32,000
  * documents that a transaction may read, and over in tens of milliseconds.
  */
 export const BATCH_ROWS = 512;
-/** And after so many bytes, of the 16 MiB that a transaction may read: keys had no bound once. */
+/** And after this many bytes of the 16 MiB that a transaction may read: old keys may be of any length. */
 const BATCH_BYTES = 4 * 2 ** 20;
-/** What a row takes besides its name and key, and one entry of `recent`. */
+/** The bytes of a row without its name and key, and those of one entry of `recent`. */
 const ROW_BYTES = 300;
 const ENTRY_BYTES = 40;
 /** UTF-8 takes at most three bytes for a UTF-16 unit. */
@@ -30,7 +30,7 @@ interface Batch {
   /** The next buckets, each with all its rows. */
   readonly buckets: readonly BucketRows[];
   readonly bytes: number;
-  /** Where the next batch starts; null after the last. */
+  /** The start of the next batch; null after the last. */
   readonly next: Cursor | null;
 }
 
@@ -54,7 +54,7 @@ function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: R
   return ROW_BYTES + BYTES_PER_UNIT * (name.length + key.length + note.length) + ENTRY_BYTES * recent.length;
 }
 
-/** Whether a walk that has read so much may read another batch in the same transaction. */
+/** Whether a walk may read another batch in the same transaction. */
 export function mayGoOn(batches: number, bytes: number): boolean {
   return batches < 4 && bytes < BATCH_BYTES;
 }

@@ -8,7 +8,7 @@ export interface JobReader {
   db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
 }
 
-/** @throws when the ctx has no database: that of an action, say, whatever place its limits are in. */
+/** @throws when the ctx has no database, as in an action, for limits in either place. */
 export function checkJobReader(ctx: unknown, call: string): void {
   const db: unknown = typeof ctx === "object" && ctx !== null ? (ctx as { db?: unknown }).db : undefined;
   if (typeof db === "object" && db !== null) return;

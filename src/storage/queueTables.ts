@@ -17,7 +17,7 @@ export const rateLimitQueueTables = {
     priority: v.number(),
     /** When it came, which is when its caller's mutation committed: nanoseconds of the database's own clock. */
     at: v.commitTs(),
-    /** Where users share the bucket in turns: whose job it is, and in which round its turn comes, once the worker has sorted it in. */
+    /** In a fair queue, whose job it is, and in which round its turn comes, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),
     round: v.optional(v.number()),
     count: v.number(),
@@ -25,7 +25,7 @@ export const rateLimitQueueTables = {
     settles: v.optional(settlesValidator()),
     /** The worker sleeps until this job can be paid. */
     isAwaited: v.optional(v.boolean()),
-    /** Of a job that waits to run again: how often it has run, and the id under which it was enqueued. */
+    /** For a job that waits to run again: how often it has run, and the id under which it was enqueued. */
     runs: v.optional(v.number()),
     first: v.optional(v.string()),
   })

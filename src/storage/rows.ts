@@ -31,8 +31,8 @@ export function idOf({ name, key }: BucketId): BucketId {
 }
 
 /**
- * What is asked of a `ctx.db`, and no more: the one table, through its own index. So the database of any app whose schema has
- * the table fits, whatever else is in it, and that of an app without the table, or without the index, does not compile.
+ * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the table fits. An
+ * app without the table or its index does not compile.
  */
 export interface Reader {
   db: {
@@ -42,7 +42,7 @@ export interface Reader {
   };
 }
 
-/** What a row holds besides its name and key. */
+/** The fields of a row besides its name and key. */
 type Content = StoredState & Pick<Row, "shard" | "config">;
 
 export interface Writer {
@@ -54,9 +54,10 @@ export interface Writer {
 }
 
 /**
- * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so each would take the
- * same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is known by its `runQuery`, too. An unknown database without one
- * belongs to the latest run: Convex loads a module for each run. convex-test does not, and a nested run must not wait for its caller.
+ * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so each would
+ * take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `runQuery`. An unknown database
+ * without one belongs to the latest run: Convex loads a module for each run. convex-test does not, and a nested run must not wait
+ * for its caller.
  */
 const runs = new WeakMap<object, Run>();
 /** `lastTurn` is its end, however it ended; where a `runQuery` is known (`isMarked`), another one is another run's. */
@@ -65,7 +66,7 @@ let latest: Run = {};
 
 /**
  * Runs `operation` when those before it in the same run have ended, however they ended.
- * @throws when the ctx has no database: that of an action, say. Or when that of a query is given to what writes.
+ * @throws when the ctx has no database, as in an action, or when the operation writes and the ctx is that of a query.
  */
 export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, writes = false): Promise<T> {
   const { db, runQuery } = (typeof ctx === "object" && ctx !== null ? ctx : {}) as Record<string, unknown>;
@@ -74,7 +75,7 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
       `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
     );
   }
-  // Also where nothing would be written this time, as by a denial: the same call would fail another time.
+  // Also for a denial, which writes nothing: the same call would fail another time.
   if (writes && !("insert" in db)) {
     throw new Error(
       "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. A query can ask checkRateLimit.",
@@ -95,7 +96,7 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
   return await turn;
 }
 
-/** An operation that takes its turn. What it is asked is parsed before: misuse waits for nobody, and reads nothing. */
+/** An operation that takes its turn. Arguments are parsed before: misuse does not wait for a turn, and reads nothing. */
 export function takingTurns<Asked, Parsed, Result>(
   parse: (asked: Asked) => Parsed,
   operation: (ctx: Writer, parsed: Parsed) => Promise<Result>,
@@ -187,7 +188,7 @@ export async function writeOverride(
   for (const other of others) await deleteRow(ctx, other);
 }
 
-/** Whether a row is one of those that hold a bucket, and not the one that overrides its limit; a damaged one is the bucket's. */
+/** Whether a row holds the bucket's tokens. Only a row for an override does not; a damaged row counts as the bucket's. */
 export function holdsTokens({ shard, override }: Row): boolean {
   return shard !== OVERRIDE_SHARD || override === undefined;
 }

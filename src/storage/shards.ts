@@ -36,8 +36,9 @@ export async function loadAll(ctx: Reader, bucket: Bucket, within = WHOLE): Prom
 }
 
 /**
- * All rows of a bucket, or those within an interval → its shards. A bucket that was split under another config is one, as it stood under
- * that at its last write. So a change of config does the same to it as to one row: what has come in since counts by the new one.
+ * All rows of a bucket, or those within an interval → its shards. A bucket that was split under another config counts as one shard,
+ * in the state that it had under that config at its last write. A change of config thus has the same effect as on one row: the new
+ * config applies to all arrivals since.
  */
 export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): StoredShard[] {
   const { limit, key } = bucket;
@@ -54,8 +55,8 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
 }
 
 /**
- * Several rows of which each stands for the whole bucket, as runs leave them that did not see each other's (a nested `runMutation` beside
- * a call): what any of them took is taken. So this holds at no time more than any one of them.
+ * Several rows that each stand for the whole bucket. Runs that do not see each other's rows leave them, such as a nested
+ * `runMutation` next to a call. All that any of them took counts as taken. The result never holds more than any one of them.
  */
 function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
   const { limit } = bucket;
@@ -63,9 +64,9 @@ function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
   const latest = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
   const { state } = fold(limit, WHOLE, shards, latest);
   const taken = shards.reduce((sum, shard) => sum + limit.capacity - heldBy(shard, latest), 0);
-  // Kinds that remember what was taken hold this already. Of the others the sum holds a capacity for each row.
+  // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
   const surplus = state.value - (limit.capacity - taken);
-  // The sum of what they say of a window would count a capacity for each, too: what is missing counts as used.
+  // The sum of the windows also counts the capacity once for each row, so it is dropped: all missing units count as used.
   const mended = { ...limit.kind.take(limit, state, surplus), window: undefined };
   return { interval: WHOLE, limit, state: mended, rows };
 }
@@ -91,7 +92,7 @@ function gapError({ limit, key }: WrittenBucket): Error {
   return damageError(limit.name, key, "the stored shards overlap or leave a gap");
 }
 
-/** What decides how a limit's shares are cut and filled: all of its config but the bounds on reservations and rows. */
+/** The fields that decide how a limit's shares are cut and filled: all of its config but the bounds on reservations and rows. */
 function splitConfig({ config }: Limit): RateLimitConfig {
   const shared = { ...config };
   delete shared.shards;
@@ -100,8 +101,8 @@ function splitConfig({ config }: Limit): RateLimitConfig {
 }
 
 /**
- * Rows of a plan with another name are written anew, though they may be cut alike: so all rows name the same. Of configs that calls give, what
- * the rows were cut under says enough.
+ * Rows of a plan with another name are written anew, even if they are cut alike, so that all rows name the same plan. A config of a
+ * call needs no name: the config that the rows were cut under is compared.
  */
 function wasSplitUnder({ shard, config, plan }: Row, bucket: WrittenBucket): boolean {
   if (shard === undefined) return true;
@@ -115,12 +116,12 @@ function nameOf(plan: StoredPlan | undefined): string | undefined {
   return typeof plan === "string" ? plan : undefined;
 }
 
-/** What a bucket's rows say that they were written under: each the same. */
+/** The plan or config that a bucket's rows were written under: the same for all. */
 export function planOf(rows: readonly Row[]): StoredPlan | undefined {
   return rows.find(holdsTokens)?.plan;
 }
 
-/** Writes what shards have become, into as many of their rows as will do. Those that are among both stay as they are. */
+/** Writes the changed shards, reusing their rows. A shard that is in both lists is not written. */
 export async function save(
   ctx: Writer,
   bucket: Bucket,

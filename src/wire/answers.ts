@@ -12,12 +12,12 @@ const outlook = () => ({
    */
   resetAt: v.optional(v.number()),
 });
-/** What holds at a key in place of the limit's config. */
+/** The override in force at a key. */
 interface OverrideInForce {
   config?: RateLimitConfig;
   unlimited?: true;
 }
-/** Its type is named: the compiler would write it out in full wherever a status is used. */
+/** Its type is named: the compiler would write it out in full in every status. */
 const overrideInForce = (): Validator<OverrideInForce | undefined, "optional", string> =>
   v.optional(v.object({ config: v.optional(configValidator()), unlimited: v.optional(v.literal(true)) }));
 
@@ -25,7 +25,7 @@ const overrideInForce = (): Validator<OverrideInForce | undefined, "optional", s
 const renewal = () => ({
   /** When the same request is next served if everything that remains is spent now. Absent if that takes more than a full bucket. */
   renewsAt: v.optional(v.number()),
-  /** What holds at the key in place of the limit's config. */
+  /** The override in force at the key. */
   override: overrideInForce(),
 });
 const allowed = () => ({
@@ -58,7 +58,7 @@ const letThrough = () => ({
 });
 
 const status = () => v.union(v.object(letThrough()), v.object(denied()));
-/** Named, as its fields are: the compiler would write it out in full wherever it is used. */
+/** Named, as its fields are: otherwise the compiler writes it out in full at each use. */
 export interface StatusValidator extends ReturnType<typeof status> {}
 export const statusValidator: () => StatusValidator = status;
 
@@ -70,7 +70,7 @@ interface LetThrough extends Allowed {
   shadow?: Allowed | Denied;
 }
 
-/** What a limit answers. All times are whole milliseconds since the epoch. */
+/** The answer of a limit. All times are whole milliseconds since the epoch. */
 export type RateLimitStatus = LetThrough | Denied;
 
 /** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
@@ -83,10 +83,9 @@ export const allStatusValidator = () =>
   );
 
 /**
- * What several limits answer together: all of them let the work go, or nothing was taken from any.
+ * The answer of several limits together: all of them let the work go, or nothing was taken from any.
  *
- * - `statuses`: one per request, in their order. If nothing was taken because of another limit, `ok` is true and `remaining` is
- *   what is there.
+ * - `statuses`: one per request, in their order. If only another limit denied, `ok` is true and nothing was taken.
  * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
@@ -178,7 +177,7 @@ export type SweepArgs = ObjectType<ReturnType<typeof sweepArgs>>;
 
 export const sweepResultValidator = () => v.object({ deleted: v.number(), isDone: v.boolean() });
 
-/** What a batch of a sweep did: rows deleted, and whether it was the last. */
+/** The result of one batch of a sweep: rows deleted, and whether it was the last batch. */
 export type SweepResult = Infer<ReturnType<typeof sweepResultValidator>>;
 
 export const jobValidator = () =>
@@ -193,8 +192,8 @@ export const jobValidator = () =>
   });
 
 /**
- * A job that `scheduleRateLimited` scheduled: what `cancelRateLimited` needs to take it back. `runAt` is when it runs, `dueAt` when its
- * tokens are there, if that is another time (`spread`, a limit in shadow), `takenAt` when they were taken, if that is not `dueAt`; all in milliseconds since the epoch. `id` is of the app's own
- * `_scheduled_functions`, so the app can see and cancel the job.
+ * A job that `scheduleRateLimited` scheduled: the argument of `cancelRateLimited`. `runAt` is when it runs. `dueAt` is when its
+ * tokens are there, if that differs (`spread`, a limit in shadow). `takenAt` is when they were taken, if that differs from `dueAt`.
+ * All are in milliseconds since the epoch. `id` is of the app's own `_scheduled_functions`, so the app can see and cancel the job.
  */
 export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;

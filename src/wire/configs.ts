@@ -47,8 +47,8 @@ const fixedWindow = () => ({
   /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */
   timeZone: v.optional(v.string()),
   /**
-   * If `period` is a unit of the calendar: the day on which a month begins (1 to 31; in a shorter month its last day), the weekday on
-   * which a week begins (1 is Monday), or the minutes after midnight at which a day begins.
+   * If `period` is a unit of the calendar: when it begins. A day of the month (1 to 31; in a shorter month its last day), a weekday
+   * (1 is Monday), or a minute after midnight.
    */
   anchor: v.optional(v.number()),
 });
@@ -70,7 +70,7 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
  *
  * - `"token bucket"` refills continuously and saves up to `capacity`.
  * - `"fixed window"` refills all at once at the start of each window, which is a period in ms, or a day, week or month.
- * - `"sliding window"` lets at most `rate` tokens start in any `period`, wherever it begins.
+ * - `"sliding window"` lets at most `rate` tokens start in any `period`.
  *
  * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
  * never down.
@@ -78,11 +78,11 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
 export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
 
 const config = () => v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
-/** Named: the compiler would write it out in full wherever it is used. */
+/** Named: otherwise the compiler writes it out in full at each use. */
 export interface ConfigValidator extends ReturnType<typeof config> {}
 export const configValidator: () => ConfigValidator = config;
 
-/** What the bucket's rows were written under holds, and these are the plans that they may name. */
+/** The plans that a bucket's rows may name: the plan that they were written under applies. */
 export const plansField = () => ({
   plans: v.optional(v.array(v.object({ plan: v.string(), config: configValidator() }))),
 });
@@ -128,7 +128,7 @@ export const overrideFields = () => ({
   note: v.optional(v.string()),
 });
 
-/** What holds at one key in place of the limit's config: exactly one of `config`, `block` and `unlimited`. */
+/** An override of the config at one key: exactly one of `config`, `block` and `unlimited`. */
 export interface RateLimitOverride extends Omit<TypeOf<typeof overrideFields>, "config"> {
   /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
   config?: RateLimitConfig;

@@ -23,13 +23,16 @@ export type EnqueueResult =
 
 export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
 
-/** Whether the job still waited, and so is gone. One that has its moment, at most a second ahead, is too late to cancel. */
+/**
+ * Whether the job was still waiting, and is now removed. A job whose start time is set, at most a second ahead, cannot be cancelled
+ * any more.
+ */
 export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValidator>>;
 
 export const queuePositionValidator = () => v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
 
 /**
- * Where a job stands in its queue.
+ * The place of a job in its queue.
  *
  * - `ahead`: the jobs that go first, counted up to 200.
  * - `isExact`: false for a job that is further back; `ahead` and `runAt` are then the least.
@@ -45,7 +48,7 @@ const queueArgs = () => ({ ...plannedArgs(), queue: queueConfigValidator() });
 /** The same of a call that names no plan. */
 export const queuedArgs = () => ({ ...queueArgs(), ...plansField(), id: v.string() });
 
-/** What one run of a queue's worker passes on to the next. */
+/** The state that one run of a queue's worker passes to the next. */
 const runArgs = () => ({
   ...queueArgs(),
   generation: v.number(),
@@ -56,7 +59,7 @@ const runArgs = () => ({
   countedAt: v.optional(v.number()),
 });
 
-/** What the worker is called for: one of these. All of it is one function, so that an app has one mutation to export. */
+/** The arguments of the worker: one of these. All of it is one function, so that an app has one mutation to export. */
 export const workArgs = () => ({
   /** One run. */
   run: v.optional(v.object(runArgs())),
@@ -67,8 +70,8 @@ export const workArgs = () => ({
 });
 
 /**
- * What a run of the worker asks for: of each priority the first jobs, at most so many; how many have come since, at most so many, or
- * with 0 only whether any has; and how many wait, at most so many.
+ * A run of the worker asks for three things. The first jobs of each priority, at most `most`. The number of arrivals since `since`,
+ * at most `mostCounted` (0: only whether there is any). The number of waiting jobs, at most `mostWaiting`.
  */
 export const findArrivalsArgs = () => ({
   ...bucketArgs(),
@@ -84,7 +87,7 @@ const waitingJobs = () =>
   v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }));
 export const arrivalsValidator = () =>
   v.object({
-    /** How many of each class were read: a list of so many may go on. */
+    /** How many of each class were read: a list of this length may have a rest. */
     share: v.number(),
     arrivals: v.array(waitingJobs()),
     rounds: v.array(waitingJobs()),
@@ -94,7 +97,7 @@ export const arrivalsValidator = () =>
   });
 export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
 
-/** What a job that says what it has used is. */
+/** The type of the function of a job that reports its use. */
 export const settlesValidator = () => v.union(v.literal("mutation"), v.literal("action"));
 /** A function handle, and what the function is called with. */
 export const callArgs = () => ({ fn: v.string(), args: v.record(v.string(), v.any()) });
@@ -111,7 +114,7 @@ export const enqueueArgs = () => ({
 /** When a job's tokens were promised, and when they were taken. */
 const takingArgs = () => ({ at: v.optional(v.number()), takenAt: v.optional(v.number()) });
 
-/** What a job that may run again needs to wait in the place it had. */
+/** The data with which a job that runs again keeps its place. */
 const turn = () =>
   v.object({
     at: v.int64(),

@@ -33,7 +33,7 @@ const bucket = () =>
     few: v.number(),
   });
 
-/** Named: the compiler would write it out in full wherever it is used. */
+/** Named: otherwise the compiler writes it out in full at each use. */
 export interface BucketValidator extends ReturnType<typeof bucket> {}
 const bucketValidator: () => BucketValidator = bucket;
 

@@ -171,6 +171,6 @@ describe("exposeQueue", () => {
     for (const options of [undefined, {}, { job: "own" }, { job: null }]) {
       expect(() => exposeQueue(options as never), JSON.stringify(options)).toThrow("exposeQueue");
     }
-    expect(() => exposeQueue({ job: () => null, key: () => "x" } as never)).toThrow('"key" is no field');
+    expect(() => exposeQueue({ job: () => null, key: () => "x" } as never)).toThrow('"key" is not a field');
   });
 });

@@ -76,7 +76,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it("without a config the message says so, whatever is asked", async () => {
     const t = openBackend();
     const problem =
-      'Rate limit "send": is not one of your limits (none is defined); to use it without a definition give its config.';
+      'Rate limit "send": is not one of your limits (none is defined); give its config to use it without a definition.';
     const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
       (ctx) => rateLimit(ctx, bucket),
       (ctx) => checkRateLimit(ctx, bucket),
@@ -91,7 +91,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it("the place is chosen where the limits are defined: a call that names a component is misuse", async () => {
     const t = openBackend();
     const call = t.mutation(async (ctx) => await rateLimit(ctx, { ...args, component: {} } as typeof args));
-    await expect(call).rejects.toThrow('Rate limit "send": "component" is no field of rateLimit');
+    await expect(call).rejects.toThrow('Rate limit "send": "component" is not a field of rateLimit');
     expect(await rowsIn(place, t)).toEqual([]);
   });
 });

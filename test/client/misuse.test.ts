@@ -137,11 +137,14 @@ const badConfigs: BadConfig[] = [
   })),
   { config: {}, problem: "kind must be" },
   { config: [], problem: "kind must be" },
-  { config: { ...bucket, start: 0 }, problem: '"start" is no field of a token bucket, which has kind, rate, period,' },
-  { config: { ...sliding, capacity: 5 }, problem: '"capacity" is no field of a sliding window' },
-  { config: { ...bucket, burst: 3 }, problem: '"burst" is no field of a token bucket' },
-  { config: { ...fixed, burst: undefined }, problem: '"burst" is no field of a fixed window' },
-  { config: { ...fixed, ["__proto__"]: 3 }, problem: '"__proto__" is no field of a fixed window' },
+  {
+    config: { ...bucket, start: 0 },
+    problem: '"start" is not a field of a token bucket, which has kind, rate, period,',
+  },
+  { config: { ...sliding, capacity: 5 }, problem: '"capacity" is not a field of a sliding window' },
+  { config: { ...bucket, burst: 3 }, problem: '"burst" is not a field of a token bucket' },
+  { config: { ...fixed, burst: undefined }, problem: '"burst" is not a field of a fixed window' },
+  { config: { ...fixed, ["__proto__"]: 3 }, problem: '"__proto__" is not a field of a fixed window' },
 ];
 /** As a definition a config may be left out of nothing; inline, `undefined` means that there is none. */
 const noConfigs: [unknown, string][] = [
@@ -196,14 +199,13 @@ describe("a bad definition fails at module load", () => {
   });
 
   it("overrides beside a queue", () => {
-    const problem = 'Rate limit "send": overrides and queue cannot be had together: a queue would not ask for them.';
+    const problem = 'Rate limit "send": overrides and queue cannot be combined: a queue does not read overrides.';
     expect(() => defineLoosely("tables", { send: { ...bucket, overrides: true, queue: {} } })).toThrow(problem);
     expect(() => defineLoosely("tables", { send: { ...bucket, overrides: false, queue: {} } })).not.toThrow();
   });
 
   it("shadow beside a queue, and an exact queue without a bound", () => {
-    const shadow =
-      'Rate limit "send": mode: "shadow" and queue cannot be had together: its jobs would wait all the same.';
+    const shadow = 'Rate limit "send": mode: "shadow" and queue cannot be combined: its jobs would still wait.';
     expect(() => defineLoosely("tables", { send: { ...bucket, mode: "shadow", queue: {} } })).toThrow(shadow);
     expect(() => defineLoosely("tables", { send: { ...bucket, mode: "enforce", queue: {} } })).not.toThrow();
     const exact = 'Rate limit "send": queue.exact needs queue.maxQueued.';
@@ -250,7 +252,7 @@ const badNames: BadCall[] = [
 const unknownNames: BadCall[] = ["opne", "constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"].map(
   (name) => ({
     args: { name },
-    problem: `Rate limit "${name}": is not one of your limits ("open", "mine", "shared", "strict", "patient", "spaced"); to use`,
+    problem: `Rate limit "${name}": is not one of your limits ("open", "mine", "shared", "strict", "patient", "spaced"); give`,
   }),
 );
 const KEY = "key must be a non-empty string, got";
@@ -322,7 +324,7 @@ const badParts: BadCall[] = [
   { args: { name: "open", atLeast: 2 }, problem: `Rate limit "open": ${must("atLeast", `${LEAST} (1)`, "2")}` },
   ...[true, { within: 5 }].map((reserve) => ({
     args: { name: "strict", count: 3, atLeast: 1, reserve },
-    problem: 'Rate limit "strict": atLeast takes what is there now, so it cannot stand beside reserve.',
+    problem: 'Rate limit "strict": atLeast and reserve cannot be combined: atLeast takes only what is there now.',
   })),
   ...[5.001, 1e300].map((atLeast) => ({
     args: { name: "open", count: Number.MAX_VALUE, atLeast },
@@ -501,7 +503,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
         await refuses(
           [call],
           args,
-          `Rate limit "open": "${field}" is no field of ${call}, which has ${known.join(", ")}.`,
+          `Rate limit "open": "${field}" is not a field of ${call}, which has ${known.join(", ")}.`,
         );
       }
     }

@@ -1,6 +1,6 @@
 /** Plans in a definition: which of its configs holds is said by name, with each call. */
-import type { RateLimitDecision } from "convex-rate-limits";
-import { describe, expect, it } from "vitest";
+import { projectRateLimit, type RateLimitDecision } from "convex-rate-limits";
+import { describe, expect, it, vi } from "vitest";
 import { defineIn, insertRow, type MutationCtx, placeNames, rowsIn } from "../support/places.js";
 import { NOW, openQueue, useClock } from "../support/jobs.js";
 import { makeFunctionReference } from "convex/server";
@@ -111,7 +111,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [of("gold"), 'plan must be "free" or "pro" or "metered", got "gold"'],
     [of("toString"), 'plan must be "free" or "pro" or "metered", got "toString"'],
     [{ name: "plain", plan: "pro" }, 'plan must be left out (the limit has no plans), got "pro"'],
-    [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be had together"],
+    [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be combined"],
   ] as const)("%o is misuse, and nothing is written", async (args, message) => {
     const { t } = openQueue();
     await expect(t.mutation((ctx) => limits.rateLimit(ctx, args as never))).rejects.toThrow(message);
@@ -126,7 +126,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ plans: [{ rate: 1 }] }, "plans must be an object of one or more plans by name"],
     [{ plans: { free: { rate: 1 }, pro: { rate: 0 } } }, 'plan "pro": rate must be'],
     [{ plans: { free: 7 } }, 'plan "free" must be an object, got 7'],
-    [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is no field of'],
+    [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is not a field of'],
     [{ plans: { free: { rate: 1, shards: 4 } } }, "shards must be left out of a plan"],
   ])("a definition with %o fails when the module loads", (more, message) => {
     const broken = { kind: "token bucket", period: MINUTE, ...more };
@@ -265,3 +265,48 @@ it("an undefined plan of the bucket without a key is named, too", async () => {
     'Rate limit "all": the bucket is under plan "gold"',
   );
 });
+
+/** docs/plans.md, "Sold quotas": what its page promises. */
+it.each(placeNames)(
+  "in the %s a customer who upgrades, tops up and looks at what was used gets what was sold",
+  async (place) => {
+    const limits = defineIn(place, {
+      calls: {
+        kind: "fixed window",
+        period: "month",
+        keyed: true,
+        overrides: true,
+        plans: { free: { rate: 100 }, pro: { rate: 10_000 } },
+      },
+    });
+    const { t } = openQueue();
+    const id = { name: "calls", key: "a" };
+    const take = (plan: string, count: number) => t.mutation((ctx) => limits.rateLimit(ctx, { ...id, plan, count }));
+    const usage = async () => {
+      const now = Date.now();
+      const snapshot = await t.query((ctx) => limits.getRateLimit(ctx, id));
+      const { remaining, resetAt = NaN } = projectRateLimit(snapshot, { now, count: 0 });
+      const { plan, override } = snapshot;
+      const { tokens } = override && "tokens" in override && now < override.until ? override : snapshot;
+      return `${tokens - remaining} of ${tokens} (${plan}) until ${new Date(resetAt).toISOString().slice(0, 10)}`;
+    };
+    const topUp = (until: number) =>
+      t.mutation(async (ctx) => {
+        const { config } = await limits.getRateLimit(ctx, id);
+        const raised = { ...config, rate: config.rate + 500, capacity: config.rate + 500 };
+        await limits.overrideRateLimit(ctx, { ...id, config: raised, until } as never);
+      });
+    vi.setSystemTime(Date.UTC(2026, 10, 10));
+    await take("free", 73);
+    expect(await usage()).toBe("73 of 100 (free) until 2026-12-01");
+    expect(await take("free", 28)).toMatchObject({ ok: false });
+    expect(await take("pro", 9927)).toMatchObject({ ok: true, remaining: 0 });
+    await topUp(Date.UTC(2026, 10, 13));
+    expect(await take("pro", 500)).toMatchObject({ ok: true, remaining: 0 });
+    expect(await usage()).toBe("10500 of 10500 (pro) until 2026-12-01");
+    vi.setSystemTime(Date.UTC(2026, 10, 13));
+    expect(await take("pro", 1)).toMatchObject({ ok: false, retryAt: Date.UTC(2026, 11, 1) });
+    vi.setSystemTime(Date.UTC(2026, 11, 1));
+    expect(await take("pro", 0)).toMatchObject({ ok: true, remaining: 10_000 });
+  },
+);

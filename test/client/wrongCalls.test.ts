@@ -135,7 +135,7 @@ function saysWhatIsWrong(error: unknown, { name }: Call, what: string): void {
       `^(${name} needs|Rate limit "|A rate limit's name must be|Rate limits in (your tables|the component) need)`,
     ),
   );
-  expect(message, `${name} with ${what}`).toMatch(/ (needs?|must be|is no field of|is not one of|is not defined)/);
+  expect(message, `${name} with ${what}`).toMatch(/ (needs?|must be|is not a field of|is not one of|is not defined)/);
   expect(message).not.toMatch(/Cannot read|is not a function|is not iterable|undefined \(reading|destructure/);
 }
 

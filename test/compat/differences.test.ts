@@ -112,9 +112,9 @@ describe("what is safer here", () => {
     expect(withConfig({ ...bucket, rate: NaN })).toThrow('Rate limit "send": rate must be a number above 0');
     expect(withConfig({ ...bucket, rate: -1 })).toThrow("rate must be a number above 0");
     expect(withConfig({ ...bucket, shards: 2.5 })).toThrow("shards must be");
-    expect(withConfig({ ...bucket, burst: 3 })).toThrow('"burst" is no field');
-    expect(withConfig({ ...bucket, start: 5 })).toThrow('"start" is no field');
-    expect(withConfig({ ...bucket, applyUpdates: "later" })).toThrow('"applyUpdates" is no field');
+    expect(withConfig({ ...bucket, burst: 3 })).toThrow('"burst" is not a field');
+    expect(withConfig({ ...bucket, start: 5 })).toThrow('"start" is not a field');
+    expect(withConfig({ ...bucket, applyUpdates: "later" })).toThrow('"applyUpdates" is not a field');
     expect(withConfig({ ...bucket, start: null, applyUpdates: "transactionally" })).not.toThrow();
     const t = openBoth();
     const [ours, theirs] = [new RateLimiter(component), new Official(officialComponent)];
@@ -232,15 +232,17 @@ describe("a field that neither knows", () => {
     await t.mutation(async (ctx) => {
       for (const call of ["limit", "check", "getValue"] as const) {
         expect(await failure(ours[call](ctx, "send", slip))).toContain(
-          'Rate limit "send": "keys" is no field of the opt',
+          'Rate limit "send": "keys" is not a field of the opt',
         );
         expect(await failure(theirs[call](ctx, "send", slip))).toContain("Unexpected field `keys`");
       }
       expect(await failure(ours.reset(ctx, "send", slip))).toContain(
-        '"keys" is no field of the options, which has key',
+        '"keys" is not a field of the options, which has key',
       );
     });
-    expect(() => ours.hookAPI("send", slip)).toThrow('"keys" is no field of the options, which has key, config, sampl');
+    expect(() => ours.hookAPI("send", slip)).toThrow(
+      '"keys" is not a field of the options, which has key, config, sampl',
+    );
   });
 });
 

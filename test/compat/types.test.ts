@@ -21,9 +21,11 @@ it("a name that is not defined needs a config", async () => {
     // @ts-expect-error -- No config.
     await expect(limiter.limit(ctx, "sned")).rejects.toThrow('Rate limit "sned": is not one of your limits ("send")');
     // @ts-expect-error -- No config.
-    await expect(limiter.check(ctx, "sned", { key: "ada" })).rejects.toThrow("without a definition give its config");
+    await expect(limiter.check(ctx, "sned", { key: "ada" })).rejects.toThrow(
+      "give its config to use it without a definition",
+    );
     // @ts-expect-error -- No config.
-    await expect(limiter.getValue(ctx, "sned")).rejects.toThrow("without a definition give its config");
+    await expect(limiter.getValue(ctx, "sned")).rejects.toThrow("give its config to use it without a definition");
   });
 });
 
@@ -32,7 +34,7 @@ it("a call that asks for nothing known is refused by the compiler", async () => 
   await t.mutation(async (ctx) => {
     // @ts-expect-error -- It is spelt `reserve`.
     await expect(limiter.limit(ctx, "send", { reserved: true })).rejects.toThrow(
-      '"reserved" is no field of the options',
+      '"reserved" is not a field of the options',
     );
   });
 });

@@ -199,14 +199,14 @@ const rows: Row[] = [
   {
     what: "a new window brings its rate",
     limit: window,
-    state: { value: 0, ts: NOW - 1 },
+    state: { value: 0, ts: NOW - 1, window: { since: NOW - 1000, used: 15 } },
     status: { ok: true, remaining: 9, resetAt: NOW + 1000 },
     next: { value: 9, ts: NOW },
   },
   {
     what: "what was left is carried over, up to the capacity",
     limit: window,
-    state: { value: 9, ts: NOW - 1 },
+    state: { value: 9, ts: NOW - 1, window: { since: NOW - 1000, used: 6 } },
     demand: { count: 15 },
     status: { ok: true, remaining: 0, resetAt: NOW + 1000 },
     next: { value: 0, ts: NOW },

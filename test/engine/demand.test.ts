@@ -196,7 +196,7 @@ describe("a demand with a least", () => {
   it("cannot be reserved, nor be above what the bucket can hold", () => {
     for (const reserve of [true, { within: 5 }]) {
       expect(() => parseDemand(limit, { count: 6, atLeast: 2, reserve })).toThrow(
-        'Rate limit "send": atLeast takes what is there now, so it cannot stand beside reserve.',
+        'Rate limit "send": atLeast and reserve cannot be combined: atLeast takes only what is there now.',
       );
     }
     expect(parseDemand(limit, { count: 6, atLeast: 2, reserve: false }).reserve).toBe(false);

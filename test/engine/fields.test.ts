@@ -35,11 +35,11 @@ describe("fields", () => {
     [{ rate: 1, start: 0.5 }, "start must be a whole number of milliseconds at least -5 and at most 5, got 0.5."],
     [{ rate: 1, start: null }, "start must be a whole number of milliseconds at least -5 and at most 5, got null."],
     [{ rate: 1, open: 1 }, "open must be true or false, got 1."],
-    [{ rate: 1, rat: 1 }, '"rat" is no field of a token bucket, which has rate, start, open.'],
-    [{ rate: 1, rat: undefined }, '"rat" is no field of a token bucket, which has rate, start, open.'],
-    [{ rate: 1, toString: 1 }, '"toString" is no field of a token bucket, which has rate, start, open.'],
-    [JSON.parse('{"__proto__":1}'), '"__proto__" is no field of a token bucket, which has rate, start, open.'],
-    [[1], '"0" is no field of a token bucket, which has rate, start, open.'],
+    [{ rate: 1, rat: 1 }, '"rat" is not a field of a token bucket, which has rate, start, open.'],
+    [{ rate: 1, rat: undefined }, '"rat" is not a field of a token bucket, which has rate, start, open.'],
+    [{ rate: 1, toString: 1 }, '"toString" is not a field of a token bucket, which has rate, start, open.'],
+    [JSON.parse('{"__proto__":1}'), '"__proto__" is not a field of a token bucket, which has rate, start, open.'],
+    [[1], '"0" is not a field of a token bucket, which has rate, start, open.'],
   ])("%j does not: the error names limit, field, value and range", (given, problem) => {
     expect(() => {
       check(given);

@@ -148,15 +148,15 @@ const bad: [unknown, string][] = [
   [{ ...bucket, period: 5e-324 }, "period must be at least 1e-11 at this rate, got 5e-324."],
   [
     { ...bucket, start: 5 },
-    '"start" is no field of a token bucket, which has kind, rate, period, capacity, maxReserved, shards.',
+    '"start" is not a field of a token bucket, which has kind, rate, period, capacity, maxReserved, shards.',
   ],
   [
     { ...window, maxReserve: 5 },
-    '"maxReserve" is no field of a fixed window, which has kind, rate, period, capacity, maxReserved, shards, start, timeZone, anchor.',
+    '"maxReserve" is not a field of a fixed window, which has kind, rate, period, capacity, maxReserved, shards, start, timeZone, anchor.',
   ],
   [
     { ...sliding, capacity: 5 },
-    '"capacity" is no field of a sliding window, which has kind, rate, period, maxReserved, shards.',
+    '"capacity" is not a field of a sliding window, which has kind, rate, period, maxReserved, shards.',
   ],
 ];
 
@@ -167,7 +167,7 @@ describe("a config that is", () => {
 
   it("of a kind that is not registered is refused", () => {
     const unknown = { ...bucket, kind: "leaky bucket" as never };
-    expect(() => parseChecked("send", unknown)).toThrow("Rate limit kind leaky bucket has fields, and is no kind.");
+    expect(() => parseChecked("send", unknown)).toThrow("Rate limit kind leaky bucket has fields but no parser.");
   });
 
   it("of a limit without a proper name is refused", () => {

@@ -39,7 +39,7 @@ describe("an override", () => {
     [{ block: true, note: "\uD834" }, `note must be ${NOTE}, got "\\ud834".`],
     [
       { block: true, why: "late" },
-      '"why" is no field of overrideRateLimit, which has config, block, unlimited, until, note.',
+      '"why" is not a field of overrideRateLimit, which has config, block, unlimited, until, note.',
     ],
   ])("is refused: %j", (given, problem) => {
     expect(() => parseOverride("send", given as RateLimitOverride)).toThrow(`Rate limit "send": ${problem}`);

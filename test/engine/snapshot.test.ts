@@ -126,7 +126,13 @@ describe("a snapshot", () => {
     });
     const units = days.unitsPerToken * 2;
     const ts = Date.UTC(2026, 2, 27, 12);
-    const { parts } = snapshotOf(days, [shardAt(days, WHOLE, { value: days.unitsPerToken, ts })]);
+    const { parts } = snapshotOf(days, [
+      shardAt(days, WHOLE, {
+        value: days.unitsPerToken,
+        ts,
+        window: { since: 0, used: days.capacity - days.unitsPerToken },
+      }),
+    ]);
     // Of eight missing tokens two come at each midnight; the third night Berlin's clocks are put forward.
     const midnight = Date.UTC(2026, 2, 26, 23);
     expect(parts).toStrictEqual([
@@ -157,7 +163,9 @@ describe("a snapshot", () => {
         [0, Date.UTC(2026, 0, 1)],
         [NOW, NOW],
       ] as const) {
-        const snapshot = snapshotOf(limit, [shardAt(limit, WHOLE, { value: limit.capacity, ts })]);
+        const snapshot = snapshotOf(limit, [
+          shardAt(limit, WHOLE, { value: limit.capacity, ts, window: { since: -1e12, used: 0 } }),
+        ]);
         const { windows } = limit as Limit & { windows: Calendar };
         const last = windows.windowAt(begin + TEN_YEARS);
         const listed = startsIn(snapshot);

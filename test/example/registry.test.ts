@@ -1,4 +1,4 @@
-/** The case study of docs/case-study.md: the modules of example/registry are the page's blocks, word for word, and this is what they do. */
+/** example/registry: the API of a public registry, and what it does. */
 import { convexTest } from "convex-test";
 import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits/component";
 import { register } from "convex-rate-limits/test";
@@ -11,13 +11,6 @@ const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
 
 const modules = import.meta.glob(["../../example/registry/convex/**/*.ts", "!**/convex.config.ts"]);
-const sources = import.meta.glob<string>("../../example/registry/convex/*.ts", {
-  query: "?raw",
-  import: "default",
-  eager: true,
-});
-const pages = import.meta.glob<string>("../../docs/case-study.md", { query: "?raw", import: "default", eager: true });
-const page = Object.values(pages).join();
 
 const log = vi.fn<(line: string) => void>();
 
@@ -59,15 +52,6 @@ async function servedUntilDenied(send: () => Promise<Response>) {
     if (response.status !== 200) return { served, denied: response };
   }
 }
-
-it("shows the modules that run here, word for word, in as many lines as it says", () => {
-  const shown = [...page.matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms)].map(([, code]) => code);
-  expect(shown.sort()).toEqual(Object.values(sources).sort());
-  const own = Object.entries(sources).filter(([file]) => /\/(limits|http|crons)\.ts$/.test(file));
-  const code = own.flatMap(([, text]) => text.split("\n").filter((line) => !/^\s*(\/\/|\/?\*|$)/.test(line)));
-  expect(own).toHaveLength(3);
-  expect(page).toContain(`${code.length} lines of code`);
-});
 
 describe("the registry", () => {
   it("counts strangers by address, publishers by token, and tells both in both header families", async () => {

@@ -52,7 +52,7 @@ it("must name a caller", async () => {
   const nobody = (): Caller => ({ key: "", config: perMinute(1) });
   expect((await serve({ limits: { limit: "all", identify: nobody }, report })()).status).toBe(500);
   expect(String(report.mock.lastCall?.[0])).toContain(
-    `identify's key must be a non-empty string, or left out beside without: "deny"`,
+    `identify's key must be a non-empty string, or left out with without: "deny"`,
   );
 });
 

@@ -27,7 +27,7 @@ type How = { block: true; until?: number } | { unlimited: true } | { config: Rat
 const slow: How = { config: { kind: "token bucket", rate: 6, period: MINUTE } };
 const fast: How = { config: { kind: "token bucket", rate: 600, period: MINUTE } };
 
-/** An app whose limits are defined by name, as docs/overrides.md says. */
+/** An app whose limits are defined by name, as docs/admin.md says. */
 function open(place: PlaceName, rest: Partial<Way> = {}) {
   const definitions = { api };
   const handler = vi.fn<Handler>((_ctx, request) =>

@@ -67,7 +67,10 @@ describe.each(placeNames)("in the %s", (place) => {
     [limit, 'plan must be "free" or "pro", got undefined'],
     [{ ...limit, plan: "gold" }, 'plan must be "free" or "pro", got "gold"'],
     [{ limit: "plain", by: "everyone", plan: "pro" }, "plan must be left out (the limit has no plans)"],
-    [{ ...limit, plan: "pro", config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be had"],
+    [
+      { ...limit, plan: "pro", config: { kind: "token bucket", rate: 1, period: 1 } },
+      "plan and config cannot be combined",
+    ],
   ])("%o fails when the module loads", (limits, message) => {
     expect(() => wrap({ place, definitions, limits })).toThrow(message);
   });

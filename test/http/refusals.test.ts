@@ -131,7 +131,7 @@ it.each<[string, () => unknown, string]>([
     () => ({ key: "ada" }),
     "identify's config must be a config, or a function of the name, got undefined.",
   ],
-  ["no key", () => ({ config: five.config }), "identify's key must be a non-empty string, or left out beside"],
+  ["no key", () => ({ config: five.config }), "identify's key must be a non-empty string, or left out with"],
   ["an id that is a number", () => ({ key: 7, config: five.config }), "identify's key must be a non-empty string"],
 ])("identify that finds %s is told so", async (_, identify, message) => {
   const limit = { limit: "five", identify } as unknown as object;

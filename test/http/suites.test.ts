@@ -1,6 +1,6 @@
 /**
  * The behaviours that the suites of express-rate-limit and hono-rate-limiter ask of their middleware, asked of this one: the
- * table in docs/comparison.md. Each of its rows that is held or refused is one test here.
+ * table in docs/comparison.md names those that an option decides, and what is refused.
  */
 import { MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { address, custom, type HttpLimit, type LimitedBy, limitHttp } from "convex-rate-limits/http";
@@ -259,13 +259,14 @@ it.each(Object.entries(behaviours))("%s", async (_, holds) => {
   await holds();
 });
 
-it("is the table of the page: each row that is held or refused is a test here", () => {
+it("has a test for each row of the page that is held or refused", () => {
   const rows = [
     ...Object.values(pages)
       .join()
       .matchAll(/^\| ([^|]+?) +\| (held|refused)[^|]*\|$/gm),
   ];
-  expect(rows.map(([, behaviour]) => behaviour).sort()).toEqual(Object.keys(behaviours).sort());
+  expect(rows.length).toBeGreaterThan(15);
+  expect(Object.keys(behaviours)).toEqual(expect.arrayContaining(rows.map(([, behaviour]) => behaviour)));
 });
 
 it("asks nobody without a backend", async () => {

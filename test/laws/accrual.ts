@@ -44,6 +44,20 @@ export function accrued(config: RateLimitConfig, from: number, to: number): Rati
   return times(perStep(config), fraction(steps, 1n));
 }
 
+/** The same after a write under another kind, until which time has counted: the first window brings whole tokens for the rest of its time. */
+export function accruedAnew(config: RateLimitConfig, from: number, to: number): Rational {
+  const { kind, rate, period } = config;
+  const steps = to <= from ? 0n : stepAt(config, to) - stepAt(config, from);
+  if (kind !== "fixed window" || steps === 0n) return accrued(config, from, to);
+  const [begun, next] = [0n, 1n].map((later) => {
+    const step = stepAt(config, from) + later;
+    if (typeof period === "string") return calendarStarts(config, from)[Number(step) - 1] ?? NaN;
+    return Number(BigInt(config.start ?? 0) + step * BigInt(period));
+  }) as [number, number];
+  const part = fraction(BigInt(next - Math.max(begun, from)), BigInt(next - begun));
+  return plus(rational(Number(floorOf(times(rational(rate), part)))), times(rational(rate), fraction(steps - 1n, 1n)));
+}
+
 /** What a bucket holds: tokens at a moment, and of a sliding window what was taken when. */
 export interface Held {
   value: number;

@@ -3,7 +3,6 @@
  * in all. How many rows, and which random numbers a call gets, are part of what fast-check chooses, so that a seed repeats all.
  */
 import {
-  defineRateLimits,
   type RateLimitConfig,
   type RateLimitedJob,
   type RateLimitSnapshot,
@@ -12,10 +11,11 @@ import {
 import fc from "fast-check";
 import { makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, describe, vi } from "vitest";
-import { FakeDb, fakeComponent } from "../support/fakeDb.js";
+import { FakeDb } from "../support/fakeDb.js";
 import {
   type AnyRateLimits,
   defineIn,
+  defineLight,
   insertRow,
   type MutationCtx,
   openBackend,
@@ -23,12 +23,10 @@ import {
   placeNames,
   rowsIn,
   type StoredRow,
-  withAll,
 } from "../support/places.js";
 import { effort, randomFrom, runs as share } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
-import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
 type Shards = RateLimitConfig["shards"];
 
@@ -78,9 +76,7 @@ function backendOf(place: PlaceName, backend: "light" | "whole"): Backend {
 function lightBackend(place: PlaceName): Backend {
   const db = new FakeDb();
   return {
-    limits: withAll(
-      place === "tables" ? defineRateLimits({}) : defineInComponent({}, { component: fakeComponent as never }),
-    ),
+    limits: defineLight(place, {}),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),
     rows: () => Promise.resolve(db.rows() as unknown as StoredRow[]),
     plant: (row) => db.transaction((ctx) => (ctx as MutationCtx).db.insert("rateLimits", row)).then(() => undefined),

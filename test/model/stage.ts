@@ -1,10 +1,9 @@
 /** Where the fuzzer plays: on a light backend for many operations, and on a whole one, in either place. */
-import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
-import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import type { RateLimitDefinitions } from "convex-rate-limits";
 import { makeFunctionReference, internalMutationGeneric } from "convex/server";
 import { v } from "convex/values";
-import { FakeDb, fakeComponent } from "../support/fakeDb.js";
-import { type AnyRateLimits, defineIn, openBackend, type PlaceName, withAll } from "../support/places.js";
+import { FakeDb } from "../support/fakeDb.js";
+import { type AnyRateLimits, defineIn, defineLight, openBackend, type PlaceName } from "../support/places.js";
 import type { ExactLimit } from "./exact/config.js";
 
 export type Limits = AnyRateLimits;
@@ -42,12 +41,9 @@ function definedOnce(
 
 export function lightStage(place: PlaceName): Stage {
   const db = new FakeDb();
-  const define = (limits: RateLimitDefinitions): Limits =>
-    withAll(
-      place === "tables" ? defineRateLimits(limits) : defineInComponent(limits, { component: fakeComponent as never }),
-    );
   return {
-    limits: (limit, shards, other = limit) => definedOnce(define, `light ${place}`, [limit, other], shards),
+    limits: (limit, shards, other = limit) =>
+      definedOnce((limits) => defineLight(place, limits), `light ${place}`, [limit, other], shards),
     mutation: (body) => db.transaction((ctx) => body(ctx as never)),
     finishJob: (id) => {
       db.finishJob(id);

@@ -576,12 +576,12 @@ describe.each(placeNames)("in the %s", (place) => {
       [{ block: true, unlimited: true }, "exactly one of config, block and unlimited, got block and unlimited"],
       [{ block: false }, "block must be true, got false"],
       [{ config: { ...bucket, rate: 0 } }, "rate must be a number above 0"],
-      [{ block: true, until: NOW }, `until must be a moment after now (${NOW}), in milliseconds since the epoch`],
-      [{ block: true, until: NOW / 1000 }, "until must be a moment after now"],
+      [{ block: true, until: NOW }, `until must be a time after now (${NOW}), in milliseconds since the epoch`],
+      [{ block: true, until: NOW / 1000 }, "until must be a time after now"],
       [{ block: true, until: NOW + 0.5 }, "until must be a whole number of milliseconds since the epoch"],
       [{ block: true, note: "x".repeat(501) }, "note must be a well-formed string of at most 500 characters"],
       [{ block: true, note: "\ud800" }, "note must be a well-formed string"],
-      [{ block: true, reason: "spam" }, '"reason" is no field of overrideRateLimit'],
+      [{ block: true, reason: "spam" }, '"reason" is not a field of overrideRateLimit'],
     ])("%j", async (terms, problem) => {
       await expect(override(terms)).rejects.toThrow(problem);
       expect(await rowsIn(place, t)).toEqual([]);

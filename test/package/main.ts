@@ -5,9 +5,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { generate, importInNode, installApp } from "./app.js";
+import { importInNode, installApp, push } from "./app.js";
 import { run } from "./shell.js";
-import { faults, pack } from "./tarball.js";
+import { faults, pack, publishDry } from "./tarball.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(path.join(os.tmpdir(), "convex-rate-limits-"));
@@ -23,17 +23,22 @@ try {
   run(root, "npx", "attw", tarball.file, "--profile", "esm-only");
   done("attw finds nothing");
 
+  publishDry(tarball);
+  done("npm publish --dry-run takes it");
+
   const app = path.join(folder, "app");
   installApp(root, app, tarball.file);
   done("the tarball installs into a fresh app");
   importInNode(app);
   done("Node loads it without a bundler");
-  run(app, "npx", "tsc", "-p", ".");
-  done("the app typechecks, declaration files included");
   run(app, "npx", "vitest", "run");
   done("the app's tests pass in both places");
-  generate(root, app);
-  done("the Convex CLI bundles the app and generates the types it has");
+  push(root, app, "codegen");
+  push(root, app, "dev");
+  done("convex codegen and dev: the app, declaration files included, typechecks, and has the types that are generated");
+  push(root, app, "deploy");
+  run(root, "npx", "tsx", "scripts/codegen/main.ts", ".", "deploy");
+  done("convex deploy: a stand-in that judges like a deployment takes the app, and the example");
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

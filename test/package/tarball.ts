@@ -25,6 +25,15 @@ export function pack(root: string, into: string): Tarball {
   return { file: path.join(into, name), contents: path.join(unpacked, "package") };
 }
 
+/** npm takes the tarball, once the owner has said what only the owner knows. */
+export function publishDry({ contents }: Tarball): void {
+  const address = "https://github.com/someone/convex-rate-limits";
+  const owner = { repository: address, homepage: `${address}#readme`, bugs: `${address}/issues`, author: "Someone" };
+  run(contents, "npm", "pkg", "set", ...Object.entries(owner).map(([field, value]) => `${field}=${value}`));
+  // What it holds is built: npm would build it again.
+  run(contents, "npm", "publish", "--dry-run", "--ignore-scripts", "--access", "public");
+}
+
 /** What a user pays to install it. */
 const MOST = { packed: 260_000, unpacked: 1_200_000, files: 400 };
 

@@ -350,7 +350,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
     await expect(enqueue("x", { name: "plain" })).rejects.toThrow('"plain": has no queue');
     await expect(enqueue("x", { config })).rejects.toThrow("config must be left out");
-    await expect(enqueue("x", { retries: 3 })).rejects.toThrow('"retries" is no field of enqueueRateLimited');
+    await expect(enqueue("x", { retries: 3 })).rejects.toThrow('"retries" is not a field of enqueueRateLimited');
     await expect(enqueue("x", { settles: "query" })).rejects.toThrow('settles must be "mutation" or "action"');
     await expect(enqueue("x".repeat(9000))).rejects.toThrow("arguments may have 8192 bytes");
     await expect(t.mutation(async (ctx) => await cancelQueued(ctx, {} as RateLimitQueuedJob))).rejects.toThrow(

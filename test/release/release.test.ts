@@ -1,8 +1,11 @@
 // @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { notesOf, withRelease } from "../../scripts/release/changelog.js";
+import { withShippedLinks } from "../../scripts/release/links.js";
+import { INSTALLED_BY, published, repositoryAddress } from "../../scripts/release/published.js";
 import { tagErrors } from "../../scripts/release/tag.js";
-import { read } from "../tidy/files.js";
+import { filesIn, lines, read } from "../tidy/files.js";
+import { directoryFaults } from "./directory.js";
 
 const CHANGELOG = `# Changelog
 
@@ -59,6 +62,7 @@ describe("a tag", () => {
     ["no homepage", "v1.0.0", { ...manifest, homepage: undefined }, "npm pkg set homepage="],
     ["no address for faults", "v1.0.0", { ...manifest, bugs: undefined }, 'no "bugs"'],
     ["no author", "v1.0.0", { ...manifest, author: undefined }, 'no "author"'],
+    ["a repository elsewhere", "v1.0.0", { ...manifest, repository: "https://example.com/a.git" }, "not on GitHub"],
   ])("cannot with %s", (_, tag, wrong, error) => {
     const errors = tagErrors(tag, wrong, CHANGELOG);
     expect(errors).toHaveLength(1);
@@ -66,7 +70,62 @@ describe("a tag", () => {
   });
 });
 
+describe("the documents of a publication", () => {
+  const address = "https://github.com/someone/some.thing";
+  const pages = Object.fromEntries(
+    INSTALLED_BY.map((page) => [page, published(page, read(page), "convex-rate-limits", address)]),
+  );
+  const readme = pages["README.md"] ?? "";
+
+  it.each([
+    "github:someone/some.thing",
+    "someone/some.thing",
+    `${address}.git`,
+    { type: "git", url: `git+${address}.git` },
+  ])("knows the repository by %j", (repository) => {
+    expect(repositoryAddress(repository)).toBe(address);
+  });
+
+  it("say that npm has the package, and nothing of a tarball", () => {
+    for (const [page, text] of Object.entries(pages)) {
+      expect(text, page).toContain("```sh\nnpm install convex-rate-limits\n```");
+      expect(text, page).not.toMatch(/tarball|\.tgz|not on npm/);
+    }
+  });
+
+  it("have badges below the first paragraph, of the owner's repository, within what the directory shows", () => {
+    const paragraphs = readme.split("\n\n");
+    expect(paragraphs.findIndex((text) => text.startsWith("[![npm]"))).toBe(3);
+    // After the release, the owner's.
+    expect(paragraphs[3]).toMatch(/https:\/\/github\.com\/[\w-]+\/[\w.-]+\/actions\/workflows\/ci\.yml\/badge\.svg/);
+    expect(directoryFaults(readme)).toEqual([]);
+  });
+
+  it("change once only", () => {
+    for (const page of INSTALLED_BY) {
+      expect(published(page, pages[page] ?? "", "convex-rate-limits", address)).toBe(pages[page]);
+    }
+  });
+
+  it("lead to the repository for what the package does not hold", () => {
+    const shipped = withShippedLinks(readme, "README.md", ["README.md", "docs/README.md"], address);
+    expect(shipped).toContain(`[comparison](${address}/blob/HEAD/docs/comparison.md)`);
+    expect(shipped).toContain(`](${address}/raw/HEAD/docs/contention.svg)`);
+    expect(shipped).toContain("[All pages](docs/README.md)");
+    expect(withShippedLinks(readme, "README.md", [], undefined)).not.toContain("(docs/comparison.md)");
+  });
+});
+
 describe("what a publication promises", () => {
+  it("runs no action that can change under its name: each is pinned by its commit, with its version for people and Dependabot", () => {
+    const used = filesIn(".github/workflows").flatMap((file) =>
+      lines(file).flatMap((line) => /\buses: (.+)$/.exec(line)?.[1] ?? []),
+    );
+    expect(used.length).toBeGreaterThan(8);
+    expect(used.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+    expect(read(".github/dependabot.yml")).toContain("github-actions");
+  });
+
   it('says "not yet" for each platform fact without a committed report', () => {
     const lines = read("docs/platform.md").split("\n");
     const head = lines.findIndex((line) => line.includes("proved on a deployment"));

@@ -115,7 +115,7 @@ describe("auto", () => {
     },
   );
 
-  /** What docs/case-study.md says. */
+  /** What docs/benchmarks.md says of the registry. */
   it("fails no call of a registry's API, at whose load 16 shards of the official component fail", async () => {
     const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 4 } as const;
     const [result] = await runContention(options);

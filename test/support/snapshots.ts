@@ -1,5 +1,6 @@
 /** Snapshots of one row by hand: what `getRateLimit` makes of a state. */
 import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
+import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { fromStored } from "../../src/engine/units.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
@@ -15,7 +16,12 @@ export interface StoredBucket {
 
 export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
   const limit = parseLimit(state.name, state.config);
-  return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, state, undefined) }]);
+  const { kind, rate } = state.config;
+  const { capacity = rate } = state.config as FixedWindowConfig;
+  // Its windows began where they do now.
+  const window = kind === "fixed window" && { window: { since: 0, used: Math.max(0, capacity - state.value) } };
+  const stored = { ...state, ...window };
+  return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, stored, undefined) }]);
 }
 
 /** The start of the last window that a snapshot lists. */

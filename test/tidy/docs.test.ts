@@ -32,7 +32,7 @@ describe("a block of code", () => {
     const documents = [...new Set(typescript.map(({ source }) => source))].filter((source) => source !== "AGENTS.md");
     const required = [
       "README.md",
-      "docs/guide.md",
+      "docs/start.md",
       "docs/migrating.md",
       "src/client/tables.ts",
       "src/storage/tables.ts",

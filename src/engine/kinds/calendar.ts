@@ -1,10 +1,10 @@
 /**
  * Windows of the calendar: days, weeks and months as the clocks of a place show them.
  *
- * A window's nominal start is a local time. The window starts at the first moment at which the clocks show that time or later:
- * when they skip it, the moment they are put forward; when they show it twice, the first time. A nominal window of which no
- * moment exists, such as 30 December 2011 in Samoa, has no number: the numbers of the others are consecutive, so going from one
- * to the next always brings the tokens of one window. Clocks that are put back behind a window's start do not end the window.
+ * A window's nominal start is a local time. The window starts when the clocks first show that time or a later one. If they skip it,
+ * that is when they are put forward; if they show it twice, the first time. A nominal window that no time lies in, such as 30
+ * December 2011 in Samoa, has no number. The others are numbered consecutively, so each next number brings the tokens of one
+ * window. Clocks that are put back behind a window's start do not end the window.
  */
 import { END_OF_TIME } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
@@ -15,38 +15,39 @@ import { timeZoneOf } from "./timeZone.js";
 export type CalendarPeriod = "day" | "week" | "month";
 
 /**
- * Windows of a calendar in a zone, numbered consecutively: window `n` starts at `startOf(n)` and ends where `n + 1` starts, so
+ * Windows of a calendar in a zone, numbered consecutively. Window `n` starts at `startOf(n)` and ends where `n + 1` starts:
  * `startOf(windowAt(now)) <= now < startOf(windowAt(now) + 1)` for every `now` before the end of time.
  */
 export interface Calendar {
-  /** The number of the window that a moment lies in. */
+  /** The number of the window that a time lies in. */
   readonly windowAt: (now: number) => number;
   /** The first millisecond of a window, cut off at the end of time. */
   readonly startOf: (window: number) => number;
 }
 
 /**
- * The windows of one calendar. `timeZone` is a zone of `isTimeZone`; `anchor` is a whole number within `ANCHORS`: the day of
- * the month on which a month begins (its last day, when it has fewer), the weekday on which a week begins, or the minutes after
- * midnight at which a day begins. The default is the first of the month, Monday, midnight. The months of "Europe/Berlin" and
- * anchor 31 begin on 31 January and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
+ * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A month begins on
+ * that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The default is the
+ * first of the month, Monday, midnight. The months of "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February 2024: at
+ * 2024-01-30T23:00Z and 2024-02-28T23:00Z.
  *
  * @throws RangeError when `Intl` does not know the zone.
  */
 export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number | undefined): Calendar {
   const { firstAt, dateLine } = timeZoneOf(timeZone);
   const nominal = nominalWindows[period](anchor ?? ANCHORS[period][0]);
-  // All nominal windows that start where the zone crossed the date line start at one moment, and only the last has a duration.
+  // If the zone crossed the date line, all nominal windows that it skipped start at the same time, and only the last has a
+  // duration.
   const unnumbered = nominal.indexAt(dateLine.left - 1) + 1;
   const missing = Math.max(0, nominal.indexAt(dateLine.reached) - unnumbered);
   const startOf = (window: number) => firstAt(nominal.startOf(window < unnumbered ? window : window + missing));
   return {
     windowAt(now) {
-      const moment = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
+      const time = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
       // By the clocks of UTC it is this window or one beside it.
-      let window = nominal.indexAt(moment);
-      while (startOf(window) > moment) window--;
-      while (startOf(window + 1) <= moment) window++;
+      let window = nominal.indexAt(time);
+      while (startOf(window) > time) window--;
+      while (startOf(window + 1) <= time) window++;
       return window;
     },
     startOf: (window) => Math.min(END_OF_TIME, startOf(window)),

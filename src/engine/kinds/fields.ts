@@ -78,7 +78,10 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
   if ("anchor" in fields) checkWindows(name, config as FixedWindowConfig);
 }
 
-/** @throws when fields of a period in milliseconds stand beside a calendar's, or the anchor lies outside its period. */
+/**
+ * @throws when a field for a period in milliseconds is combined with a calendar's period, or the reverse, or the anchor lies
+ * outside its period.
+ */
 function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWindowConfig): void {
   if (typeof period !== "string") {
     const [field, value] = timeZone === undefined ? ["anchor", anchor] : ["timeZone", timeZone];

@@ -31,7 +31,7 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 
 /** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
 const FIRST_USE = 1_767_225_600_000;
-/** So much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
+/** How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
 
 /** Windows of `period` ms, one of which starts at `start`. */
@@ -44,15 +44,17 @@ function periodic(period: number, start: number): Calendar {
 
 /**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
- * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each hour.
+ * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
+ * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
  */
 function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
-  if (!window) return refill;
+  if (!window && ts === 0) return refill;
   const current = windows.windowAt(ts);
   const start = windows.startOf(current);
-  if (window.since <= start) return refill;
+  const { since } = window ?? { since: ts };
+  if (since <= start) return refill;
   const next = windows.startOf(current + 1);
-  const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - window.since)) / (next - start);
+  const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);
   const units = Math.floor(tokens) * unitsPerToken;
   // The parts of all shards add up to it.
   return part ? shareOfUnits(units, unitsPerToken, part.share) : units;
@@ -68,12 +70,12 @@ function accrued(limit: FixedWindowLimit, state: State, to: number): number {
 function whenAccrued(limit: FixedWindowLimit, state: State, units: number): number {
   const { windows, refill } = limit;
   if (units <= 0) return state.ts;
-  // A share without refill never fills: so many windows end after the end of time.
+  // A share without refill never fills: 1e15 windows end after the end of time.
   const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
   return windows.startOf(windows.windowAt(state.ts) + 1 + further);
 }
 
-/** Under another capacity than before: what was not used of it in the window, or the debt. What was used before counts against a raise. */
+/** Under another capacity than before: what was not used of it in the window, or the debt. Tokens used before a raise count against it. */
 function held({ capacity }: FixedWindowLimit, { value, window }: State): number {
   if (!window) return Math.min(capacity, value);
   const unused = capacity - window.used;
@@ -81,18 +83,19 @@ function held({ capacity }: FixedWindowLimit, { value, window }: State): number 
 }
 
 /**
- * A new window forgets what was used, up to the tokens that it brings. What was used under a larger capacity is forgotten over several
- * windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
+ * A new window forgets what was used, up to the tokens that it brings. Tokens used under a larger capacity are forgotten over
+ * several windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
  */
 function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
   const { windows, capacity } = limit;
   const { window, ts } = state;
   const current = windows.windowAt(to);
-  if (window && current <= windows.windowAt(ts)) return window;
+  const isCurrent = current <= windows.windowAt(ts);
+  if (window && isCurrent) return window;
   const used = capacity - value;
   if (used > MAX_UNITS) return undefined;
   const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
-  return windowOf(windows.startOf(current), used, excess);
+  return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
 }
 
 export const fixedWindow: Kind<FixedWindowLimit> = {
@@ -171,7 +174,7 @@ export const fixedWindow: Kind<FixedWindowLimit> = {
     },
     restoredInMs: () => 0,
   },
-  // What is above the refill is saved up.
+  // A capacity above the refill saves up tokens.
   lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
   countsMs: ({ averageMs }) => Math.ceil(averageMs),
   unitsPerMs: ({ refill, averageMs }) => refill / averageMs,

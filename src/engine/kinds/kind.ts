@@ -1,7 +1,7 @@
 /**
- * The door for kinds of limits. Whatever depends on the kind is a function of one `Kind` object; nothing else asks which kind a
- * limit is. A new kind is a file here, a line in the registry (index.ts), its fields (fields.ts), its validator (wire/configs.ts), and
- * an arbitrary in test/laws.
+ * The door for kinds of limits. Everything that depends on the kind is a function of one `Kind` object; no other code asks which
+ * kind a limit is. A new kind is a file here, a line in the registry (index.ts), its fields (fields.ts), its validator
+ * (wire/configs.ts), and an arbitrary in test/laws.
  */
 import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
@@ -13,7 +13,7 @@ import type { Levels } from "../sharding/levels.js";
 export interface State {
   readonly value: number;
   readonly ts: number;
-  /** What was taken and when, oldest first, for a kind that remembers it. */
+  /** The units taken and when, oldest first, for a kind that remembers them. */
   readonly recent?: readonly Entry[];
   /** The least headroom since several times (headroom.ts), for a kind that keeps no log and takes that may be undone. */
   readonly headroom?: readonly Entry[];
@@ -29,7 +29,7 @@ interface Window {
   readonly excess?: number;
 }
 
-/** Units that were taken at a moment, or are promised for it. */
+/** Units that were taken at a time, or are promised for it. */
 export interface Entry {
   readonly at: number;
   readonly units: number;
@@ -45,9 +45,9 @@ export interface Taking {
 export interface Limit {
   readonly name: string;
   readonly kind: Kind;
-  /** What the limit was parsed from, with defaults filled in. */
+  /** The config that the limit was parsed from, with defaults filled in. */
   readonly config: RateLimitConfig;
-  /** What a full bucket holds, in tokens: of the whole limit, also where this is a shard's part. */
+  /** The tokens that a full bucket of the whole limit holds, also if this is a shard's part. */
   readonly tokens: number;
   readonly unitsPerToken: number;
   /** The most units that a bucket holds. */
@@ -64,7 +64,7 @@ interface Terms<Config = RateLimitConfig> {
   readonly config: Config;
 }
 
-/** The moment at which a reservation has its units, the state that holds it, and what is then owed after now. */
+/** When a reservation has its units, the state that holds it, and the units then owed after now. */
 export interface Reservation {
   readonly at: number;
   readonly state: State;
@@ -84,13 +84,13 @@ export interface Run {
   readonly count?: number;
 }
 
-/** How units arrive, ready for a client to reckon with. */
+/** How units arrive, for a client's calculations. */
 interface Arrivals {
   /** Units at each step. */
   readonly refill: number;
   /** The starts of windows, from the last write on; without them a step is a ms. */
   readonly runsFrom?: (ts: number) => readonly Run[];
-  /** The step after the last write of a state, if it brings less than the others, and how many units less. */
+  /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
   readonly shortStep?: (state: State) => (Run & { readonly units: number }) | undefined;
   /** How long a taken unit stays away, in ms. */
   readonly lastsMs?: number;
@@ -100,13 +100,13 @@ interface Arrivals {
 interface QuotaTerms<L> {
   /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
   windowMs(limit: L, now: number): number;
-  /** The first moment at which a request of `count` is served once `spent` of what remains is spent at `now`. */
+  /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
   renewedAt(limit: L, left: Outlook, spent: number, count: number, now: number): number;
   /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
   restoredInMs(limit: L, spent: number): number;
 }
 
-/** What a status says of a bucket. */
+/** The fields of a status that depend on the bucket. */
 interface Outlook {
   readonly remaining: number;
   readonly resetAt: number;
@@ -126,7 +126,7 @@ export interface Kind<L extends Limit = Limit> {
   shownConfig(limit: L): RateLimitConfig;
   /** How units arrive, for clients: by ms, by windows, or as they come back. */
   arrivals(limit: L): Arrivals;
-  /** What a state remembers, for clients. */
+  /** The log of a state, for clients. */
   entries(limit: L, state: State): readonly Entry[] | undefined;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
@@ -139,7 +139,7 @@ export interface Kind<L extends Limit = Limit> {
   /** The most units that one request can ever get. */
   most(limit: L, reserve: boolean): number;
 
-  /** The state as it stands at `now`. A clock that steps back changes nothing: before `ts` it stands as it did then. */
+  /** The state at `now`. A clock that steps back changes nothing: before `ts` the state is that of `ts`. */
   advance(limit: L, state: State, now: number): State;
   /** The first ms, from `ts` on, at which the state holds `units` (at most the capacity). */
   whenHolding(limit: L, state: State, units: number): number;
@@ -147,7 +147,7 @@ export interface Kind<L extends Limit = Limit> {
   whenReset(limit: L, state: State, now: number): number;
   /** Takes units now, below zero if need be. */
   take(limit: L, advanced: State, units: number): State;
-  /** Promises units for the first moment at which the bucket can pay for them. */
+  /** Promises units for the first time at which the bucket can pay for them. */
   reserve(limit: L, advanced: State, units: number): Reservation;
   /** The first ms at which a reservation of `units` would owe no more than `maxReserved`. */
   whenReservable(limit: L, state: State, units: number): number;

@@ -1,14 +1,14 @@
-/** What was taken and when: entries in the order of their moments. */
+/** A log of units taken: entries in the order of their times. */
 import type { Entry } from "./kind.js";
 
-/** So many moments are exact, and a row stays below 4 kB. */
+/** This many times are exact, and a row stays below 4 kB. */
 export const MAX_ENTRIES = 64;
 
 export function sum(entries: readonly Entry[]): number {
   return entries.reduce((total, { units }) => total + units, 0);
 }
 
-/** Adds an entry at its moment, to the one that is there already if there is one. */
+/** Adds an entry, to the one at the same time if there is one. */
 export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[] {
   if (units === 0) return [...entries];
   const before = entries.filter((entry) => entry.at < at);
@@ -30,8 +30,9 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
 }
 
 /**
- * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. What has
- * started is never joined with what is promised for after `now`. The oldest entry is never joined: clients were told when it leaves.
+ * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. An entry that
+ * has started is never joined with one that is promised for after `now`. The oldest entry is never joined: clients were told when
+ * it leaves.
  */
 export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
   let joined = entries;
@@ -63,9 +64,9 @@ function joinCheapest(entries: readonly Entry[], most: number, now: number): Ent
 }
 
 /**
- * Takes units out of the latest entry up to a moment, and then out of those before it.
+ * Takes units out of the latest entry up to `at`, and then out of older ones.
  * - A refund starts at now: work that is promised for later is not touched.
- * - A cancelled reservation starts at its own moment. Where its entry was joined with another, older ones give way instead: they
+ * - A cancelled reservation starts at its own time. If its entry was joined with another, older ones are removed instead. They
  *   leave the window sooner, so that waits longer and never lets more through.
  */
 export function removeBackwards(entries: readonly Entry[], units: number, at: number): Entry[] {

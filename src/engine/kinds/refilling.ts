@@ -1,6 +1,6 @@
 /**
- * What token buckets and fixed windows have in common: units accrue from the last write on, up to the capacity, and debts are
- * paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
+ * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and debts are paid
+ * by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
 import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
@@ -29,12 +29,12 @@ export function windowOf(since: number, used: number, excess: number): NonNullab
   return { since, used, ...(excess > 0 && { excess }) };
 }
 
-/** A window in which more was used, or less. What cannot be counted is not known. */
+/** A window in which more was used, or less. Undefined if the units are too many to count. */
 function using(window: State["window"], units: number): State["window"] {
   if (!window) return undefined;
   const { since, used, excess = 0 } = window;
   if (used + excess + units > MAX_UNITS) return undefined;
-  // What comes back was used in the window first, and then before it.
+  // Units come back to the window first, then to the time before it.
   return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units));
 }
 
@@ -95,7 +95,8 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
         return stateOf(value + back, ts, pairs, using(window, -back));
       }
       const { takenAt } = taking;
-      // What was used beyond a capacity that was lowered since: without the take it would have been less, and nothing more.
+      // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value the
+      // same.
       const beyond = Math.min(units, beyondOf(window, missing, takenAt));
       const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
       const used = lessened(using(window, -back), beyond);
@@ -104,7 +105,7 @@ export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, C
     pause(limit, state, until) {
       const { value, ts, headroom, window } = advance(limit, state, until);
       const level = Math.min(0, value);
-      // What comes back pays what is still owed then, and no more.
+      // Later refunds pay what is still owed then, and no more.
       return stateOf(level, ts, headroom && noted(headroom, ts, -level), using(window, value - level));
     },
     split(left, right, { value, ts, headroom, window }) {

@@ -2,8 +2,8 @@
 import type { Share } from "./kind.js";
 
 /**
- * A share of a quantity: whole tokens, as even as they go, so that no shard holds a fraction that it could never spend; what is
- * left below a whole token is the last share's. Two neighbouring shares add up to the one that they were cut from.
+ * A share of a quantity: whole tokens, as even as possible, so that no shard holds a fraction that it could never spend. The last
+ * share gets the fraction of a token. Two neighbouring shares add up to the one that they were cut from.
  */
 export function shareOfUnits(units: number, unitsPerToken: number, { index, count }: Share): number {
   const tokens = Math.floor(units / unitsPerToken);

@@ -1,6 +1,6 @@
 /**
- * Sliding window: in any `period`, wherever it begins, at most `rate` tokens start. It remembers what was taken and when, exactly up
- * to 64 moments a row; beyond that, neighbours are joined at the later moment, which waits longer and never lets more through.
+ * Sliding window: in any `period`, at most `rate` tokens start. A row logs the exact times of up to 64 takes. Beyond that,
+ * neighbours are joined at the later time, which waits longer and never lets more through.
  */
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
@@ -16,8 +16,8 @@ interface SlidingWindowLimit extends Limit {
 }
 
 /**
- * What was taken and when. A state of another kind only says what is missing and when that was last true: it counts as taken
- * then, and a debt as promised for the windows after it.
+ * The log of a state. A state of another kind only has a value and a time. Its missing units count as taken at that time, and a
+ * debt as promised for the windows after it.
  */
 function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent }: State): readonly Entry[] {
   if (recent) return recent;
@@ -55,7 +55,7 @@ function isUnknown({ units }: Entry): boolean {
   return units >= MAX_UNITS;
 }
 
-/** The first ms at which so many of the entries' units have left the window. */
+/** The first ms at which `units` of the entries' units have left the window. */
 function whenLeft({ period }: SlidingWindowLimit, entries: readonly Entry[], units: number): number | undefined {
   let left = 0;
   for (const entry of entries) {
@@ -99,7 +99,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
   quota: {
     windowMs: ({ period }) => period,
-    // What was taken earlier comes back earlier. What is spent now comes back after a whole period.
+    // Tokens taken earlier come back earlier. Tokens spent now come back after a whole period.
     renewedAt: ({ period }, { renewsAt }, _spent, _count, now) => renewsAt ?? now + period,
     restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
   },
@@ -136,7 +136,7 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
     return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
   },
   owed,
-  /** From its own entry, and nothing once that has left: then older ones have left, too. */
+  /** Takes from its own entry. Once that has left, older ones have left as well, and nothing comes back. */
   giveBack(limit, advanced, units, taking) {
     const { ts } = advanced;
     const entries = entriesOf(limit, advanced);
@@ -154,7 +154,8 @@ export const slidingWindow: Kind<SlidingWindowLimit> = {
   split(left, right, { value, ts, recent = [] }) {
     const whole = left.capacity + right.capacity;
     const taken = whole - value;
-    // What the left half still holds decides what it has taken; each entry is then cut in that proportion.
+    // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
+    // proportion.
     const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
     const { unitsPerToken } = left;
     let before = 0;

@@ -5,16 +5,16 @@ import { floorUnits, MAX_UNITS } from "../units.js";
 
 const DAY_MS = 86_400_000;
 
-/** Debts of so many full buckets fit, or of a day of the rate, whichever is more. */
+/** The debts of this many full buckets fit, or of a day of the rate if that is more. */
 const DEBT_BUCKETS = 1000;
 
-/** What a rate may lose to rounding: nobody can tell one part in 10^9. */
+/** The share of a rate that rounding may lose: nobody can notice one part in 10^9. */
 const RATE_ERROR = 1e-9;
 
 /** A rate, per ms or per window, and what is saved and owed. */
 interface Quantities {
   readonly rate: number;
-  /** What the rate is per: milliseconds, or one window, which brings whole units. */
+  /** The rate is per this many ms, or per window, which brings whole units. */
   readonly per: number | "window";
   readonly stepMs: number;
   readonly capacity: number;

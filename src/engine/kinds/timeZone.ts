@@ -2,15 +2,15 @@
  * Time zones: what `Intl` knows about the clocks of a place. A local time is what the clocks show, in milliseconds, as if it
  * were UTC. Before 1970 a zone keeps the offset that it had when 1970 began: no limit counts there.
  */
-import { END_OF_TIME, firstMoment } from "../time.js";
+import { END_OF_TIME, firstTime } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
 
 interface TimeZone {
-  /** The first moment at which the clocks show `local` or later; the day after, if they never show it. */
+  /** The first time at which the clocks show `local` or later; the day after, if they never show it. */
   readonly firstAt: (local: number) => number;
   /**
-   * The local times at which the zone left one side of the date line and came out on the other: what is between them never was.
-   * Both are the same in a zone that stayed on its side.
+   * The local times at which the zone left one side of the date line and came out on the other: the times between them never
+   * existed. Both are the same in a zone that stayed on its side.
    */
   readonly dateLine: { readonly left: number; readonly reached: number };
 }
@@ -30,25 +30,25 @@ function readTimeZone(name: string): TimeZone {
     const after = offsetAt(local + DAY_MS);
     if (offsetAt(local - before) === before) return local - before;
     // The change is over by then, or `local` is skipped and the change is the next one.
-    return firstSecond(local - after, (moment) => offsetAt(moment) === after);
+    return firstSecond(local - after, (time) => offsetAt(time) === after);
   });
   return { firstAt, dateLine: dateLineOf(offsetAt) };
 }
 
 /** Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day. */
-function dateLineOf(offsetAt: (moment: number) => number): TimeZone["dateLine"] {
-  const crossed = (moment: number) => offsetAt(moment) - offsetAt(0) > DAY_MS / 2;
+function dateLineOf(offsetAt: (time: number) => number): TimeZone["dateLine"] {
+  const crossed = (time: number) => offsetAt(time) - offsetAt(0) > DAY_MS / 2;
   const crossing = crossed(END_OF_TIME) ? firstSecond(0, crossed) : 0;
   return { left: crossing + offsetAt(crossing - 1000), reached: crossing + offsetAt(crossing) };
 }
 
 /** Clocks change on whole seconds. */
-function firstSecond(from: number, holds: (moment: number) => boolean): number {
-  return 1000 * firstMoment(from / 1000, (second) => holds(1000 * second));
+function firstSecond(from: number, holds: (time: number) => boolean): number {
+  return 1000 * firstTime(from / 1000, (second) => holds(1000 * second));
 }
 
 /** How far the clocks of a zone are ahead of UTC at a whole second, in milliseconds. */
-function offsets(timeZone: string): (moment: number) => number {
+function offsets(timeZone: string): (time: number) => number {
   const clock = new Intl.DateTimeFormat("en-US", {
     timeZone,
     calendar: "gregory",
@@ -61,9 +61,9 @@ function offsets(timeZone: string): (moment: number) => number {
     minute: "numeric",
     second: "numeric",
   });
-  return (moment) => {
-    // Not 0: the Intl of faked timers, such as Vitest's, takes it for no moment and shows the present.
-    const second = Math.min(END_OF_TIME, Math.max(1000, moment));
+  return (time) => {
+    // Not 0: the `Intl` of faked timers, such as Vitest's, takes 0 for a missing argument and shows the present.
+    const second = Math.min(END_OF_TIME, Math.max(1000, time));
     // "3/31/2024, 03:00:00". `formatToParts` says the same in three times the time.
     const [month, day, year, hours, minutes, seconds] = clock.format(second).split(/\D+/).map(Number) as ClockFace;
     const days = firstDayOf(12 * (year - 1970) + month - 1) + day - 1;

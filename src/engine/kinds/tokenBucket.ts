@@ -26,9 +26,9 @@ function whenAccrued(limit: TokenBucketLimit, state: State, units: number): numb
   if (units <= 0) return ts;
   // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
   const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
-  let moment = ts + elapsedMs;
-  while (moment < END_OF_TIME && accrued(limit, state, moment) < units) moment++;
-  return Math.min(END_OF_TIME, moment);
+  let time = ts + elapsedMs;
+  while (time < END_OF_TIME && accrued(limit, state, time) < units) time++;
+  return Math.min(END_OF_TIME, time);
 }
 
 export const tokenBucket: Kind<TokenBucketLimit> = {
@@ -62,9 +62,10 @@ export const tokenBucket: Kind<TokenBucketLimit> = {
     },
     renewedAt({ config, tokens }, { remaining, resetAt, retryAt = 0 }, spent, count, now) {
       const { rate, period } = config as TokenBucketConfig;
-      // Reckoned back from the moment at which the bucket would be full, since that is exact and `remaining` is rounded down.
+      // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.
       const byReset = resetAt - Math.floor(raised(((tokens - spent - count) / rate) * period));
-      // Of several rows, `resetAt` is when the last of them is full. What is there belongs to no debt, so it can be reckoned from now.
+      // With several rows, `resetAt` is when the last of them is full. Remaining tokens mean no debt, so the time can also be
+      // counted from now.
       const missingMs = ((count - (remaining - spent)) / rate) * period;
       return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
     },

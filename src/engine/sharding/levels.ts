@@ -15,14 +15,14 @@ export interface Levels {
 /** With fewer tokens than this a shard would turn away calls while its neighbours are full. */
 const TOKENS_PER_SHARD = 2;
 /**
- * Rows for each call a second: a call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each call a second
+ * Rows for each call a second. A call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each call a second
  * one call in twenty meets another. Rounded up to a power of two it is the most; the policy keeps a steady load near 0.3 itself.
  */
 const SHARDS_PER_CALL_A_SECOND = 0.3;
 /** A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it. */
 const SHARDS_PER_SAVED_TOKEN = 0.1;
 
-/** What the levels depend on: tokens that a shard must get some of, arrivals a second, and what can be saved up. */
+/** The quantities that decide the levels: tokens to share, arrivals a second, and tokens that can be saved up. */
 interface Size {
   readonly shards: RateLimitConfig["shards"];
   readonly most: number;
@@ -30,13 +30,13 @@ interface Size {
   readonly capacity: number;
 }
 
-/** Of a limit without `shards`. */
+/** The levels of a limit without `shards`. */
 export const ONE_ROW: Levels = { most: 0, least: 0, isAuto: false };
 
 export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
   const isAuto = shards === "auto";
   const { atLeast = 1, atMost = MAX_SHARDS } = typeof shards === "object" ? shards : isAuto ? {} : { atMost: shards };
-  // Where no power of two lies between the bounds, the upper one holds.
+  // If no power of two lies between the bounds, the upper bound holds.
   const possible = Math.floor(Math.log2(Math.min(atMost, Math.max(1, tokens / TOKENS_PER_SHARD))));
   const least = Math.min(possible, Math.ceil(Math.log2(atLeast)));
   const useful = Math.max(atLeast, SHARDS_PER_CALL_A_SECOND * perSecond, SHARDS_PER_SAVED_TOKEN * capacity);

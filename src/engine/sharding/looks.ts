@@ -1,6 +1,6 @@
 /**
- * How many rows of a window a call looks at before it is denied. What a window's rows hold is lost unless it is taken in time, so a denial
- * in vain wastes it. A denial of any other limit may rest on two rows: its tokens are saved for the next call.
+ * How many rows of a window a call looks at before it is denied. Tokens in a window's rows are lost unless they are taken in time,
+ * so a denial in vain wastes them. A denial of any other limit may rest on two rows: its tokens are saved for the next call.
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
@@ -11,7 +11,7 @@ import { heldByAll, type Shard } from "./shard.js";
 const TOKENS = 24;
 const LEAST_ROWS = 6;
 const MOST_ROWS = 12;
-/** Where tokens come back one by one, a call stops looking as soon as so many rows like those it saw would not hold its count. */
+/** For a sliding window, a call stops looking when this many rows like those it saw would not hold its count. */
 const LIKELY_ROWS = 8;
 
 export function looksFurther(limit: Limit, demand: Demand): boolean {

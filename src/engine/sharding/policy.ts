@@ -1,6 +1,7 @@
 /**
- * When a row splits and when it folds: by the time since its last write, which tells how hot it is without any other row, and by
- * what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in docs/benchmarks.md.
+ * When a row splits and when it folds. Both depend on the time since its last write, which shows how hot it is without reading
+ * other rows, and on what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in
+ * docs/benchmarks.md.
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Bucket, Demand } from "../request.js";
@@ -18,19 +19,20 @@ const HOT_MS = 40;
  */
 const COLD_MS = 2000;
 /**
- * The bucket of a limit without keys is hot as a rule: it becomes 2^6 rows at once, and keeps them when it cools down. With 2^4 a step
- * to 1000/s conflicts so much that 16 permits (bench/README.md) are not enough for the attempts, and the bucket stays as it is.
+ * The bucket of a limit without keys is hot as a rule: it becomes 2^6 rows at once, and keeps them when it cools down. With 2^4, a
+ * step to 1000/s causes too many conflicts: 16 permits (bench/README.md) are too few for the attempts, and the bucket does not
+ * grow.
  */
 const KEPT_LEVEL = 6;
 /**
- * The same of a window whose rows all fill up when it begins: most calls find a full row then. With 2^6 rows 1000 calls/s took 1.14 to
- * 1.16 attempts, with 2^8 1.11 to 1.12.
+ * The same for a window whose rows all fill up when it begins: most calls find a full row then. With 2^6 rows 1000 calls/s took
+ * 1.14 to 1.16 attempts, with 2^8 1.11 to 1.12.
  */
 const KEPT_LEVEL_OF_WINDOWS = 8;
 
 /**
- * A row is split, and a bucket that is slow to refill is laid anew, so that each part holds this many times the demand: fewer would be
- * gone before they could be split further. A count for which no row is large enough is taken from a span that can hold as much.
+ * A row is split, or a slow bucket rearranged, so that each part holds this many times the demand. Smaller parts would be empty
+ * before they could be split further. A count for which no row is large enough is taken from a span that can hold as much.
  */
 const ROOM = 4;
 /**
@@ -40,15 +42,15 @@ const ROOM = 4;
 const QUEUE_ROOM = 12;
 /**
  * A row of a fast limit that is emptied by a call which found another row short has too many callers: it splits in one of four such
- * writes. Its gap is the time in which a token comes, so it does not tell how hot the row is. Where no more is asked for than comes
- * in, one call in fifteen finds a row short; such rows must not split, since smaller ones are short more often.
+ * writes. Its gap is the time in which a token comes, so it does not tell how hot the row is. If demand is below the refill, one
+ * call in fifteen finds a row short. Such rows must not split, since smaller ones are short more often.
  */
 const CROWDED_CHANCE = 1 / 4;
 
-/** A refill that brings a demand within so long is fast: a caller who is denied and comes back finds it. */
+/** A refill that brings a demand within this time is fast: a caller who retries finds the tokens. */
 const FAST_MS = 50;
 
-/** What a call takes from a row. */
+/** The demand of a call on one row. */
 export interface ShardDemand extends Pick<Demand, "units" | "reserve"> {
   /** Whether other rows were short of it. */
   readonly wasShort?: boolean;
@@ -71,7 +73,7 @@ export function levelAfter(
   const level = before.interval.length;
   if (level > most) return most;
   const isEmptied = after.state.value < units;
-  // So a slow bucket runs out on one row, and denials read no more than that.
+  // A slow bucket thus runs out on one row, and denials read only that.
   if (isEmptied && !isFast(limit, units)) return Math.max(0, level - 1);
   const gapMs = now - before.state.ts;
   // The same transaction, or the same millisecond: nothing can be told from it.
@@ -99,7 +101,7 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * Math.min(1, (HOT_MS / gap) ** 2);
 }
 
-/** How many levels units may be split down, so that each part holds so many times the demand; 0 when they do not themselves. */
+/** How many levels down units may be split so that each part holds `room` times the demand; 0 if they do not hold that themselves. */
 export function levelsFor(held: number, units: number, room = ROOM): number {
   return Math.floor(Math.log2(Math.max(1, held / (room * units))));
 }
@@ -114,7 +116,7 @@ export function isFast(limit: Limit, units: number): boolean {
   return units <= fastUnits(limit);
 }
 
-/** The most units that are fast; none where a bucket is one row, which says it all. */
+/** The most units that are fast; 0 for a bucket of one row, which is exact. */
 export function fastUnits(limit: Limit): number {
   return limit.levels.most === 0 ? 0 : limit.kind.unitsPerMs(limit) * FAST_MS;
 }

@@ -4,7 +4,7 @@ import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { firstMoment } from "../time.js";
+import { firstTime } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
 import {
@@ -30,22 +30,25 @@ interface Outcome {
 
 export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number, demand: Demand): Outcome {
   const [only] = shards;
-  // What several rows say together is what the whole bucket would say as one row.
+  // Several rows decide as the whole bucket would as one row.
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
   if (taken)
-    return { status: known(status, shards, now), left: leaving(limit, shards, { ...whole, state: taken }, now) };
+    return {
+      status: dateTaken(status, shards, now),
+      left: takeFromAll(limit, shards, { ...whole, state: taken }, now),
+    };
   if (status.ok || whole === only) return { status, left: shards };
   return { status: { ...status, retryAt: whenServed(limit, shards, now, demand, status.retryAt) }, left: shards };
 }
 
-/** The shards when units were charged, whatever is there, or came back, to as few of them as have room. */
+/** The shards after a charge, even below zero, or after a refund, to as few of them as have room. */
 export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   const { units, isRefundable } = change;
   if (units <= 0) return distribute(shards, now, change);
   const whole = fold(limit, WHOLE, shards, now);
   const taken = limit.kind.take(limit, whole.state, units);
-  return leaving(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
+  return takeFromAll(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
 }
 
 /** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */
@@ -57,17 +60,17 @@ export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, un
   return [{ ...whole, state: limit.kind.pause(limit, whole.state, until) }];
 }
 
-/** Rows may stand at different times: what was taken from several is dated by the clock, which is not later than any of them. */
-function known(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
+/** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */
+function dateTaken(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
   return status.ok && status.takenAt !== undefined && shards.length > 1 ? { ...status, takenAt: now } : status;
 }
 
 /**
- * The shards when units were taken: a slow bucket is laid anew as it runs out, a fast one gives from as few shards as it can. Debts
- * are the whole bucket's: what all shards together cannot pay is owed by all of it as one row, which is what stays.
+ * The shards when units were taken: a slow bucket is rearranged as it runs out, a fast one gives from as few shards as possible.
+ * Only a bucket of one row may owe. If the shards together cannot pay, they are folded into one row that owes the rest.
  * @param left - the whole without the units.
  */
-function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: number): readonly Shard[] {
+function takeFromAll(limit: Limit, shards: readonly Shard[], left: Shard, now: number): readonly Shard[] {
   const { most } = limit.levels;
   const { value } = left.state;
   const units = heldByAll(shards, now) - value;
@@ -78,8 +81,8 @@ function leaving(limit: Limit, shards: readonly Shard[], left: Shard, now: numbe
 }
 
 /**
- * The shards with units taken from some of them, or given: first where most can be had, as much as goes there. None holds more than its
- * share. What a cancelled job took is looked for at its time first, and only then before: that may be another job's.
+ * The shards with units taken from some of them, or given: first where there is most, as much as possible. None holds more than its
+ * share. A cancelled job's tokens are looked for at its own time first. Tokens taken before that may be another job's.
  */
 export function distribute(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   let left = shards;
@@ -100,14 +103,14 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
   return left;
 }
 
-type Standing = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
+type WholeStatus = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
 
-/** How a bucket stands when every shard has been read: what the whole would say as one row. */
-export function standing(limit: Limit, shards: readonly Shard[], now: number): Standing {
+/** The status of a bucket when every shard has been read: that of the whole as one row. */
+export function describeWhole(limit: Limit, shards: readonly Shard[], now: number): WholeStatus {
   return { ok: true, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
 }
 
-/** The first moment from one on at which the same demand succeeds. */
+/** The first time from `from` on at which the same demand succeeds. */
 export function servedFrom(limit: Limit, shards: readonly Shard[], from: number, demand: Demand): number {
   const { status } = decideOnAll(limit, shards, from, demand);
   return status.ok ? whenFound(limit, shards, from, demand) : status.retryAt;
@@ -123,7 +126,7 @@ function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand
   const asOne = (at: number) => fold(limit, WHOLE, shards, at).state;
   const last = Math.max(from, ...shards.map(({ state }) => state.ts));
   const first = last > from ? decide(limit, asOne(last), last, demand).status : { retryAt: likely };
-  return firstMoment(
+  return firstTime(
     whenFound(limit, shards, from, demand),
     // A log of all that they remember is needed for reservations only.
     (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),

@@ -13,9 +13,9 @@ export interface Shard {
 /** Units that are taken from a bucket, or, negative, come back to it. */
 export interface Change {
   readonly units: number;
-  /** Of units that are taken: whether they may come back, by the time at which they were taken. */
+  /** For units that are taken: whether they may come back, by the time at which they were taken. */
   readonly isRefundable?: boolean;
-  /** Of units that come back, when they were taken. */
+  /** For units that come back: when they were taken. */
   readonly taking?: Taking | undefined;
 }
 
@@ -42,7 +42,7 @@ export function advance(shard: Shard, now: number): Shard {
   return { ...shard, state: limit.kind.advance(limit, state, now) };
 }
 
-/** The units that a shard holds at a moment. */
+/** The units that a shard holds at `now`. */
 export function heldBy({ limit, state }: Shard, now: number): number {
   return limit.kind.advance(limit, state, now).value;
 }
@@ -86,10 +86,10 @@ export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== 
 
 /**
  * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
- * Undefined where that is not worth the write, or where a clock ahead has written one of them: what is given would come from a moment
- * to come, or a sliding window remember it as taken at one that is past. Both are advanced.
+ * Undefined if that is not worth the write, or if a clock ahead has written one of them. Units moved then would come from the
+ * future, or a sliding window would log them as taken in the past. Both are advanced.
  */
-export function even(short: Shard, other: Shard): [Shard, Shard] | undefined {
+export function balance(short: Shard, other: Shard): [Shard, Shard] | undefined {
   const { unitsPerToken, capacity } = short.limit;
   const { value } = short.state;
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);

@@ -14,8 +14,10 @@ const DAY = 24 * HOUR;
 const config: FixedWindowConfig = { kind: "fixed window", rate: 5, period: 1000, start: 250, capacity: 1000 };
 const window = parseLimit("window", config);
 const perWindow = 5 * window.unitsPerToken;
-const arrived = (limit: Limit, from: number, to: number) => limit.kind.advance(limit, { value: 0, ts: from }, to).value;
-const when = (limit: Limit, ts: number, units: number) => limit.kind.whenHolding(limit, { value: 0, ts }, units);
+/** Empty since a window that began long before. */
+const empty = (limit: Limit, ts: number) => ({ value: 0, ts, window: { since: -1e9, used: limit.capacity } });
+const arrived = (limit: Limit, from: number, to: number) => limit.kind.advance(limit, empty(limit, from), to).value;
+const when = (limit: Limit, ts: number, units: number) => limit.kind.whenHolding(limit, empty(limit, ts), units);
 
 describe("a fixed window", () => {
   it("refills at each boundary, up to the capacity, and not when the clock steps back over one", () => {

@@ -12,7 +12,7 @@ import {
   decideOnAll,
   mayDenyOnTwo,
   servedFrom,
-  standing,
+  describeWhole,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
 import { fastUnits } from "../../../src/engine/sharding/policy.js";
@@ -159,7 +159,7 @@ describe("a bucket of several rows", () => {
   it("changes nothing for a count of 0, nor for a denial", () => {
     const rows = rowsOf(slow, 20, 4);
     expect(ask(rows, { count: 0 })).toEqual({
-      status: standing(rows.limit, rows.shards, NOW),
+      status: describeWhole(rows.limit, rows.shards, NOW),
       before: [],
       after: [],
     });
@@ -198,8 +198,12 @@ describe("a bucket of several rows", () => {
     const [first, ...others] = shards as [Shard, ...Shard[]];
     const empty = { ...first, state: { ...first.state, value: 0 } };
     // 49 of 64 are missing, and 64 come in a minute.
-    expect(standing(limit, [empty, ...others], NOW)).toEqual({ ok: true, remaining: 15, resetAt: NOW + 45_938 });
-    expect(standing(limit, [empty, ...others], NOW + 1e6)).toEqual({ ok: true, remaining: 64, resetAt: NOW + 1e6 });
+    expect(describeWhole(limit, [empty, ...others], NOW)).toEqual({ ok: true, remaining: 15, resetAt: NOW + 45_938 });
+    expect(describeWhole(limit, [empty, ...others], NOW + 1e6)).toEqual({
+      ok: true,
+      remaining: 64,
+      resetAt: NOW + 1e6,
+    });
   });
 });
 
@@ -301,7 +305,7 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
       5,
     ],
     ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
-    ["how it stands", () => standing(limit, shards, NOW), { ok: true }],
+    ["how it stands", () => describeWhole(limit, shards, NOW), { ok: true }],
     ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
   ])("needs the work of a few sorts for %s", (_title, run, expected, sorts = 2) => {
     work.steps = 0;

@@ -70,6 +70,7 @@ async function statuses(count: number, send: () => Promise<Response>): Promise<n
 it("shows the modules that run here, word for word", () => {
   const shown = [
     ...Object.values(pages)
+      .map((page) => page.split("\n## Servers in front of Convex")[0])
       .join("\n")
       .matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms),
   ].map(([, code]) => code);

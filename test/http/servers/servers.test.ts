@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** The servers in front of Convex of docs/http-servers.md, run: the modules here are the page's blocks, word for word. */
+/** The servers in front of Convex of docs/http-recipes.md, run: the modules here are the page's blocks, word for word. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { FunctionReference } from "convex/server";
@@ -17,7 +17,7 @@ const sources = import.meta.glob<string>(["./{convex,src}/**/*.ts", "!**/_genera
   import: "default",
   eager: true,
 });
-const pages = import.meta.glob<string>("../../../docs/http-servers.md", {
+const pages = import.meta.glob<string>("../../../docs/http-recipes.md", {
   query: "?raw",
   import: "default",
   eager: true,

@@ -36,7 +36,7 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
   const capacity = rational(limit.capacity);
   if (!state) return capacity;
   const held = heldBy(limit, state);
-  return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, state.window?.since)));
+  return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, sinceOf(state))));
 }
 
 /** At the last write: under another capacity a window holds what was not used of it. */
@@ -55,9 +55,15 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   if (old && fixedWindow.windowAt(limit, state.ts) >= current) return old;
   const used = minus(rational(limit.capacity), levelAt(limit, state, ts));
   const counted = old ? plus(old.used, old.excess ?? ZERO) : ZERO;
-  const gainedSince = state ? gained(limit, state.ts, ts, old?.since) : ZERO;
+  const gainedSince = state ? gained(limit, state.ts, ts, sinceOf(state)) : ZERO;
   const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
-  return { since: fixedWindow.startOf(limit, current), used, excess };
+  const isCurrent = state && fixedWindow.windowAt(limit, state.ts) >= current;
+  return { since: isCurrent ? state.ts : fixedWindow.startOf(limit, current), used, excess };
+}
+
+/** When the window before began; under another kind time has counted until the last write. */
+function sinceOf({ ts, window }: Exclude<Level, undefined>): number {
+  return window ? window.since : ts;
 }
 
 /** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
@@ -198,7 +204,7 @@ function whenHolding(limit: RefillingLimit, state: Level, now: number, wanted: R
   if (!isLess(ZERO, missing)) return state.ts;
   return limit.kind === "token bucket"
     ? tokenBucket.whenGained(limit, state.ts, missing)
-    : fixedWindow.whenGained(limit, state.ts, missing, state.window?.since);
+    : fixedWindow.whenGained(limit, state.ts, missing, sinceOf(state));
 }
 
 function outlook(limit: RefillingLimit, state: Level, now: number): Pick<Answer, "remaining" | "resetAt"> {
@@ -215,7 +221,7 @@ function resetAt(limit: RefillingLimit, state: Level, now: number): number {
     const isEmpty =
       state &&
       fixedWindow.windowAt(limit, state.ts) === current &&
-      !isLess(ZERO, gained(limit, state.ts, next, state.window?.since));
+      !isLess(ZERO, gained(limit, state.ts, next, sinceOf(state)));
     return isEmpty ? fixedWindow.startOf(limit, current + 2n) : next;
   }
   return Math.max(now, whenHolding(limit, state, now, fraction(...ratioOf(limit.capacity))));

@@ -84,7 +84,7 @@ function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserv
   if (!reserve) return undefined;
   const at =
     count === 0
-      ? firstMoment(limit, log, now, (later) => fits(limit, log, later, 0))
+      ? firstTime(limit, log, now, (later) => fits(limit, log, later, 0))
       : promisedMoment(limit, log, now, count);
   return at === undefined || at - clock > longestWait(reserve) ? undefined : at;
 }
@@ -111,7 +111,7 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
       ? withEntry(limit, log, now, { at: now, count: rational(count) })
       : takenAway(limit, log, now, rational(-count), (entry) => entry.at <= now);
   const isOver = !fits(limit, after, now, 0);
-  const wait = isOver ? { retryAt: firstMoment(limit, after, now, (later) => fits(limit, after, later, 0)) } : {};
+  const wait = isOver ? { retryAt: firstTime(limit, after, now, (later) => fits(limit, after, later, 0)) } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
 }
 
@@ -138,7 +138,7 @@ export function takenAt({ period }: SlidingWindow, log: Log, now: number): Ratio
 function promisedMoment(limit: SlidingWindow, log: Log, now: number, count: number): number | undefined {
   const latest = Math.max(now, ...(log?.entries.map(({ at }) => at) ?? []));
   const keepsCap = (moment: number) => fits(limit, log, moment, count);
-  const moment = keepsCap(latest) ? latest : firstMoment(limit, log, latest, keepsCap);
+  const moment = keepsCap(latest) ? latest : firstTime(limit, log, latest, keepsCap);
   if (limit.maxReserved === undefined) return moment;
   const promised = plus(sum(log?.entries.filter(({ at }) => at > now) ?? []), rational(count));
   return isLess(rational(limit.maxReserved), promised) ? undefined : moment;
@@ -149,7 +149,7 @@ function fits(limit: SlidingWindow, log: Log, moment: number, count: number): bo
 }
 
 /** The first moment after `from` at which a condition holds that changes only when entries start or leave. */
-function firstMoment(limit: SlidingWindow, log: Log, from: number, holds: (moment: number) => boolean): number {
+function firstTime(limit: SlidingWindow, log: Log, from: number, holds: (moment: number) => boolean): number {
   const changes = (log?.entries ?? []).flatMap(({ at }) => [at, at + limit.period]);
   const first = changes.sort((a, b) => a - b).find((moment) => moment > from && holds(moment));
   if (first === undefined) throw new Error("the exact sliding window never lets this through");

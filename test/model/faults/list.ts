@@ -437,4 +437,18 @@ export const faults: readonly Fault[] = [
     to: "heldByAll(shards, at) >= (atLeast.units > 0 ? units : 0)),",
     test: "test/operations/atLeast.test.ts",
   },
+  {
+    name: "a window after another kind is whole",
+    file: "engine/kinds/fixedWindow.ts",
+    from: "const { since } = window ?? { since: ts };",
+    to: "const { since } = window ?? { since: start };",
+    test: "test/laws/alternating.test.ts",
+  },
+  {
+    name: "a window after another kind is whole once something was taken in it",
+    file: "engine/kinds/fixedWindow.ts",
+    from: "windowOf(isCurrent ? ts : windows.startOf(current)",
+    to: "windowOf(windows.startOf(current)",
+    test: "test/laws/alternating.test.ts",
+  },
 ];

@@ -3,7 +3,7 @@ import { defineRateLimits } from "convex-rate-limits";
 import { vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation } from "./_generated/server";
-import { apiLimit } from "./limits";
+import { apiLimit } from "./apiLimit";
 
 const { rateLimit } = defineRateLimits({ api: apiLimit });
 

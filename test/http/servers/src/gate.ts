@@ -3,7 +3,7 @@ import { ConvexHttpClient } from "convex/browser";
 import { hashKey } from "convex-rate-limits";
 import type { LimitedBy } from "convex-rate-limits/http";
 import { api } from "../convex/_generated/api";
-import { apiLimit } from "../convex/limits";
+import { apiLimit } from "../convex/apiLimit";
 
 const convex = new ConvexHttpClient(process.env["CONVEX_URL"] ?? "http://127.0.0.1:3210");
 

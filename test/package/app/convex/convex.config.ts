@@ -1,7 +1,13 @@
+/** The component twice, inside another one, and beside the official one. */
+import officialRateLimiter from "@convex-dev/rate-limiter/convex.config.js";
 import { defineApp } from "convex/server";
 import rateLimits from "convex-rate-limits/convex.config.js";
+import inner from "./inner/convex.config";
 
 const app = defineApp();
 app.use(rateLimits);
+app.use(rateLimits, { name: "others" });
+app.use(officialRateLimiter);
+app.use(inner);
 
 export default app;

@@ -1,4 +1,4 @@
-/** The same limits in both places. */
+/** The same limits in both places, and in a second instance of the component. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { components } from "./_generated/api";
@@ -10,3 +10,4 @@ const limits = {
 
 export const inTables = defineRateLimits(limits);
 export const inComponent = defineInComponent(limits, { component: components.rateLimits });
+export const inOther = defineInComponent(limits, { component: components.others });

@@ -3,13 +3,18 @@ import { describe, expect, it } from "vitest";
 import { isRateLimitError, projectRateLimit } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import { api } from "./_generated/api";
+import innerSchema from "./inner/schema";
 import schema from "./schema";
 
-const modules = import.meta.glob("./**/*.ts");
+const modules = import.meta.glob(["./**/*.ts", "!./inner/**"]);
+const innerModules = import.meta.glob("./inner/**/*.ts");
 
 function openApp() {
   const t = convexTest({ schema, modules });
   register(t);
+  register(t, "others");
+  t.registerComponent("inner", innerSchema, innerModules);
+  register(t, "inner/rateLimits");
   return t;
 }
 
@@ -32,6 +37,12 @@ describe("an app that installed the package", () => {
     const t = openApp();
     expect(await t.action(api.messages.signUp, {})).toMatchObject({ ok: true, remaining: 0 });
     expect(await t.action(api.messages.signUp, {})).toMatchObject({ ok: false });
+  });
+
+  it("counts in each instance of the component by itself, and in one inside another component", async () => {
+    const t = openApp();
+    expect(await t.mutation(api.messages.everywhere, {})).toEqual([true, true, true, true]);
+    expect(await t.mutation(api.messages.everywhere, {})).toEqual([false, false, false, false]);
   });
 
   it("shows a client what is left, from either place", async () => {

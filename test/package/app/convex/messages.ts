@@ -1,8 +1,9 @@
 /** What a user of the package writes: every kind of function, in both places. */
 import { v } from "convex/values";
 import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits/schema";
+import { components } from "./_generated/api";
 import { action, mutation, query } from "./_generated/server";
-import { inComponent, inTables } from "./limits";
+import { inComponent, inOther, inTables } from "./limits";
 
 const args = { author: v.string(), body: v.string() };
 
@@ -30,6 +31,18 @@ export const signUp = action({
   args: {},
   returns: vRateLimitStatus,
   handler: async (ctx) => await inComponent.rateLimit(ctx, { name: "signUp" }),
+});
+
+/** Each place and each instance counts by itself. */
+export const everywhere = mutation({
+  args: {},
+  returns: v.array(v.boolean()),
+  handler: async (ctx) => [
+    (await inTables.rateLimit(ctx, { name: "signUp" })).ok,
+    (await inComponent.rateLimit(ctx, { name: "signUp" })).ok,
+    (await inOther.rateLimit(ctx, { name: "signUp" })).ok,
+    await ctx.runMutation(components.inner.letters.post, { body: "hello" }),
+  ],
 });
 
 export const left = query({

@@ -50,4 +50,7 @@ export declare const internal: FilterApi<
 
 export declare const components: {
   rateLimits: import("convex-rate-limits/_generated/component.js").ComponentApi<"rateLimits">;
+  others: import("convex-rate-limits/_generated/component.js").ComponentApi<"others">;
+  rateLimiter: import("@convex-dev/rate-limiter/_generated/component.js").ComponentApi<"rateLimiter">;
+  inner: import("../inner/_generated/component.js").ComponentApi<"inner">;
 };

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("the 21st message is denied, and goes through at the moment it was told", async () => {
+test("the 21st message is denied, and goes through at retryAt", async () => {
   const ada = convexTest({ schema, modules: import.meta.glob("./**/*.ts") }).withIdentity({ subject: "ada" });
   const send = (body: string) => ada.mutation(api.messages.send, { body });
   for (let i = 0; i < 20; i++) await send("hello");

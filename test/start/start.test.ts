@@ -1,4 +1,4 @@
-/** The app of docs/first-hour.md, whose own test runs beside this one: the modules here are the page's blocks, word for word. */
+/** The app of docs/start.md, whose own test runs beside this one: the modules here are the page's blocks, word for word. */
 import { convexTest } from "convex-test";
 import { projectRateLimit } from "convex-rate-limits";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -7,7 +7,7 @@ import schema from "./convex/schema.js";
 
 const modules = import.meta.glob("./convex/**/*.ts");
 const sources = import.meta.glob<string>("./convex/*.ts", { query: "?raw", import: "default", eager: true });
-const pages = import.meta.glob<string>("../../docs/first-hour.md", { query: "?raw", import: "default", eager: true });
+const pages = import.meta.glob<string>("../../docs/start.md", { query: "?raw", import: "default", eager: true });
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) });

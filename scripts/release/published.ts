@@ -1,0 +1,35 @@
+/** What a publication changes in the documents: the package is installed from npm, and the README has badges. */
+
+/** Its pages say how the package is installed. */
+export const INSTALLED_BY = ["README.md", "docs/start.md"] as const;
+
+/** `repository` of package.json as an address in a browser: npm takes an object, an address and "github:owner/name". */
+export function repositoryAddress(repository: unknown): string | undefined {
+  const given =
+    typeof repository === "object" && repository !== null ? (repository as { url?: unknown }).url : repository;
+  if (typeof given !== "string") return undefined;
+  const [, owner, name] =
+    /^(?:github:|(?:git\+)?https:\/\/github\.com\/)?([\w-]+)\/([\w.-]+?)(?:\.git)?$/.exec(given) ?? [];
+  return owner === undefined || name === undefined ? undefined : `https://github.com/${owner}/${name}`;
+}
+
+const TARBALL = /npm install path\/to\/\S+\.tgz/;
+const UNTIL_THEN = {
+  "README.md": /The package is not on npm yet\. [^]*?```\n/,
+  "docs/start.md": / The package is not on npm yet, so it is installed\s+\[from a tarball\]\([^)]+\):/,
+};
+
+/** A page as it is from the first publication on; later ones change nothing. */
+export function published(page: (typeof INSTALLED_BY)[number], text: string, name: string, address: string): string {
+  const install = `npm install ${name}`;
+  const installed = text
+    .replace(UNTIL_THEN[page], page === "README.md" ? `\`\`\`sh\n${install}\n\`\`\`\n` : " Install the package:")
+    .replace(TARBALL, install);
+  if (page !== "README.md" || installed.includes("badge.svg")) return installed;
+  const badges = [
+    `[![npm](https://img.shields.io/npm/v/${name})](https://www.npmjs.com/package/${name})`,
+    `[![CI](${address}/actions/workflows/ci.yml/badge.svg)](${address}/actions/workflows/ci.yml)`,
+  ];
+  // After the first paragraph, which is what assistants and searches are shown.
+  return installed.replace("\n\n```", `\n\n${badges.join("\n")}\n\n\`\`\``);
+}

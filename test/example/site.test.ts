@@ -1,0 +1,52 @@
+// @vitest-environment node
+/** `npm run site`: the documents as static files in a folder of some server, as GitHub Pages has them. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildSite } from "../../example/site/build.js";
+
+const BASE = "/some-repository/";
+const folder = mkdtempSync(path.join(os.tmpdir(), "site-"));
+const read = (file: string) => readFileSync(path.join(folder, file), "utf8");
+let files: string[] = [];
+
+beforeAll(async () => {
+  await buildSite(folder, BASE);
+  files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.posix.join(path.relative(folder, entry.parentPath), entry.name));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** Where a page's links and assets lead to, without what leads elsewhere or within the page. */
+function targetsOf(html: string): string[] {
+  const tags = html.match(/<[a-z][^>]*>/g) ?? [];
+  return tags
+    .flatMap((tag) => [...tag.matchAll(/\b(?:href|src|srcset)="([^"#]+)/g)])
+    .flatMap(([, target = ""]) => (/^[a-z]+:/.test(target) ? [] : target));
+}
+
+describe("the site", () => {
+  it("leads only to files that it has, below its folder", () => {
+    const pages = files.filter((file) => file.endsWith(".html"));
+    const found = new Set(pages.flatMap((page) => targetsOf(read(page))));
+    expect(found.size).toBeGreaterThan(100);
+    const known = new Set(["", ...files].map((file) => BASE + file));
+    expect([...found].filter((target) => !known.has(target))).toEqual([]);
+  });
+
+  it("begins with the README and finds sections", () => {
+    expect(read("index.html")).toContain("<title>convex-rate-limits · convex-rate-limits</title>");
+    const sections = JSON.parse(read("search.json")) as { url: string; heading: string }[];
+    expect(sections.find(({ heading }) => heading === "useRateLimit")?.url).toBe("/docs/react.html#useratelimit");
+    expect(
+      files
+        .filter((file) => file.endsWith(".js"))
+        .map(read)
+        .join(""),
+    ).toContain(BASE);
+  });
+});

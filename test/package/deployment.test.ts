@@ -1,0 +1,189 @@
+// @vitest-environment node
+/** The stand-in for a deployment refuses what a deployment refuses: each rule with a planted fault. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Deployment, openDeployment } from "../../scripts/codegen/deployment.js";
+import { type ComponentRequest, type Module, type PushRequest } from "../../scripts/codegen/wire.js";
+import { read } from "../tidy/files.js";
+
+const moduleOf = (path: string, source: string, environment: Module["environment"] = "isolate"): Module => ({
+  path,
+  source,
+  environment,
+});
+
+const FUNCTION = `Object.assign(() => {}, { isQuery: true, isPublic: true, exportArgs: () => '{"type":"any"}', exportReturns: () => "null" })`;
+const withArgs = (args: string) => FUNCTION.replace('{"type":"any"}', args);
+const fieldOf = (name: string) => `{"type":"object","value":{"${name}":{"fieldType":{"type":"any"}}}}`;
+const config = (definition: string) => `export default { export: () => (${definition}) };`;
+const uses = (...names: string[]) =>
+  config(`{ name: "one", childComponents: ${JSON.stringify(names.map((name) => ({ name, path: "../one" })))} }`);
+
+/** An app that a deployment takes, with one component, and what a case changes. */
+function app(files: Record<string, string>, component: Partial<ComponentRequest> = {}): PushRequest {
+  const { "schema.js": schema, "convex.config.js": definition = uses("one"), ...modules } = files;
+  const ofComponent = { dependencies: [], schema: null, functions: [], ...component };
+  return {
+    appDefinition: {
+      definition: moduleOf("convex.config.js", definition),
+      dependencies: ["../one"],
+      schema: schema === undefined ? null : moduleOf("schema.js", schema),
+      changedModules: Object.entries(modules).map(([path, source]) => moduleOf(path, source)),
+    },
+    componentDefinitions: [
+      { definitionPath: "../one", definition: moduleOf("convex.config.js", uses()), ...ofComponent },
+    ],
+  };
+}
+
+const table = (indexes: object[], tableName = "notes") => `export default { export: () => JSON.stringify({
+  schemaValidation: true,
+  tables: [{
+    tableName: "${tableName}",
+    indexes: ${JSON.stringify(indexes)},
+    documentType: {
+      type: "object",
+      value: { a: { fieldType: { type: "object", value: { b: { fieldType: { type: "string" } } } } } },
+    },
+  }],
+}) };`;
+const index = (indexDescriptor: string, ...fields: string[]) => ({ indexDescriptor, fields });
+const fields = (count: number) => Array.from({ length: count }, (_, n) => `f${n}`);
+const many = (count: number) => Array.from({ length: count }, (_, n) => index(`by_${n}`, `f${n}`));
+
+let deployment: Deployment;
+beforeAll(async () => {
+  deployment = await openDeployment();
+});
+afterAll(() => {
+  deployment.close();
+});
+
+async function push(request: PushRequest): Promise<{ status: number; text: string }> {
+  const url = `${deployment.url}/api/deploy2/start_push`;
+  const response = await fetch(url, { method: "POST", body: JSON.stringify(request) });
+  return { status: response.status, text: await response.text() };
+}
+
+const NONE = ["require", "module", "exports", "Buffer", "global", "setImmediate", "queueMicrotask", "process.versions"];
+
+const AT_IMPORT: [string, string][] = [
+  ["crypto.randomUUID();", "cryptographic randomness unsupported at import time"],
+  ["crypto.getRandomValues(new Uint8Array(1));", "cryptographic randomness unsupported at import time"],
+  ['fetch("https://example.com");', "fetch unsupported at import time"],
+  ["setTimeout(() => {}, 1);", "timers unsupported at import time"],
+  ['Convex.syscall("get", {});', "a call of Convex unsupported at import time"],
+  ["Buffer.from([]);", "Buffer is not defined"],
+  ['import "node:fs";', "Couldn't find the module node:fs"],
+  ["await 1;", "op-level await"],
+  ["process.cwd();", "process.cwd is not a function"],
+];
+
+const IN_SCHEMA: [string, string][] = [
+  ["if (process.env.A) throw 1;", "environment variables unsupported when evaluating schema"],
+  ["crypto.randomUUID();", "cryptographic randomness unsupported when evaluating schema"],
+  ['import "./_deps/a.js";', "Couldn't find the module ./_deps/a.js"],
+];
+
+const INDEXES: [string, string][] = [
+  [table([index("by_id", "a")]), "the name is reserved"],
+  [table([index("_by_a", "a")]), "the name is reserved"],
+  [table([index("by-a", "a")]), "letters, digits and underscores"],
+  [table([index("i".repeat(65), "a")]), "more than 64 characters"],
+  [table([index("by_a")]), "must have at least one field"],
+  [table([index("by_a", "a", "a")]), "duplicate field a"],
+  [table([index("by_a", "_creationTime")]), "_creationTime is not allowed in indexes"],
+  [table([index("by_c", "a.c")]), "the field a.c does not exist"],
+  [table([index("by_a", "a"), index("by_a", "a.b")]), 'two or more definitions of index "by_a"'],
+  [table([index("by_a", "a"), index("by_also", "a")]), "two indexes have the same fields"],
+  [table([index("by_many", ...fields(17))]), "indexes may have up to 16 fields"],
+  [table(many(65)), "cannot have more than 64 indexes"],
+  [table([], "_notes"), "the name is reserved"],
+  [table([], "my notes"), "letters, digits and underscores"],
+  ["export default {};", "no default export that defineSchema made"],
+];
+
+const REFUSED: [string, PushRequest, string][] = [
+  ...AT_IMPORT.map(([source, why]): [string, PushRequest, string] => [source, app({ "a.js": source }), why]),
+  ...IN_SCHEMA.map(([source, why]): [string, PushRequest, string] => [
+    `a schema with ${source}`,
+    app({ "schema.js": `${source} ${table([])}` }),
+    why,
+  ]),
+  ...INDEXES.map(([schema, why]): [string, PushRequest, string] => [why, app({ "schema.js": schema }), why]),
+  ["a fault in a chunk", app({ "a.js": 'import "./_deps/c.js";', "_deps/c.js": "Buffer;" }), "Buffer is not defined"],
+  ["a path with a hyphen", app({ "my-notes.js": "" }), "my-notes.js"],
+  ["a path of marks", app({ "a/__/b.js": "" }), "a part that is not"],
+  ["a long path", app({ [`${"a".repeat(62)}.js`]: "" }), "up to 64"],
+  ["another kind of file", app({ "a.ts": "" }), "does not end in .js"],
+  ["a function's name", app({ "a.js": `export const ünder = ${FUNCTION};` }), "letters, digits and underscores"],
+  ...["x-limit", "$a", "a".repeat(65)].map((field): [string, PushRequest, string] => [
+    `the field ${field}`,
+    app({ "a.js": `export const f = ${withArgs(`{"type":"array","value":${fieldOf(field)}}`)};` }),
+    `the name ${field}`,
+  ]),
+  ["a field of a table", app({ "schema.js": table([]).replace(" a: {", ' "a b": {') }), "the name a b is not"],
+  ["http.js without a router", app({ "http.js": "export default {};" }), "isRouter"],
+  ["crons.js without crons", app({ "crons.js": "" }), "isCrons"],
+  ["two children of one name", app({ "convex.config.js": uses("one", "one") }), "with the same name: one"],
+  ["a child's name", app({ "convex.config.js": uses("my-limits") }), "letters, digits and underscores"],
+  ["a second export", app({ "convex.config.js": `${uses()} export const a = 1;` }), "not one export"],
+  ["a definition by chance", app({ "convex.config.js": `Math.random(); ${uses()}` }), "Math.random unsupported"],
+  ["a definition with a date", app({ "convex.config.js": `new Date(); ${uses()}` }), "Date unsupported"],
+  [
+    "a component's definition with a variable",
+    app({}, { definition: moduleOf("convex.config.js", `process.env.A; ${uses()}`) }),
+    "environment variables unsupported when evaluating component definition",
+  ],
+  ["a component for Node.js", app({}, { functions: [moduleOf("a.js", "", "node")] }), '"use node" is not supported'],
+  ["a component's schema", app({}, { schema: moduleOf("schema.js", table([index("by_a")])) }), "at least one field"],
+  ["a component's module", app({}, { functions: [moduleOf("a.js", "setTimeout();")] }), "timers unsupported"],
+  ["an absolute component", app({}, { definitionPath: "/one" }), "is not relative"],
+  ["components in a circle", app({}, { dependencies: ["../one"] }), "components use each other"],
+];
+
+describe("the versions of convex", () => {
+  it("are those of the peer range, of which the oldest is tried every night", () => {
+    const { peerDependencies } = JSON.parse(read("package.json")) as { peerDependencies: { convex: string } };
+    const tried = /convex: \[(.*)\]/.exec(read(".github/workflows/nightly.yml"))?.[1]?.split(", ");
+    expect(tried?.[0]).toBe(JSON.stringify(peerDependencies.convex.slice(1)));
+    expect(tried?.at(-1)).toBe('"latest"');
+    expect(read("SECURITY.md")).toContain(`permits convex ${peerDependencies.convex.slice(1, -2)} and every later 1.x`);
+  });
+});
+
+describe("the stand-in for a deployment", () => {
+  it.each(REFUSED)("refuses %s", async (_, request, why) => {
+    const { status, text } = await push(request);
+    expect(text).toContain(JSON.stringify(why).slice(1, -1));
+    expect(status).toBe(400);
+  });
+
+  it("takes an app with what a deployment permits", async () => {
+    const { status, text } = await push(
+      app({
+        "a/b.js": `import { now } from "../_deps/c.js"; export const chance = Math.random() + now; export const f = ${FUNCTION};
+          const known = [Intl, URL, Request, structuredClone, AbortController, TextEncoder, crypto.subtle, performance.now()];
+          if (known.includes(undefined) || process.env.A || new Date(5).getTime() !== 5 || !(new Date() instanceof Date)) throw 1;`,
+        "_deps/c.js": "export const now = Date.now();",
+        "schema.js": table([index("by_b", "a.b"), index("by_a", "a")]),
+        "convex.config.js": `process.env.A; ${uses("one", "other")}`,
+      }),
+    );
+    expect({ status, text }).toMatchObject({ status: 200 });
+    const { analysis, app: root } = JSON.parse(text) as {
+      analysis: Record<string, { functions: Record<string, { functions: { name: string }[] }> }>;
+      app: { childComponents: Record<string, { componentPath: string }> };
+    };
+    expect(analysis[""]?.functions["a/b.js"]?.functions.map(({ name }) => name)).toEqual(["f"]);
+    expect(Object.values(root.childComponents).map(({ componentPath }) => componentPath)).toEqual(["one", "other"]);
+  });
+
+  it("evaluates without Node's globals", async () => {
+    const source = NONE.map((name) => `if (typeof ${name} !== "undefined") throw new Error("${name}");`).join("\n");
+    expect(await push(app({ "a.js": source }))).toMatchObject({ status: 200 });
+  });
+
+  it("has no other endpoints", async () => {
+    expect((await fetch(`${deployment.url}/api/query`)).status).toBe(404);
+  });
+});
