@@ -19,6 +19,11 @@ export function heading(story: string, limit: string): void {
   console.log(`\n${bold(story)}\n${dim(`   ${limit}`)}`);
 }
 
+/** A part of a line, at once. */
+export function draw(text: string): void {
+  process.stdout.write(text);
+}
+
 /** Lines in columns: numbers to the right, everything else to the left. */
 export function table(rows: string[][]): void {
   const isNumber = (cell: string) => /^[+-]?[\d,]+( ms)?$/.test(cell);
