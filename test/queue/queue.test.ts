@@ -330,7 +330,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     });
     await expect(enqueue("x", { priority: 2 })).rejects.toThrow('"llm": priority must be a whole number from 0 to 1');
     await expect(enqueue("x", { count: 16 })).rejects.toThrow("can never be served");
-    await expect(enqueue("x", { name: "rare", count: 40_000 })).rejects.toThrow("only in over five years");
+    await expect(enqueue("x", { name: "rare", count: 40_000 })).rejects.toThrow("only after more than five years");
     await expect(enqueue("x", { fairBy: "a" })).rejects.toThrow("fairBy must be left out");
     await expect(enqueue("x", { name: "shared" })).rejects.toThrow('"shared": fairBy must be whose job it is');
     await expect(enqueue("x", { name: "shared", fairBy: "" })).rejects.toThrow("fairBy must be a non-empty string");

@@ -274,11 +274,15 @@ describe("a bucket that was split under another config", () => {
     const { limit } = windows;
     // The hash of this key is 27 of 64.
     const boundary = Math.ceil(NOW / 64_000) * 64_000 + 27_000;
-    const at = (ts: number, value: number) => ({ value: value * limit.unitsPerToken, ts });
-    const shards = splitTo(limit, shardAt(limit, WHOLE, at(boundary - 1, 0)), 1, boundary - 1);
-    const [left, right] = shards as [Shard, Shard];
+    const at = (ts: number, value: number, used: number, since: number) => ({
+      value: value * limit.unitsPerToken,
+      ts,
+      window: { since, used: used * limit.unitsPerToken },
+    });
+    const empty = shardAt(limit, WHOLE, at(boundary - 1, 0, 8, boundary - 64_000));
+    const [left, right] = splitTo(limit, empty, 1, boundary - 1) as [Shard, Shard];
     const t = openBackend();
-    await t.mutation((ctx) => save(ctx, windows, [], [left, { ...right, state: at(boundary, 1) }]));
+    await t.mutation((ctx) => save(ctx, windows, [], [left, { ...right, state: at(boundary, 1, 3, boundary) }]));
     const now = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 8, period: 64_000 } });
     expect(tokensIn(await load(t, now), boundary)).toEqual([4 + 1]);
   });
