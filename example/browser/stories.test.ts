@@ -318,7 +318,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
       await visitor.press("Try a login");
       await page.getByRole("status").getByText(`login: ${answer}`, { exact: true }).waitFor();
     };
-    await visitor.see("Each key: 5 at once, 10 an hour");
+    await visitor.see(`${room.name}: 5 at once, 10 an hour`);
     await guess("wrong, 4 left");
     await left("4");
 
@@ -370,6 +370,19 @@ describe.each(WAYS)("$width px, $colorScheme, with the $hand", (way) => {
 it("every tab has a story", async () => {
   const { page } = await visit("Stop spam", WIDE);
   expect(await page.getByRole("tab").allTextContents()).toEqual(Object.keys(stories));
+});
+
+it("the support desk names the plan of a key, and what it gives", async () => {
+  const visitor = await visit("Plans", WIDE);
+  const { page, room } = visitor;
+  await visitor.use(page.getByLabel("Pro"), "Space");
+  await visitor.press("Call");
+  await visitor.see("1 call · 999 left");
+  await page.getByRole("tab", { name: "Support desk" }).click();
+  await visitor.use(page.getByRole("radio", { name: "Plans" }), "Space");
+  const row = page.getByRole("row").filter({ hasText: "(this room) · pro" });
+  await row.getByRole("cell", { name: "999", exact: true }).waitFor();
+  await visitor.see(`${room.name}: 1,000 at once, 1,000 a month`);
 });
 
 describe("the burst", () => {

@@ -69,6 +69,7 @@ export function watchRateLimit(
 
   return {
     status: () => result().status,
+    limit: () => result().limit,
     check: loading().check,
     now: serverClockOf(client).now,
     subscribe: (run) => {

@@ -1,6 +1,7 @@
 /** The status of a snapshot at a time, for clients: under the limit's own config, or under the override that holds then. */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 import { type BucketInForce, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
 
 /** A denial of a count that the bucket can never give. `retryAt` is the last time that a Date can name. */
@@ -17,6 +18,15 @@ interface TooLargeStatus {
  * windows in the snapshot, `resetAt` is absent, and `retryAt` is the last time that a Date can name.
  */
 export type ProjectedStatus = (RateLimitStatus | TooLargeStatus) & { value: number; remaining: number };
+
+/** What holds now: the limit's config, its plan's, or an override's. Of `tokens`, `tokens - remaining` are used. */
+export interface LimitInForce {
+  config: RateLimitConfig;
+  /** What a full bucket holds. */
+  tokens: number;
+  /** The plan, if the limit has plans and no other config overrides it. */
+  plan?: string | undefined;
+}
 
 /**
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
@@ -59,6 +69,7 @@ export function project(snapshot: RateLimitSnapshot, asked: { now: number } & De
 /** A status, when time alone changes it, and the error for a `count` that the bucket can never give. */
 interface LastingStatus {
   status: ProjectedStatus;
+  limit: LimitInForce;
   changesAt: number;
   refusal: (() => Error) | undefined;
 }
@@ -71,7 +82,7 @@ export function projectUntilChange(
   // An override by another config is a whole bucket.
   const bucket: BucketInForce =
     override && now < override.until ? ("parts" in override ? override : { ...snapshot, ...override }) : snapshot;
-  const { fullAt, until = END_OF_TIME, reason, restMs = 0 } = bucket;
+  const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan } = bucket;
   const request = requestTo(bucket, count, reserve);
   /** The same demand on the limit's own config, which holds again from `until` on. */
   const later = requestTo(snapshot, count, reserve);
@@ -92,6 +103,7 @@ export function projectUntilChange(
         ? { ok: true }
         : ({ ok, retryAt, ...(denialReason && { reason: denialReason }) } as TooLargeStatus)),
     },
+    limit: { config, tokens, plan },
     // A full bucket stays as it is.
     changesAt:
       now >= fullAt

@@ -3,6 +3,7 @@ import { type ConvexReactClient, useConvex } from "convex/react";
 import { getFunctionName } from "convex/server";
 import { useMemo, useSyncExternalStore } from "react";
 import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "./index.js";
+import type { LimitInForce } from "./project.js";
 import { type RateLimitQuery, watchSource } from "./watch.js";
 
 export { useCountdown, useServerNow } from "./countdown.js";
@@ -20,13 +21,18 @@ export type UseRateLimitOptions = Omit<WatchRateLimitOptions, "onError">;
 export interface UseRateLimitResult {
   /** The answer at the last change; undefined while loading, when skipped, and on the server. */
   status: ProjectedStatus | undefined;
+  /**
+   * What the answer is by: the `config` and the `plan` in force, and the `tokens` of a full bucket. "73 of 100 used" is
+   * `limit.tokens - status.remaining` of `limit.tokens`, the latter for a demand of `count: 0`. Undefined as long as `status` is.
+   */
+  limit: LimitInForce | undefined;
   /** The answer now, for the same demand or another one; undefined as long as `status` is. */
   check: (demand?: Demand) => ProjectedStatus | undefined;
 }
 
 /**
  * The status of a limit. The component renders again when `ok`, `retryAt` or the whole tokens in `remaining` change because tokens
- * were taken, a wait ended, a window started, or the bucket is full. `remaining` and `value` are from that time; `check()` returns
+ * were taken, a wait ended, a window started, or the bucket is full, and when `limit` changes. `remaining` and `value` are from that time; `check()` returns
  * the current ones.
  *
  * The result and what is in it are the same objects until something changes. The server enforces the limit: this only shows it.

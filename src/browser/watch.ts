@@ -2,7 +2,7 @@
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { type Demand, END_OF_TIME } from "./bucket.js";
-import { project, type ProjectedStatus, projectUntilChange } from "./project.js";
+import { type LimitInForce, project, type ProjectedStatus, projectUntilChange } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -19,6 +19,8 @@ export interface RateLimitWatch {
    * Throws what the query throws.
    */
   status: () => ProjectedStatus | undefined;
+  /** What the status is by: the config and the plan in force, and how many tokens a full bucket holds. */
+  limit: () => LimitInForce | undefined;
   /** The status now, for the same demand or another one. */
   check: (demand?: Demand) => ProjectedStatus | undefined;
   /** Calls `run` with the status now and after every change, until the function that it returns is called. */
@@ -30,6 +32,7 @@ export interface RateLimitWatch {
 /** The content of a watch: the same object until its status changes. */
 interface WatchResult extends Pick<RateLimitWatch, "check"> {
   status: ProjectedStatus | undefined;
+  limit: LimitInForce | undefined;
 }
 
 /** A watch with one listener, which is called for more than changes: what `useSyncExternalStore` takes. */
@@ -68,7 +71,7 @@ export function watchSource(
     return latest && project(latest, { ...demand, ...other, now: now() });
   };
 
-  const resultOf = (status?: ProjectedStatus): WatchResult => ({ status, check });
+  const resultOf = (status?: ProjectedStatus, limit?: LimitInForce): WatchResult => ({ status, limit, check });
   const loading = resultOf();
   let result = loading;
 
@@ -77,10 +80,9 @@ export function watchSource(
     snapshot = undefined;
     const latest = current();
     const next = latest && projectUntilChange(latest, { ...demand, now: now() });
-    const status = next?.status;
     snapshot = latest;
-    const nextDigest = status && [status.retryAt, status.remaining, status.ok].join();
-    if (nextDigest !== digest) result = resultOf(status);
+    const nextDigest = next && JSON.stringify([next.status.retryAt, next.status.remaining, next.status.ok, next.limit]);
+    if (nextDigest !== digest) result = resultOf(next?.status, next?.limit);
     digest = nextDigest;
     return next?.changesAt ?? END_OF_TIME;
   };

@@ -39,6 +39,16 @@ describe("a watch", () => {
     expect(status()).toBe(told.at(-1));
   });
 
+  it("says what the status is by, and tells when that alone changes", () => {
+    const client = new FakeClient();
+    const { told, limit } = watch(client);
+    expect(limit()).toBeUndefined();
+    client.show({ ...snapshotBy(empty), plan: "free" });
+    client.show({ ...snapshotBy(empty), plan: "pro" });
+    expect(told).toHaveLength(3);
+    expect(limit()).toEqual({ plan: "pro", tokens: 10, config });
+  });
+
   it("serves several subscribers from one subscription, and none when the last has gone", () => {
     const client = new FakeClient();
     client.show(empty);

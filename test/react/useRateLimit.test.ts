@@ -99,6 +99,34 @@ describe("status", () => {
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
   });
 
+  it("comes with the plan and the config in force, and renders when they alone change", () => {
+    const client = new FakeClient();
+    const free = { ...snapshotBy({ ...window, value: 4 }), plan: "free" };
+    client.show(free);
+    const hook = render(client, { count: 0 });
+    expect(hook.result.limit).toEqual({ plan: "free", tokens: 10, config: free.config });
+    act(() => {
+      client.show({ ...free, plan: "pro" });
+    });
+    expect(hook.renders).toBe(1);
+    expect(hook.result.limit).toMatchObject({ plan: "pro", tokens: 10 });
+    // "6 of 10 used": a capacity that grows leaves what was used.
+    const raised = { ...window, value: 14, config: { ...window.config, capacity: 20 } } as StoredBucket;
+    act(() => {
+      client.show({ ...free, override: { ...snapshotBy(raised), until: NOW + 200 } });
+    });
+    expect(hook.result).toMatchObject({ limit: { tokens: 20, config: { capacity: 20 } }, status: { remaining: 14 } });
+    expect(hook.result.limit?.plan).toBeUndefined();
+    // The override ends by itself.
+    pass(200);
+    expect(hook.result).toMatchObject({ limit: { plan: "free", tokens: 10 }, status: { remaining: 4 } });
+    const { renders } = hook;
+    act(() => {
+      client.show(structuredClone(free));
+    });
+    expect(hook.renders).toBe(renders);
+  });
+
   it("changes by itself when the wait ends, not a millisecond earlier", () => {
     const client = new FakeClient();
     client.show(empty);

@@ -9,12 +9,14 @@ import { v } from "convex/values";
 import { mutation, query } from "../_generated/server.js";
 import { limits as burst } from "./burst.js";
 import { limits as login } from "./login.js";
+import { limits as plans } from "./plans.js";
 import { limits as promises } from "./promises.js";
 
 const limits = defineRateLimits({
   ...burst,
   ...login,
   ...promises,
+  ...plans,
 });
 const { getRateLimit, resetRateLimit } = limits;
 const {
@@ -27,6 +29,7 @@ const vName = v.union(
   v.literal("send"),
   v.literal("failedLogin"),
   v.literal("model"),
+  v.literal("calls"),
 );
 const bucket = { name: vName, key: v.string() };
 const terms = {
@@ -83,10 +86,10 @@ export const list = query({
     listRateLimits(ctx, { ...args, limit: 20 }),
 });
 
-/** What holds where nothing is overridden: a key that nobody has used shows it. */
+/** What holds at a key without an override: the config of its plan, if the limit has plans. */
 export const config = query({
-  args: { name: vName },
+  args: bucket,
   returns: vRateLimitConfig,
-  handler: async (ctx, { name }) =>
-    (await getRateLimit(ctx, { name, key: "nobody" })).config,
+  handler: async (ctx, args) =>
+    (await getRateLimit(ctx, args)).config,
 });

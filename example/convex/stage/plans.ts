@@ -7,15 +7,17 @@ import { mutation, type QueryCtx } from "../_generated/server.js";
 import { roomOf } from "./rooms.js";
 import { vPlan } from "./tables.js";
 
-const { rateLimit, exposeRateLimit } = defineRateLimits({
+export const limits = {
   calls: {
     kind: "fixed window",
     period: "month",
     timeZone: "America/Los_Angeles",
     keyed: true,
+    overrides: true,
     plans: { free: { rate: 100 }, pro: { rate: 1000 } },
   },
-});
+} as const;
+const { rateLimit, exposeRateLimit } = defineRateLimits(limits);
 
 export const call = mutation({
   args: { room: v.string(), count: v.number() },

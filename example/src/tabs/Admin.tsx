@@ -12,9 +12,10 @@ import { useMoment } from "../useMoment.js";
 import { per, problem, wait } from "../words.js";
 
 const LIMITS = [
-  { value: "failedLogin", label: "Failed logins" },
+  { value: "failedLogin", label: "Logins" },
   { value: "send", label: "Messages" },
   { value: "model", label: "Model" },
+  { value: "calls", label: "Plans" },
 ] as const;
 
 const FILTERS = [
@@ -48,7 +49,7 @@ export function Admin() {
     onlyOverridden: filter === "overridden",
     ...(cursor !== undefined && { cursor }),
   });
-  const config = useQuery(api.stage.admin.config, { name });
+  const config = useQuery(api.stage.admin.config, { name, key });
   const block = useMutation(api.stage.admin.block);
   const configure = useMutation(api.stage.admin.configure);
   const letThrough = useMutation(api.stage.admin.letThrough);
@@ -209,7 +210,7 @@ function Keys({
         {own === undefined && <div className="skeleton h-40" aria-busy="true" />}
       </div>
       <div className="flex h-8 items-center justify-between border-t border-line text-xs text-muted">
-        <p>{config ? `Each key: ${limitOf(config)}` : "Loading…"}</p>
+        <p className="truncate">{config ? `${chosen}: ${limitOf(config)}` : "Loading…"}</p>
         {hasOthers && (
           <CallButton isSmall onClick={onNext}>
             Next keys
@@ -221,7 +222,7 @@ function Keys({
 }
 
 function Row({
-  entry: { key = "", value, ok, retryAt, error, override },
+  entry: { key = "", value, ok, retryAt, error, override, plan },
   now,
   isChosen,
   onChoose,
@@ -245,7 +246,7 @@ function Row({
             onChoose(key);
           }}
         >
-          {key === room ? `${key} (this room)` : key}
+          {[key, ...(key === room ? ["(this room)"] : []), ...(plan ? ["·", plan] : [])].join(" ")}
         </button>
         {held && (
           <span className={`line-clamp-2 text-xs ${held.block ? "text-stop" : "text-later"}`} title={saidOf(held, now)}>
