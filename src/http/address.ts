@@ -58,14 +58,13 @@ function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
   if (embedded) return embedded.join(".");
   if (prefix === false) return canonical(groups);
   const bits = groups[0] === 0x2002 ? Math.min(prefix, SIX_TO_FOUR_PREFIX) : prefix;
-  return `${canonical([...networkOf(groups, bits), 0, 0, 0, 0])}/${bits}`;
+  const kept = groups.map((group, i) => group & (0xffff_0000 >> Math.min(16, Math.max(0, bits - 16 * i))));
+  return `${canonical(kept.map((group) => group & 0xffff))}/${bits}`;
 }
 
-/** As RFC 5952 writes it: the first of the longest runs of two or more zero groups is "::". */
+/** As RFC 5952 writes it, and the host of a URL: the first of the longest runs of two or more zero groups is "::". */
 function canonical(groups: readonly number[]): string {
-  const text = groups.map(hex).join(":");
-  const [longest] = text.match(/\b0(:0)+\b/g)?.sort((one, other) => other.length - one.length) ?? [];
-  return longest === undefined ? text : text.replace(new RegExp(`(^|:)${longest}(:|$)`), "::");
+  return new URL(`http://[${groups.map(hex).join(":")}]`).hostname.slice(1, -1);
 }
 
 /** The IPv4 address that the last 32 bits are, where the first 96 say so. */
@@ -79,14 +78,6 @@ function embeddedIpv4(groups: readonly number[]): number[] | undefined {
   return isCompatible || isMapped || isNat64 ? [high >> 8, high & 255, low >> 8, low & 255] : undefined;
 }
 
-/** The groups that the first `bits` (at most 64) reach into, without the bits beyond. */
-function networkOf(groups: readonly number[], bits: number): number[] {
-  return groups.slice(0, 4).map((group, i) => {
-    const kept = Math.min(16, Math.max(0, bits - 16 * i));
-    return group & (0xffff << (16 - kept)) & 0xffff;
-  });
-}
-
 function hex(group: number): string {
   return group.toString(16);
 }
@@ -98,31 +89,15 @@ function ipv4Octets(text: string): number[] | undefined {
   return valid ? parts.map(Number) : undefined;
 }
 
-/** The eight groups of an IPv6 address (RFC 4291, section 2.2). */
+/** The eight groups of an IPv6 address (RFC 4291, section 2.2): a URL reads the same forms, and writes all groups in hex. */
 function ipv6Groups(text: string): number[] | undefined {
-  const halves = text.split("::");
-  if (halves.length > 2) return undefined;
-  const [head, tail] = halves.map((half, i) => groupsOf(half, i === halves.length - 1));
-  if (!head) return undefined;
-  if (halves.length === 1) return head.length === 8 ? head : undefined;
-  if (!tail || head.length + tail.length > 7) return undefined;
-  return [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail];
-}
-
-/** The groups of one side of "::"; the very last may be an IPv4 address, which makes two. */
-function groupsOf(half: string, isLast: boolean): number[] | undefined {
-  if (half === "") return [];
-  const groups: number[] = [];
-  const parts = half.split(":");
-  for (const [i, part] of parts.entries()) {
-    if (/^[0-9a-f]{1,4}$/i.test(part)) {
-      groups.push(parseInt(part, 16));
-      continue;
-    }
-    const octets = isLast && i === parts.length - 1 ? ipv4Octets(part) : undefined;
-    if (!octets) return undefined;
-    const [a = 0, b = 0, c = 0, d = 0] = octets;
-    groups.push(a * 256 + b, c * 256 + d);
+  if (!/^[\da-f:.]+$/i.test(text)) return undefined;
+  try {
+    const halves = new URL(`http://[${text}]`).hostname.slice(1, -1).split("::");
+    const [head = [], tail = []] = halves.map((half) => half.split(":").filter(Boolean));
+    const zeros = new Array<string>(8 - head.length - tail.length).fill("0");
+    return [...head, ...zeros, ...tail].map((group) => parseInt(group, 16));
+  } catch {
+    return undefined;
   }
-  return groups;
 }

@@ -22,50 +22,28 @@ export function tooManyRequests(
 /** The problem that the denials are; 403 if one of them is for good. */
 function quotaExceeded(limits: readonly LimitedBy[], headers: Fields, status: number, retryAfter: number): Response {
   const closed = limits.filter(isForGood);
-  const isClosed = closed.length > 0;
-  return problem(isClosed ? 403 : status, headers, {
-    type: QUOTA_EXCEEDED,
-    title: isClosed ? "Not permitted" : "Too many requests",
-    detail: isClosed
-      ? "No wait helps: the quota is closed to this caller."
-      : `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`,
-    "violated-policies": namesOf(isClosed ? closed : limits.filter((limit) => !limit.status.ok)),
-  });
+  if (closed.length > 0) {
+    const detail = "No wait helps: the quota is closed to this caller.";
+    return problem(403, "Not permitted", detail, headers, violated(closed));
+  }
+  const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;
+  const denied = limits.filter((limit) => !limit.status.ok);
+  return problem(status, "Too many requests", detail, headers, violated(denied));
 }
 
-const namesOf = (limits: readonly { name: string }[]) => limits.map(({ name }) => toAscii(name));
-
-/** 403: the request asks for more than the limit ever holds, so no wait would help and none is named. */
-export function neverServed(name: string, count: number, capacity: number): Response {
-  const detail = `This request takes ${count} of a quota of ${capacity}.`;
-  const details = { type: QUOTA_EXCEEDED, title: "More than the quota", detail };
-  return problem(403, {}, { ...details, "violated-policies": namesOf([{ name }]) });
+/** What the draft adds to a problem. */
+export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
+  return { type: QUOTA_EXCEEDED, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
 
-/** The request carries nothing to count it by. */
-export function notIdentified(status: number, headers: Fields): Response {
-  const detail = "The request carries nothing by which it could be counted.";
-  return problem(status, headers, { title: "Not identified", detail });
-}
-
-/** 400: nobody could count what the request asks for. */
-export function badRequest(detail: string): Response {
-  return problem(400, {}, { title: "Bad request", detail });
-}
-
-/** 500: a function of the app failed before the limits were asked. The client does not see the error. */
-export function internalError(): Response {
-  return problem(500, {}, { title: "Internal server error", detail: "This request could not be processed." });
-}
-
-/** 503: the limits could not be asked. */
-export function unavailable(retryAfter: number): Response {
-  const detail = "The rate limits of this request could not be checked.";
-  return problem(503, { "Retry-After": String(retryAfter) }, { title: "Service unavailable", detail });
-}
-
-function problem(status: number, headers: Fields, details: Readonly<Record<string, unknown>>): Response {
-  return new Response(JSON.stringify({ status, ...details }), {
+export function problem(
+  status: number,
+  title: string,
+  detail: string,
+  headers: Fields = {},
+  more: Readonly<Record<string, unknown>> = {},
+): Response {
+  return new Response(JSON.stringify({ status, title, detail, ...more }), {
     status,
     headers: { ...headers, "Content-Type": "application/problem+json" },
   });
@@ -91,27 +69,15 @@ export interface HttpDenial {
  * - `headers`: further header fields.
  */
 export interface DenialAnswer {
-  body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>);
+  body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>) | undefined;
   status?: number;
   headers?: Readonly<Record<string, string>>;
 }
 
 type DenialBody = string | Readonly<Record<string, unknown>>;
 
-/** @param retryAfter - what the header says, if it says anything. */
-export function denialOf(
-  { ctx, request }: Pick<HttpDenial, "ctx" | "request">,
-  asked: readonly LimitedBy[],
-  retryAfter?: string,
-): HttpDenial {
-  const limits = asked.filter(({ status }) => !status.ok);
-  if (retryAfter === undefined) return { ctx, request, limits };
-  const retryAt = Math.max(...limits.map(({ status }) => status.retryAt ?? 0));
-  return { ctx, request, limits, retryAt, retryAfter: Number(retryAfter) };
-}
-
 export async function answerDenial(
-  { body, status = 429, headers = {} }: DenialAnswer = {},
+  { body, status = 429, headers = {} }: DenialAnswer,
   denial: HttpDenial,
 ): Promise<Response> {
   const { limits, retryAfter = 1 } = denial;

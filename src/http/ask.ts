@@ -3,57 +3,53 @@ import { type FunctionReference, internalMutationGeneric, type RegisteredMutatio
 import { v } from "convex/values";
 import { concludeAll, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
-import type { Mode } from "../client/args.js";
 import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
 import { show } from "../engine/misuse.js";
 import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
-import { configValidator, type RateLimitConfig } from "../wire/configs.js";
+import { configValidator } from "../wire/configs.js";
+import type { TypeOf } from "../wire/typeOf.js";
 import type { HttpCtx } from "./request.js";
 
-/** A bucket; its limit has the plan, or the config in place of the definition's. */
-interface LimitBucket {
-  name: string;
-  key?: string;
-  config?: RateLimitConfig;
-  plan?: string;
-}
+/** A bucket, of which a number of tokens is asked; its limit has the plan, or the config in place of the definition's. */
+const ofBucket = () => ({
+  bucket: v.object({
+    name: v.string(),
+    key: v.optional(v.string()),
+    config: v.optional(configValidator()),
+    plan: v.optional(v.string()),
+  }),
+  count: v.number(),
+});
+const request = () => ({
+  ...ofBucket(),
+  mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
+  /** Whether the tokens may come back: the status then says when they were taken. */
+  refundable: v.optional(v.boolean()),
+});
+/** Tokens that come back to one limit; negative ones are charged. */
+const refund = () => ({
+  ...ofBucket(),
+  /** The tokens of a request: the status then says when one is served next. */
+  renews: v.number(),
+  /** When tokens that come back were taken. */
+  takenAt: v.optional(v.number()),
+});
 
 /** The request to one limit. */
-export interface LimitRequest {
-  bucket: LimitBucket;
-  count: number;
-  mode?: Mode;
-  /** Whether the tokens may come back: the status then says when they were taken. */
-  refundable?: boolean;
-}
-
-/** Tokens that come back to one limit; negative ones are charged. */
-export interface LimitRefund {
-  bucket: LimitBucket;
-  count: number;
-  /** The tokens of a request: the status then says when one is served next. */
-  renews: number;
-  /** When tokens that come back were taken. */
-  takenAt?: number;
-}
-
+export type LimitRequest = TypeOf<typeof request>;
+export type LimitRefund = TypeOf<typeof refund>;
 type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[] };
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
 
 /** Asks a set of limits from an HTTP action. */
-export interface Asking {
-  readonly take: (ctx: HttpCtx, requests: LimitRequest[]) => Promise<readonly RateLimitStatus[]>;
-  readonly giveBack: (ctx: HttpCtx, refunds: LimitRefund[]) => Promise<readonly RateLimitStatus[]>;
-}
+export type Asking = (ctx: HttpCtx, args: HttpMutationArgs) => Promise<readonly RateLimitStatus[]>;
 
 export function askingOf(set: LimitSet, via: HttpMutation | undefined): Asking {
-  const run = (ctx: HttpCtx, args: HttpMutationArgs) =>
-    via ? ctx.runMutation(via, args) : transact(set, ctx as never, args);
-  return {
-    take: async (ctx, take) => checked(await run(ctx, { take }), take.length),
-    giveBack: (ctx, giveBack) => run(ctx, { giveBack }),
+  return async (ctx, args) => {
+    const statuses = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
+    return checked(statuses, (args.take ?? args.giveBack ?? []).length);
   };
 }
 
@@ -76,7 +72,17 @@ async function transact(
   ctx: never,
   { take = [], giveBack = [] }: HttpMutationArgs,
 ): Promise<RateLimitStatus[]> {
-  if (take.length > 0) return await takeAll(set, ctx, take);
+  if (take.length > 0) {
+    const requests = take.map(({ bucket, mode: said, count, refundable }): JudgedRequest => {
+      const mode = said ?? set.definitions.get(bucket.name)?.mode ?? "enforce";
+      const asked = { count, refundable, shadow: mode === "shadow", renews: true };
+      // Denials are answered, also if the definitions throw.
+      return { bucket: findBucket(set.definitions, "limitHttp", bucket), asked, mode, throws: false };
+    });
+    const all = await set.place.consumeAll(ctx, requests);
+    await report(ctx, requests, all, set.options);
+    return concludeAll(requests, all, set.options).statuses;
+  }
   const adjustments = giveBack.map(({ bucket, count, renews, takenAt }) => ({
     bucket: findBucket(set.definitions, "limitHttp", bucket),
     count: -count,
@@ -86,19 +92,6 @@ async function transact(
   const statuses = await set.place.adjustAll(ctx, adjustments);
   for (const { bucket, count } of adjustments) if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
   return statuses;
-}
-
-async function takeAll(set: LimitSet, ctx: never, take: readonly LimitRequest[]): Promise<RateLimitStatus[]> {
-  const requests = take.map(({ bucket, count, mode, refundable }): JudgedRequest => {
-    const found = findBucket(set.definitions, "limitHttp", bucket);
-    const judged = mode ?? set.definitions.get(found.name)?.mode ?? "enforce";
-    // Denials are answered, also if the definitions throw.
-    const asked = { count, refundable, shadow: judged === "shadow", renews: true };
-    return { bucket: found, asked, mode: judged, throws: false };
-  });
-  const all = await set.place.consumeAll(ctx, requests);
-  await report(ctx, requests, all, set.options);
-  return concludeAll(requests, all, set.options).statuses;
 }
 
 /**
@@ -120,17 +113,9 @@ export function httpMutation(
   const set = setOf(limits, "httpMutation");
   if (set.place.component)
     throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
-  const { string, number, optional } = v;
-  const mode = () => v.union(v.literal("enforce"), v.literal("shadow"));
-  const asked = () => {
-    const names = { name: string(), key: optional(string()), plan: optional(string()) };
-    return { bucket: v.object({ ...names, config: optional(configValidator()) }), count: number() };
-  };
   return internalMutationGeneric({
     get args() {
-      const request = v.object({ ...asked(), mode: optional(mode()), refundable: optional(v.boolean()) });
-      const refund = v.object({ ...asked(), renews: number(), takenAt: optional(number()) });
-      return { take: optional(v.array(request)), giveBack: optional(v.array(refund)) };
+      return { take: v.optional(v.array(v.object(request()))), giveBack: v.optional(v.array(v.object(refund()))) };
     },
     get returns() {
       return v.array(statusValidator());

@@ -46,9 +46,8 @@ function customPrefix(prefix: string): string {
 /** The token of `Authorization: Bearer …`, as its SHA-256. See `apiKey` for `known`. */
 export function bearer(options: SecretOptions = {}): KeySource {
   checkFields("bearer", "bearer", options, SECRET_FIELDS);
-  return secret("bearer", options, (request) => {
-    const authorization = request.headers.get("Authorization") ?? "";
-    return /^Bearer +([\w.~+/-]+=*)$/i.exec(authorization.trim())?.[1];
+  return secret("bearer", options, (_ctx, { headers }) => {
+    return /^Bearer +([\w.~+/-]+=*)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
   });
 }
 
@@ -61,7 +60,7 @@ export function bearer(options: SecretOptions = {}): KeySource {
 export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
   checkFields("apiKey", "apiKey", options, { header: headerNameField, ...SECRET_FIELDS });
   const { header = "X-Api-Key" } = options;
-  return secret("apikey", options, (request) => request.headers.get(header) ?? undefined);
+  return secret("apikey", options, (_ctx, { headers }) => headers.get(header));
 }
 
 /** A misspelt `known` would take every invented key for an issued one. */
@@ -163,26 +162,26 @@ export async function httpKey(source: string, id: string | { hash: string }): Pr
   return `address:${caller}`;
 }
 
-function secret(prefix: string, { known }: SecretOptions, read: (request: Request) => string | undefined): KeySource {
-  return {
-    keyOf: async (ctx, request) => {
-      const value = read(request);
-      if (value === undefined || value === "") return undefined;
-      const hash = await hashed(value);
-      return !known || (await known(ctx, hash)) ? `${prefix}:${hash}` : undefined;
-    },
-  };
+function secret(prefix: string, { known }: SecretOptions, read: ReadValue): KeySource {
+  return source(prefix, read, async (value, ctx) => {
+    const hash = await hashed(value);
+    return !known || (await known(ctx, hash)) ? hash : undefined;
+  });
 }
 
 /** `prefix` contains no colon, so the first colon ends it. */
-function source(prefix: string, read: ReadValue): KeySource {
+function source(
+  prefix: string,
+  read: ReadValue,
+  write: (value: string, ctx: HttpCtx) => Promise<string | undefined> = boundedKey,
+): KeySource {
   return {
     keyOf: async (ctx, request) => {
-      const value = (await read(ctx, request)) ?? "";
-      // The types forbid anything else, JavaScript does not: `[object Object]` would be one bucket for all.
-      const given: unknown = value;
-      if (typeof given !== "string") throw new Error(`The key source "${prefix}" must give text, got ${show(given)}.`);
-      return value === "" ? undefined : `${prefix}:${await boundedKey(value)}`;
+      // The types forbid anything but text, JavaScript does not: `[object Object]` would be one bucket for all.
+      const value: unknown = (await read(ctx, request)) ?? "";
+      if (typeof value !== "string") throw new Error(`The key source "${prefix}" must give text, got ${show(value)}.`);
+      const written = value === "" ? undefined : await write(value, ctx);
+      return written && `${prefix}:${written}`;
     },
   };
 }

@@ -2,7 +2,7 @@
 import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
 import { fieldError, show } from "../engine/misuse.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { answerDenial, badRequest, denialOf, internalError, isResponse, unavailable } from "./answers.js";
+import { answerDenial, isResponse, problem } from "./answers.js";
 import { askingOf } from "./ask.js";
 import { withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
@@ -11,7 +11,7 @@ import { parseOptions } from "./parseOptions.js";
 import { planAll } from "./plan.js";
 import type { LimitedBy } from "./quota.js";
 import { BadRequestError, type HttpCtx } from "./request.js";
-import { type AskedLimit, corsFields, refund, report, reportTwice, type Visit } from "./visit.js";
+import { type AskedLimit, attempt, corsFields, refund, report, reportTwice, type Visit } from "./visit.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
@@ -89,20 +89,21 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
     plans = await planAll(visit);
   } catch (error) {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
-    if (error instanceof BadRequestError) return badRequest(error.message);
+    if (error instanceof BadRequestError) return problem(400, "Bad request", error.message);
     await report(visit, error);
-    return internalError();
+    return problem(500, "Internal server error", "This request could not be processed.");
   }
   if (isResponse(plans)) return plans;
   if (plans.length === 0) return [];
   let statuses: readonly RateLimitStatus[];
   try {
-    const requests = plans.map((plan) => plan.request);
-    statuses = await asking.take(ctx, requests);
+    statuses = await asking(ctx, { take: plans.map((plan) => plan.request) });
   } catch (error) {
     await report(visit, error);
     if (onError === "open" || plans.every(({ rule }) => rule.isShadow)) return [];
-    return unavailable(retryAfterSeconds(OUTAGE_MS, jitter));
+    const retryAfter = String(retryAfterSeconds(OUTAGE_MS, jitter));
+    const detail = "The rate limits of this request could not be checked.";
+    return problem(503, "Service unavailable", detail, { "Retry-After": retryAfter });
   }
   const asked = plans.flatMap((plan, i) => {
     const status = statuses[i];
@@ -115,15 +116,17 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
 }
 
 async function deny(visit: Visit, asked: readonly AskedLimit[]): Promise<Response> {
-  const { jitter = 0, formats, onDenied, denial: answer } = visit.options;
+  const { ctx, request, options } = visit;
+  const { jitter = 0, formats, onDenied, denial: answer = {} } = options;
   const limited = asked.map((one) => one.limited);
   const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter });
-  const denial = denialOf(visit, limited, fields["Retry-After"]);
-  try {
-    const own = await onDenied?.(denial);
-    if (isResponse(own)) return withFields(own, fields);
-  } catch (error) {
-    await report(visit, error);
-  }
-  return withFields(await answerDenial(answer, denial), fields);
+  const limits = limited.filter(({ status }) => !status.ok);
+  const retryAt = Math.max(...limits.map(({ status }) => status.retryAt ?? 0));
+  const retryAfter = fields["Retry-After"];
+  const denial = { ctx, request, limits, ...(retryAfter && { retryAt, retryAfter: Number(retryAfter) }) };
+  const own = await attempt(visit, () => onDenied?.(denial));
+  if (isResponse(own)) return withFields(own, fields);
+  const said = await attempt(visit, () => answerDenial(answer, denial));
+  // A body that cannot be made leaves a denial without words of the app's own.
+  return withFields(said ?? (await answerDenial({ ...answer, body: undefined }, denial)), fields);
 }

@@ -6,7 +6,7 @@ import { checkField, isPermitted } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
-import { isResponse, neverServed, notIdentified } from "./answers.js";
+import { isResponse, problem, violated } from "./answers.js";
 import { boundedKey } from "./keys.js";
 import type { Call, Caller, Keyless } from "./options.js";
 import { keylessField, type Rule } from "./parseOptions.js";
@@ -47,7 +47,8 @@ async function planFor(
   const caller = await findCaller(rule, { ctx, request }, identified);
   const { key, without } = caller;
   if (without !== undefined && without !== "share") {
-    return without === "deny" ? notIdentified(403, {}) : notIdentified(without.status, without.headers ?? {});
+    const { status, headers } = without === "deny" ? { status: 403 } : without;
+    return problem(status, "Not identified", "The request carries nothing by which it could be counted.", headers);
   }
   const call = { ctx, request, key };
   const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
@@ -57,7 +58,11 @@ async function planFor(
   if (!isPermitted(countField, count)) {
     throw new BadRequestError("The cost of this request is not a number of at least 0.");
   }
-  if (!canEverServe(limit, count)) return neverServed(name, count, capacity);
+  if (!canEverServe(limit, count)) {
+    // No wait would help, so none is named.
+    const detail = `This request takes ${count} of a quota of ${capacity}.`;
+    return problem(403, "More than the quota", detail, {}, violated([{ name }]));
+  }
   const said = await given.partitionKey?.(call);
   const isOwn = plan === undefined && (rule.isInline || limit !== rule.limit);
   return {

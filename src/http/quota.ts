@@ -150,10 +150,5 @@ const MAX_INTEGER = 999_999_999_999_999;
  * percent-encoded as UTF-8, so different texts stay different and decodeURIComponent gives them back.
  */
 export function toAscii(text: string): string {
-  let ascii = "";
-  for (const byte of new TextEncoder().encode(text)) {
-    const printable = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
-    ascii += printable ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return ascii;
+  return text.replace(/\p{Surrogate}/gu, "\ufffd").replace(/[^ -$&-~]/gu, encodeURIComponent);
 }

@@ -1,5 +1,5 @@
 /** One request on its way through the wrapper: what comes back to it, and what goes wrong beside it. */
-import { isPermitted } from "../engine/fields.js";
+import { checkField, required } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import type { Asking, LimitRefund, LimitRequest } from "./ask.js";
 import { type Fields, headerFields } from "./fields.js";
@@ -32,7 +32,8 @@ export interface AskedLimit extends Plan {
 }
 
 /**
- * Gives back what the limits' `refund` says, in one call, once the handler has answered.
+ * Gives back what the limits' `refund` says, in one call, once the handler has answered. If that fails, the request has been served,
+ * and counts: that is not the client's business.
  * @returns the limits as they stand then.
  */
 export async function refund(
@@ -41,23 +42,20 @@ export async function refund(
   response: Response | undefined,
 ): Promise<readonly ParsedLimit[]> {
   const refunds = new Map<AskedLimit, LimitRefund>();
-  try {
-    for (const one of asked) {
-      const count = await tokensBack(one, visit.request, response);
-      if (count !== 0) refunds.set(one, refundOf(one, count));
-    }
-    const statuses = refunds.size > 0 ? [...(await visit.asking.giveBack(visit.ctx, [...refunds.values()]))] : [];
-    return asked.map((one) => {
-      const settled = refunds.has(one) ? statuses.shift() : undefined;
-      if (!settled) return one.limited;
-      const { shadow, override } = one.limited.status;
-      return { ...one.limited, status: { ...settled, ...(shadow && { shadow }), ...(override && { override }) } };
-    });
-  } catch (error) {
-    // The request has been served, and counts: that is not the client's business.
-    await report(visit, error);
-    return asked.map(({ limited }) => limited);
+  for (const one of asked) {
+    // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
+    const count = await attempt(visit, () => tokensBack(one, visit.request, response));
+    if (count) refunds.set(one, refundOf(one, count));
   }
+  if (refunds.size === 0) return asked.map(({ limited }) => limited);
+  const statuses = await attempt(visit, () => visit.asking(visit.ctx, { giveBack: [...refunds.values()] }));
+  const settled = new Map([...refunds.keys()].map((one, i) => [one, statuses?.[i]]));
+  return asked.map((one) => {
+    const { shadow, override } = one.limited.status;
+    const status = settled.get(one);
+    if (!status) return one.limited;
+    return { ...one.limited, status: { ...status, ...(shadow && { shadow }), ...(override && { override }) } };
+  });
 }
 
 /** Refunds have no mode. Tokens come back by the time at which they were taken; what is charged has none. */
@@ -88,14 +86,12 @@ async function tokensBack(
 /** If this fails, the client gets the answer without these fields. */
 export async function corsFields(visit: Visit): Promise<Fields> {
   const { cors = {} } = visit.options;
-  try {
-    const fields = typeof cors === "function" ? cors(visit.request) : cors;
-    if (isPermitted(headerFields, fields)) return fields;
-    throw fieldError("limitHttp", "what cors returned", "an object of header fields", fields);
-  } catch (error) {
-    await report(visit, error);
-    return {};
-  }
+  const fields = await attempt(visit, () => {
+    const given = typeof cors === "function" ? cors(visit.request) : cors;
+    checkField("limitHttp", "what cors returned", required(headerFields), given);
+    return given;
+  });
+  return fields ?? {};
 }
 
 /** The buckets that each request has been charged: nested wrappers pass the request on. */
@@ -114,6 +110,16 @@ export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise
       await report(visit, new Error(problem));
     }
     charged.add(bucket);
+  }
+}
+
+/** What it gives; if it fails, that is reported, and there is no result. */
+export async function attempt<T>(visit: Visit, run: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await run();
+  } catch (error) {
+    await report(visit, error);
+    return undefined;
   }
 }
 

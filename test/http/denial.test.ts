@@ -86,6 +86,17 @@ describe("the rest", () => {
   });
 });
 
+it.each<[string, unknown]>([
+  ["throws", () => Promise.reject(new Error("no words"))],
+  ["returns nothing that can be sent", () => undefined],
+])("a body that %s is reported, and the denial stays one", async (_, body) => {
+  const report = vi.fn();
+  const response = await denied({ denial: { body: body as () => string, headers: { "X-Own": "1" } }, report });
+  expect([response.status, response.headers.get("X-Own"), fieldsOf(response)]).toEqual([429, "1", FIELDS]);
+  expect(await response.json()).toMatchObject({ title: "Too many requests", "violated-policies": ["once"] });
+  expect(report).toHaveBeenCalledExactlyOnceWith(expect.any(Error), expect.any(Request));
+});
+
 describe("onDenied", () => {
   it("is told of each denial, and of nothing else", async () => {
     const onDenied = vi.fn();

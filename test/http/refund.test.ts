@@ -172,3 +172,11 @@ it("a refund that fails, or a rule that throws, is reported; the request has bee
   await serve({ limits: three, refund: () => Promise.reject(new Error("bug")), report })();
   expect(report).toHaveBeenCalledTimes(2);
 });
+
+it("a rule that throws keeps no tokens of the other limits", async () => {
+  const report = vi.fn();
+  const bug = { ...three, limit: "bug", refund: () => Promise.reject(new Error("bug")) };
+  const response = await serve({ limits: [bug, { ...three, refund: "successful" }], report })();
+  expect(response.headers.get("RateLimit")?.match(/"\w+";r=\d/g)).toEqual(['"bug";r=2', '"three";r=3']);
+  expect(report).toHaveBeenCalledExactlyOnceWith(new Error("bug"), expect.any(Request));
+});
