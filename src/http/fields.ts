@@ -1,28 +1,26 @@
 /** Header fields: their names, and how fields are added to a response that has some already. */
-import type { Field } from "../engine/fields.js";
+import { type Field, isPermitted } from "../engine/fields.js";
 
 export type Fields = Readonly<Record<string, string>>;
 
 /** `Headers` itself would refuse another name only at the first request. */
 export const headerNameField: Field = { permitted: "the name of a header field", holds: isHeaderName };
 export function isHeaderName(value: unknown): value is string {
-  return typeof value === "string" && areFields({ [value]: "" });
+  return typeof value === "string" && isPermitted(headerFields, { [value]: "" });
 }
 
 /** Header fields, as an object. */
 export const headerFields: Field = {
   permitted: "an object of header fields",
-  holds: (value) => typeof value === "object" && value !== null && areFields(value),
+  holds(value) {
+    if (typeof value !== "object" || value === null) return false;
+    try {
+      return Boolean(new Headers(value as Fields));
+    } catch {
+      return false;
+    }
+  },
 };
-
-function areFields(fields: object): boolean {
-  try {
-    new Headers(fields as Fields);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /**
  * The response with additional header fields. It keeps its own fields, with two exceptions. Lists get longer: `Vary`,
@@ -59,7 +57,7 @@ function add(headers: Headers, fields: Fields): void {
     const known = headers.get(name);
     const merge = known === null ? undefined : MERGES[name.toLowerCase()];
     if (known === null) headers.set(name, value);
-    else if (merge) headers.set(name, merge(known, value));
+    else if (merge) headers.set(name, merge(known, value, isTighter));
     else if (OF_ONE_STATE.test(name) && isTighter) headers.set(name, value);
   }
   const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
@@ -72,14 +70,13 @@ const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
 const OF_ONE_STATE = /^x-ratelimit-|^ratelimit-(?!policy)/i;
 
 /** By the name of a field that both sides have, what is sent. */
-const MERGES: Readonly<Record<string, (known: string, added: string) => string>> = {
+const MERGES: Readonly<Record<string, (known: string, added: string, isTighter: boolean) => string>> = {
   [EXPOSE]: withItems,
   vary: withItems,
   "ratelimit-policy": withPolicies,
-  ratelimit: (known, added) => {
-    const areLists = [known, added].every((field) => field.startsWith('"'));
-    if (areLists) return withPolicies(known, added);
-    return remainingOf(added) < remainingOf(known) ? added : known;
+  ratelimit: (known, added, isTighter) => {
+    if (known.startsWith('"') && added.startsWith('"')) return withPolicies(known, added);
+    return isTighter ? added : known;
   },
   "retry-after": (known, added) => (waitOf(known) < waitOf(added) ? added : known),
 };
@@ -93,8 +90,8 @@ function withItems(known: string, added: string): string {
 
 /** A list of policies, or of their states, with those of other names: one that is there already was charged later. */
 function withPolicies(known: string, added: string): string {
-  const names = new Set(itemsOf(known).map(nameOf));
-  const missing = itemsOf(added).filter((item) => !names.has(nameOf(item)));
+  const names = itemsOf(known).map(nameOf);
+  const missing = itemsOf(added).filter((item) => !names.includes(nameOf(item)));
   return [known, ...missing].join(", ");
 }
 
@@ -116,9 +113,5 @@ function waitOf(retryAfter: string): number {
 /** The remaining tokens by the fields that describe one limit; Infinity if there are none. */
 function remainingIn(headers: Headers): number {
   const known = headers.get("X-RateLimit-Remaining") ?? headers.get("RateLimit-Remaining");
-  return known === null ? Infinity : Number(known);
-}
-
-function remainingOf(field: string): number {
-  return Number(/remaining=(\d+)/.exec(field)?.[1] ?? Infinity);
+  return Number(known ?? /remaining=(\d+)/.exec(headers.get("RateLimit") ?? "")?.[1] ?? Infinity);
 }

@@ -16,7 +16,7 @@ export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
 export interface RateLimitHeadersOptions {
   /** Which header fields to write, default `["draft-11"]`; with none of them a denial still has its `Retry-After`. */
-  formats?: readonly RateLimitFormat[];
+  formats?: readonly RateLimitFormat[] | undefined;
   /** By what fraction of the wait `Retry-After` may be later than the truth, at random: 0 (default) to 1; 0.5 is a good choice. */
   jitter?: number;
   /** The time of the answer, in ms since the epoch; default `Date.now()`. Read it after the limits have answered. */

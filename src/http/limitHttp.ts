@@ -73,9 +73,8 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
     } finally {
       limited = await refund(visit, asked, response);
     }
-    const { formats } = options;
     // The clock is read again: the fields are true when the answer is sent, however long the handler took.
-    return withFields(response, rateLimitHeaders(limited, formats && { formats }));
+    return withFields(response, rateLimitHeaders(limited, { formats: options.formats }));
   };
 }
 
@@ -119,7 +118,7 @@ async function deny(visit: Visit, asked: readonly AskedLimit[]): Promise<Respons
   const { ctx, request, options } = visit;
   const { jitter = 0, formats, onDenied, denial: answer = {} } = options;
   const limited = asked.map((one) => one.limited);
-  const fields = rateLimitHeaders(limited, { ...(formats && { formats }), jitter });
+  const fields = rateLimitHeaders(limited, { formats, jitter });
   const limits = limited.filter(({ status }) => !status.ok);
   const retryAt = Math.max(...limits.map(({ status }) => status.retryAt ?? 0));
   const retryAfter = fields["Retry-After"];

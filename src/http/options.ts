@@ -4,7 +4,7 @@ import type { InComponent, InTables } from "../client/place.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { DenialAnswer, HttpDenial } from "./answers.js";
 import type { HttpMutation } from "./ask.js";
-import type { RateLimitFormat } from "./headers.js";
+import type { RateLimitHeadersOptions } from "./headers.js";
 import type { LimitedBy } from "./quota.js";
 import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
@@ -95,11 +95,7 @@ export type HttpLimit<Limits = Record<string, unknown>> = Omit<
     | (Given<"identify"> & { by?: undefined; without?: undefined })
   );
 
-export interface CommonOptions {
-  /** Which header fields to send, default `["draft-11"]`. */
-  formats?: readonly RateLimitFormat[];
-  /** By what fraction of the wait `Retry-After` may be later than the truth, at random, 0 (default) to 1; 0.5 is a good choice. */
-  jitter?: number;
+export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   /** Which requests pass without being counted; it is not asked about OPTIONS, which always does. */
   skip?: (request: Request, ctx: HttpCtx) => boolean | Promise<boolean>;
   /** The answer to a denied request, default problem details. */

@@ -36,7 +36,10 @@ export interface Rule {
   readonly isShadow: boolean;
 }
 
+const isText = (value: unknown) => typeof value === "string";
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
+const isObjectOrFunction = (value: unknown) => isObject(value) || isFunction(value);
+const isFilled = (value: unknown) => Array.isArray(value) && value.length > 0;
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
 /** A function may give it as well. */
 const orFunction = (given: Field): Field =>
@@ -60,23 +63,15 @@ const COMMON: Record<keyof CommonOptions, Field> = {
   cors: orFunction(headerFields),
   onError: { oneOf: ["closed", "open"] },
   report: aFunction,
-  via: field(
-    "a reference to the function that httpMutation(limits) made",
-    (value) => isObject(value) || isFunction(value),
-  ),
+  via: field("a reference to the function that httpMutation(limits) made", isObjectOrFunction),
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => typeof value === "string" && value !== "")),
-  config: field("a config, or a function that returns one", (value) => isFunction(value) || isObject(value)),
-  plan: field(
-    "the name of a plan, or a function that returns one",
-    (value) => isFunction(value) || typeof value === "string",
-  ),
-  by: field(
-    '"everyone", or one or more key sources, such as address({ trustedProxies: 1 })',
-    (value) =>
-      value === "everyone" || isSource(value) || (Array.isArray(value) && value.length > 0 && value.every(isSource)),
-  ),
+  config: field("a config, or a function that returns one", isObjectOrFunction),
+  plan: field("the name of a plan, or a function that returns one", (value) => isFunction(value) || isText(value)),
+  by: field('"everyone", or one or more key sources, such as address({ trustedProxies: 1 })', (value) => {
+    return value === "everyone" || (Array.isArray(value) ? isFilled(value) && value.every(isSource) : isSource(value));
+  }),
   without: keylessField,
   identify: aFunction,
   mode: modeField,
@@ -85,8 +80,9 @@ const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   partitionKey: aFunction,
   refund: orFunction({ oneOf: ["successful", "failed"] }),
 };
+const LIMITS = { limits: required(field("a list of one or more limits", isFilled)) };
 const DENIAL = {
-  body: orFunction(field("a string or an object", (value) => typeof value === "string" || isObject(value))),
+  body: orFunction(field("a string or an object", (value) => isText(value) || isObject(value))),
   status: { atLeast: 400, atMost: 599, isWhole: true },
   headers: headerFields,
 };
@@ -94,9 +90,6 @@ const DENIAL = {
 /** The limits of the options. @throws when an option is unknown, missing, of the wrong type or out of range. */
 export function parseOptions(set: LimitSet, options: AnyOptions): Rule[] {
   const isList = isObject(options) && "limits" in options;
-  const LIMITS = {
-    limits: required(field("a list of one or more limits", (value) => Array.isArray(value) && value.length > 0)),
-  };
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   checkFormats("limitHttp", options.formats ?? []);
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
@@ -127,20 +120,15 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
   if (identify ? Boolean(by ?? without ?? config ?? plan) : by === undefined) {
     throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
   }
-  if (by !== undefined && (by === "everyone") !== (without === undefined)) {
-    throw fieldError(
-      name,
-      "without",
-      by === "everyone" ? 'left out with by: "everyone"' : describePermitted(keylessField),
-      without,
-    );
+  const isKeyless = by === "everyone";
+  if (by !== undefined && isKeyless !== (without === undefined)) {
+    const needed = isKeyless ? 'left out with by: "everyone"' : describePermitted(keylessField);
+    throw fieldError(name, "without", needed, without);
   }
   if (!definition && !config && !identify) throw undefinedError(name, definitions);
-  if (definition?.keyed === (by === "everyone")) {
-    throw misuseError(
-      name,
-      `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${by === "everyone" ? '"everyone"' : "a key source"}.`,
-    );
+  if (definition?.keyed === isKeyless) {
+    const choice = isKeyless ? '"everyone"' : "a key source";
+    throw misuseError(name, `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${choice}.`);
   }
   if (plan !== undefined && config) throw planAndConfigError(name);
   if (plan !== undefined && !definition?.plans)
@@ -153,16 +141,15 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
       : definition && !config && !isLater
         ? limitOf(name, definition.plans ? definitionUnder(name, definition, plan, true) : definition)
         : undefined;
-  const mode = given.mode ?? definition?.mode;
   // Only the name of a config that a request chooses is known here.
   if (!limit) parseLimit(name, { kind: "token bucket", rate: 1, period: 1 });
   return {
     name,
     given,
-    sources: by === undefined || by === "everyone" ? [] : asList(by),
+    sources: by === undefined || isKeyless ? [] : asList(by),
     definition,
     limit,
     isInline: config !== undefined || !definition,
-    isShadow: mode === "shadow",
+    isShadow: (given.mode ?? definition?.mode) === "shadow",
   };
 }

@@ -8,7 +8,7 @@ import { parseLimit } from "../engine/limit.js";
 import { fieldError } from "../engine/misuse.js";
 import { isResponse, problem, violated } from "./answers.js";
 import { boundedKey } from "./keys.js";
-import type { Call, Caller, Keyless } from "./options.js";
+import type { Call, Caller } from "./options.js";
 import { keylessField, type Rule } from "./parseOptions.js";
 import { BadRequestError } from "./request.js";
 import { type Plan, report, type Visit } from "./visit.js";
@@ -45,11 +45,13 @@ async function planFor(
 ): Promise<Plan | Response> {
   const { name, given } = rule;
   const caller = await findCaller(rule, { ctx, request }, identified);
-  const { key, without } = caller;
+  const { without } = caller;
   if (without !== undefined && without !== "share") {
     const { status, headers } = without === "deny" ? { status: 403 } : without;
     return problem(status, "Not identified", "The request carries nothing by which it could be counted.", headers);
   }
+  // No source's keys are without a colon, so none names the bucket that requests without a key share.
+  const key = without === "share" ? "shared" : caller.key;
   const call = { ctx, request, key };
   const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
   const limit = await limitFor(rule, caller, plan, call);
@@ -94,10 +96,7 @@ function canEverServe(limit: Limit, count: number): boolean {
 }
 
 /** The key of the bucket, or the choice for a request without one; and the other results of a look-up. */
-interface Found extends Partial<Pick<Caller, "config" | "plan">> {
-  readonly key: string | undefined;
-  readonly without?: Keyless | undefined;
-}
+type Found = { readonly [Field in keyof Caller]?: Caller[Field] | undefined };
 
 /** By the key sources, or by a look-up: limits with the same `identify` share one call of it. */
 async function findCaller(
@@ -110,7 +109,7 @@ async function findCaller(
       const key = await source.keyOf(ctx, request);
       if (key !== undefined) return { key };
     }
-    return keyless(given.without);
+    return { without: given.without };
   }
   const known = identified.get(given.identify) ?? Promise.resolve(given.identify(ctx, request));
   identified.set(given.identify, known);
@@ -118,17 +117,12 @@ async function findCaller(
   const { key, without, ...found } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
   if (without !== undefined) {
     checkField(name, "identify's without", keylessField, without);
-    return { ...found, ...keyless(without) };
+    return { ...found, without };
   }
   if (typeof key !== "string" || key === "") {
     throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
   }
   return { ...found, key: `caller:${await boundedKey(key)}` };
-}
-
-/** No source's keys are without a colon, so none names the bucket that requests without a key share. */
-function keyless(without: Keyless | undefined): Found {
-  return { key: without === "share" ? "shared" : undefined, without };
 }
 
 /** The limit of one request: a look-up's config stands before the plan of the definition, and that before the definition. */

@@ -30,8 +30,7 @@ export function retryAfterOf({ headers }: Answered, now: number): number | undef
   const said = [now + milliseconds, timeIn(headers.get("retry-after") ?? "", now)];
   const first = said.find((time) => isTime(time, now));
   if (first !== undefined) return Math.ceil(first);
-  const resets = [...resetsIn(headers, now), ...itemsIn(headers.get("ratelimit") ?? "", now)];
-  const known = resets.filter(({ at }) => isTime(at, now));
+  const known = resetsIn(headers, now).filter(({ at }) => isTime(at, now));
   const spent = known.filter(({ isSpent }) => isSpent);
   const latest = Math.max(...(spent.length > 0 ? spent : known).map(({ at }) => at));
   return Number.isFinite(latest) ? Math.ceil(latest) : undefined;
@@ -49,20 +48,22 @@ interface Reset {
 
 const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/;
 
+/** The items of a `RateLimit` field are like `"day";r=0;t=30, "minute";r=5;t=2`. */
 function resetsIn(headers: Answered["headers"], now: number): Reset[] {
-  return [...headers].flatMap(([field, value]) => {
-    const name = field.toLowerCase();
-    if (!RESET.test(name)) return [];
-    return [{ at: timeIn(value, now), isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0" }];
-  });
-}
-
-/** The items of a `RateLimit` field: `"day";r=0;t=30, "minute";r=5;t=2`. */
-function itemsIn(field: string, now: number): Reset[] {
-  return field.split(",").map((item) => {
-    const seconds = /;\s*t=(\d+)/.exec(item)?.[1];
-    return { at: now + Number(seconds ?? NaN) * 1000, isSpent: /;\s*r=0\s*(?:;|$)/.test(item) };
-  });
+  const fields = [...headers].map(([field, value]) => [field.toLowerCase(), value] as const);
+  const items = headers.get("ratelimit")?.split(",") ?? [];
+  return [
+    ...fields
+      .filter(([name]) => RESET.test(name))
+      .map(([name, value]) => ({
+        at: timeIn(value, now),
+        isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0",
+      })),
+    ...items.map((item) => ({
+      at: now + Number(/;\s*t=(\d+)/.exec(item)?.[1] ?? NaN) * 1000,
+      isSpent: /;\s*r=0\s*(?:;|$)/.test(item),
+    })),
+  ];
 }
 
 /** Numbers from these on count from the epoch, in seconds or in milliseconds: nobody waits 31 years. */
