@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /**
  * Bad input: every field, in both places and over the component's wire. Each gets an error that names the limit, the field, the
  * value and what is permitted; nothing is read or written; the gate does not open.
@@ -791,13 +792,18 @@ describe("the component does not trust the wire:", () => {
   };
   const calls = Object.keys(functions) as (keyof typeof functions)[];
 
-  async function refused(call: keyof typeof functions, args: object, problem: string | RegExp) {
-    const t = openBackend();
+  let t: Backend;
+  let before: object[];
+  beforeEach(async () => {
+    t = openBackend();
     await insertRow("component", t, row({ name: "wire", value: 5 }));
-    const before = await rowsIn("component", t);
-    await expect(functions[call](t, args as never), call).rejects.toThrow(problem);
+    before = await rowsIn("component", t);
+  });
+  afterEach(async () => {
     expect(await rowsIn("component", t)).toEqual(before);
-  }
+  });
+  const refused = (call: keyof typeof functions, args: object, problem: string | RegExp) =>
+    expect(functions[call](t, args as never), call).rejects.toThrow(problem);
 
   it("every bad config is refused by every function that takes one", async () => {
     // What is no value at all on the wire cannot arrive.

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The official clients, unmodified, against the embedded backend. */
 import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { ConvexReactClient } from "convex/react";
