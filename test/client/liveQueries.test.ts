@@ -113,7 +113,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it("a projected snapshot says what check says, at every moment and for every demand", async () => {
     const t = await inUse();
     const answers = new Set<string>();
-    const moments = [-1, 0, 101, 333, 1000, 1337, DAY, 3000 * DAY].map((offset) => NOW + offset);
+    const moments = [-1, 333, DAY, 3000 * DAY].map((offset) => NOW + offset);
     for (const bucket of buckets.filter(({ key }) => key !== "fresh")) {
       const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
       for (const now of moments) {

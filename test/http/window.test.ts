@@ -185,7 +185,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
           const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 6 * period);
           expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
         }),
-        { numRuns: runs(60) },
+        { numRuns: runs(40) },
       );
       expect(busy).toBeGreaterThan(0);
     },
@@ -199,7 +199,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
       const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
       const send = open(scene);
       const { told } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
-      const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 3 * config.period);
+      const { served, seconds } = await obey(send, told, scene, manner, 4, 3 * config.period);
       expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
     },
   );
