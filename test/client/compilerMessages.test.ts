@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** What the compiler says to a mistake, and what compiles with the strictest settings: small programs, compiled in memory. */
 import path from "node:path";
 import ts from "typescript";

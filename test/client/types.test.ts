@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What must not compile does not compile. `tsc -p .` is the judge; at run time only the shapes of the answers are looked at. */
 import {
   type AnyDataModel,

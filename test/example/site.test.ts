@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** `npm run site`: the documents as static files in a folder of some server, as GitHub Pages has them. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";

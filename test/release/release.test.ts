@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { notesOf, withRelease } from "../../scripts/release/changelog.js";
 import { withShippedLinks } from "../../scripts/release/links.js";
