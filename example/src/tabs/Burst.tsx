@@ -144,8 +144,11 @@ function useCall(say: Say): Call {
 
 function describe(say: Say, count: number, status: RateLimitStatus, now: number): void {
   const tokens = amount(count, "token");
-  if (!status.ok) say("stop", "denied", `${tokens} · come back in ${wait(status.retryAt - now)}`);
-  else if (status.retryAt !== undefined) {
+  if (!status.ok) {
+    // A slow answer may come when the wait is over.
+    const when = status.retryAt > now ? `in ${wait(status.retryAt - now)}` : "now";
+    say("stop", "denied", `${tokens} · come back ${when}`);
+  } else if (status.retryAt !== undefined) {
     say("later", "reserved", `${tokens} · runs in ${wait(status.retryAt - now)}, without asking again`);
   } else say("go", "sent", `${tokens} · ${status.remaining ?? "?"} left`);
 }

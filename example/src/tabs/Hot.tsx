@@ -41,8 +41,8 @@ export function Hot() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="slide to 1,000 calls a second, then give the official component 64 shards.">
-        Everybody calls one limit at once: calls that write the same row conflict, run again and may fail. Here a hot
-        limit splits over more rows by itself.
+        When everybody calls one limit at once, calls that write the same row conflict and may fail; here a hot limit
+        splits over more rows by itself.
       </Lead>
       <div className="grid gap-x-6 gap-y-2 sm:grid-cols-2">
         <Slider
