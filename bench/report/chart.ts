@@ -1,6 +1,6 @@
 /** Lines over calls a second as an SVG file, readable on light and on dark pages. */
 
-export interface Series {
+interface Series {
   readonly name: string;
   readonly family: "ours" | "peer";
 }
