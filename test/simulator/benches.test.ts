@@ -46,13 +46,18 @@ describe("bench:contention", () => {
     expect(picture).not.toMatch(/NaN|undefined|Infinity/);
   });
 
-  it("draws no bar for a design that a load was not run with", async () => {
+  it("draws a line through the loads that a design was run with, in the order of their rates", async () => {
     const options = { ...DEFAULTS, classes: ["S256"], seconds: 0.1 } as const;
     const [small] = await runContention({ ...options, cases: ["load-100"], official: [16, 64] });
     const [large] = await runContention({ ...options, cases: ["load-3000"], official: [64] });
-    const bars = (results: Parameters<typeof drawContention>[0]) =>
-      drawContention(results).match(/<rect class="s\d" [^>]*width="(?!11")/g)?.length;
-    expect(bars([small, large].flatMap((result) => result ?? []))).toBe(3 * (3 + 2));
+    const picture = drawContention([large, small].flatMap((result) => result ?? []));
+    expect(picture.match(/class="tick"[^>]*>[^<]*/g)?.map((tick) => tick.split(">")[1])).toEqual(["100/s", "3,000/s"]);
+    const points = [...picture.matchAll(/<polyline class="s(\d)[^>]*points="([^"]*)"/g)];
+    expect(points.map(([, series, line]) => [series, line?.split(" ").length])).toEqual([
+      ["2", 1],
+      ["1", 2],
+      ["0", 2],
+    ]);
   });
 });
 

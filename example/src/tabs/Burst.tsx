@@ -84,7 +84,7 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
     <div>
       <p className="flex h-14 items-baseline gap-2.5">
         <span
-          className={`text-[3.4rem] leading-none font-bold tracking-[-0.03em] ${owed > 0 ? "text-later" : "text-go"}`}
+          className={`text-[2.6rem] leading-none sm:text-[3.4rem] font-bold tracking-[-0.03em] ${owed > 0 ? "text-later" : "text-go"}`}
           style={{ minWidth: widthOf(capacity) }}
         >
           {value === undefined ? "–" : tenths(value)}

@@ -83,7 +83,7 @@ export function Http() {
         </CallButton>
         <CallButton onClick={() => Promise.all(Array.from({ length: 6 }, request))}>Send 6</CallButton>
         <p className="text-sm text-muted">
-          <Countdown backAt={latest?.backAt} />
+          {latest ? <Countdown backAt={latest.backAt} /> : "No request yet."}
         </p>
       </div>
       <div className="overflow-hidden rounded-xl bg-code text-code-ink">
@@ -122,7 +122,7 @@ export function Http() {
 
 function Countdown({ backAt }: { backAt: number | undefined }) {
   const now = useMoment(100);
-  if (backAt === undefined) return "No request yet.";
+  if (backAt === undefined) return "No wait.";
   const left = Math.ceil((backAt - now) / 1000);
   return left > 0 ? (
     <>
