@@ -16,7 +16,7 @@ describe("the first screen", () => {
     await page.getByRole("heading", { name: "Rate limits for Convex that stay exact under load.", level: 1 }).waitFor();
     await page.getByText("if it throws, no tokens were taken.").waitFor();
     await page.getByText("A denial says when to come back.").waitFor();
-    await page.getByRole("link", { name: "Start", exact: true }).waitFor();
+    await page.getByRole("link", { name: "Start", exact: true }).first().waitFor();
     // The tabs are on the first screen, too.
     const box = await page.getByRole("tablist").boundingBox();
     expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThan(844);
