@@ -1,48 +1,34 @@
+import { readFileSync } from "node:fs";
 import { configDefaults, defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // .ci/run counts the tests in this file (JSON) and measures the coverage in the same run.
-const { VITEST_REPORT: report, COVERAGE: coverage, FAST: fast } = process.env;
+const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
-/** What `npm run test:fast` leaves out: files that take more than 2 s on an idle machine, the slowest first. */
-export const slow = [
-  "test/release/deploy.test.ts",
-  "test/operations/exactness.test.ts",
-  "test/client/compilerMessages.test.ts",
-  "test/tidy/source.test.ts",
-  "test/client/jobs.test.ts",
-  "test/embedded/conformance.test.ts",
-  "test/model/severalRows.test.ts",
-  "test/model/oneRow.test.ts",
-  "test/model/wholeBackend.test.ts",
-  "test/tidy/docs.test.ts",
+/** Tests of the repository and of its types, which read files and ask compilers: `npm run check:repository`. */
+export const repository = [
+  "test/{load,mutants,package,release,tidy}/**/*.test.ts",
+  "test/client/{autocompletion,compilerMessages}.test.ts",
   "test/example/site.test.ts",
-  "test/client/liveQueries.test.ts",
-  "test/model/interleavings.test.ts",
   "test/simulator/benches.test.ts",
-  "test/queue/model.test.ts",
-  "test/queue/figures.test.ts",
-  "test/http/window.test.ts",
-  "test/laws/equivalence.test.ts",
-  "test/operations/sweep.test.ts",
-  "test/engine/kinds/calendar.test.ts",
-  "test/client/misuse.test.ts",
-  "test/laws/bound.test.ts",
-  "test/model/overrides.test.ts",
-  "test/laws/transaction.test.ts",
-  "test/laws/failClosed.test.ts",
-  "test/laws/liveConfig.test.ts",
-  "test/client/autocompletion.test.ts",
-  "test/simulator/libraries.test.ts",
-  "test/recipes/packages.test.ts",
-  "test/model/cases.test.ts",
-  "test/model/window.test.ts",
-  "test/client/fingerprint.test.ts",
-  "test/laws/testKind.test.ts",
-  "test/http/obedience.test.ts",
-  "test/operations/all.test.ts",
-  "test/queue/bound.test.ts",
-  "test/embedded/queue.test.ts",
 ];
+
+/**
+ * One environment after the other, in each the longest files first. Workers are used again for files of the same environment only, and
+ * a new one loads everything anew: mixed, the files took a third more time.
+ */
+class ByEnvironment extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const environments = new Map(
+      files.map(({ moduleId }) => [
+        moduleId,
+        /^\/\/ @vitest-environment (\S+)/.exec(readFileSync(moduleId, "utf8"))?.[1] ?? "node",
+      ]),
+    );
+    const rank = ({ moduleId }: TestSpecification) => environments.get(moduleId) ?? "";
+    return (await super.sort(files)).sort((a, b) => rank(b).localeCompare(rank(a)));
+  }
+}
 
 const source = (path: string) => new URL(path, import.meta.url).pathname;
 
@@ -67,7 +53,7 @@ export default defineConfig({
     ],
   },
   test: {
-    environment: "edge-runtime",
+    environment: "node",
     setupFiles: "test/support/random.ts",
     // Properties and whole programs under coverage, on two cores that others use as well.
     testTimeout: 120_000,
@@ -76,7 +62,8 @@ export default defineConfig({
     maxWorkers: "100%",
     // Files share the modules that a worker has loaded: loading them anew for each file takes a third of the time.
     isolate: false,
-    exclude: [...configDefaults.exclude, ...(fast === undefined ? [] : slow)],
+    sequence: { sequencer: ByEnvironment },
+    exclude: [...configDefaults.exclude, ...repository],
     server: { deps: { inline: ["convex-test"] } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
     coverage: {

@@ -1,4 +1,4 @@
-/** `npm run pictures:kinds`: the same 60 calls through the kinds of limits, for docs/choosing.md, as docs/pictures/kinds.svg. */
+/** `npm run pictures`: the same 60 calls through the kinds of limits, for docs/choosing.md, as docs/pictures/kinds.svg. */
 import { writeFileSync } from "node:fs";
 import type { RateLimitConfig } from "../src/wire/configs.js";
 import { decide } from "../src/engine/decide.js";

@@ -27,13 +27,15 @@ console.log(`
   The docs            ${url}/docs/start.html
 `);
 if (deployment) {
-  console.log(`  The backend         ${deployment}, a Convex deployment\n`);
+  const from = process.env["VITE_CONVEX_URL"] ? "VITE_CONVEX_URL" : ".env.local";
+  console.log(`  The backend         ${deployment}, of ${from}: a Convex deployment
+  Without it          VITE_CONVEX_URL= npm start, on the embedded backend\n`);
 } else {
   console.log(`  The HTTP API        curl -i '${url}/http/api/stage?room=curl'      six times: the last one is a 429
   The functions       npx convex run stage/burst:send '{"room":"cli","reserve":false}' --url ${url} --admin-key any
 
   The backend is embedded: for development, in memory. It forgets everything when it stops.
-  To use a deployment of your own instead: npx convex dev, then VITE_CONVEX_URL=https://… npm start
+  To use a deployment of your own instead: npx convex dev, which writes .env.local, then npm start
 `);
 }
 

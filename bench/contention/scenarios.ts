@@ -23,8 +23,8 @@ export interface Case {
   readonly title: string;
   readonly scenario: Scenario;
   readonly focus?: Focus;
-  /** What the picture's groups are named after. */
-  readonly group?: string;
+  /** Of a plain load, for the picture: the limit's calls a second, and the demand as a multiple of it. */
+  readonly load?: { readonly rate: number; readonly demand: number };
   readonly ours: readonly Shards[];
   /** Also in the component, which costs a hop. */
   readonly inComponent?: boolean;
@@ -67,12 +67,11 @@ function load(
     ...(counts === ONE ? [] : ["count 1 to 10"]),
     ...(bursty ? ["in bursts"] : []),
   ];
-  const group = `${rate}/s${demand === 1 ? "" : `, demand × ${demand}`}`;
   const warmUp = Math.min(WARM_UP_SECONDS, seconds);
   const fromMs = warmUp * SECOND;
   return {
     title: [`${rate}/s, demand ${demand} × rate`, ...details].join(", "),
-    ...(details.length === 0 ? { group } : {}),
+    ...(details.length === 0 ? { load: { rate, demand } } : {}),
     scenario: {
       limit: { kind, rate: tokens, period: SECOND, capacity: saved * tokens, ...phase(kind) },
       callers: { kind: "open", pattern: bursty ? "bursty" : "poisson", demand: tokens * demand, counts },
@@ -279,6 +278,9 @@ export const CASES = {
   "one-row-100": (size) => oneRow(100, size),
   registry,
   "load-100": (size) => load({ rate: 100 }, size),
+  "load-100x3": (size) => load({ rate: 100, demand: 3 }, size),
+  "load-300": (size) => load({ rate: 300 }, size),
+  "load-300x3": (size) => load({ rate: 300, demand: 3 }, size),
   "load-1000": (size) => ({ ...load({ rate: 1000 }, size), inComponent: true }),
   "load-1000x3": (size) => load({ rate: 1000, demand: 3 }, size),
   "load-3000": (size) => load({ rate: 3000 }, size),

@@ -27,15 +27,21 @@ export async function runWithin<Result>(surroundings: Surroundings, body: () => 
   }
 }
 
-let installed = false;
+let simulated: { now?: () => number; random?: () => number } = {};
 
-/** Once and for all: swapping built-in functions for every attempt cost more than the attempt. Idle, they are the real ones. */
+/**
+ * Once, unless others replace them, as tests do: swapping built-in functions for every attempt cost more than the attempt. Idle, they
+ * are the real ones.
+ */
 function install(): void {
-  if (installed) return;
-  installed = true;
-  const [now, random] = [Date.now, Math.random];
-  Date.now = () => (current ? current.now : now());
-  Math.random = () => (current ? current.random() : random());
+  const { now, random } = { now: Date.now, random: Math.random };
+  if (now === simulated.now && random === simulated.random) return;
+  simulated = {
+    now: () => (current ? current.now : now()),
+    random: () => (current ? current.random() : random()),
+  };
+  Object.assign(Date, { now: simulated.now });
+  Object.assign(Math, { random: simulated.random });
 }
 
 async function asyncSyscall(name: string, args: string): Promise<string> {

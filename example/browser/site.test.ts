@@ -16,7 +16,7 @@ describe("the first screen", () => {
     await page.getByRole("heading", { name: "Rate limits for Convex that stay exact under load.", level: 1 }).waitFor();
     await page.getByText("if it throws, no tokens were taken.").waitFor();
     await page.getByText("A denial says when to come back.").waitFor();
-    await page.getByRole("link", { name: "Guide" }).waitFor();
+    await page.getByRole("link", { name: "Start", exact: true }).first().waitFor();
     // The tabs are on the first screen, too.
     const box = await page.getByRole("tablist").boundingBox();
     expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThan(844);
@@ -129,6 +129,35 @@ describe("the documents", () => {
     await page.getByText("Nothing found.").waitFor();
   });
 
+  it.each([
+    ["sharding", "Hot limits"],
+    ["OCC", "Hot limits"],
+    ["throttle", "Limit"],
+  ])("know that somebody who looks for %s may mean %s; Enter opens the first hit", async (word, heading) => {
+    const page = await openPage(`${site.url}/docs/start.html`);
+    await page.getByLabel("Search the docs").fill(word);
+    const found = page.getByRole("list", { name: "Search results" });
+    await found.getByText(heading).first().waitFor();
+    const first = await found.getByRole("link").first().getAttribute("href");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${site.url}${first ?? ""}`);
+  });
+
+  it("come first on a phone, the lists folded; a page leads to those before and after it, and to its sections", async () => {
+    const page = await openPage(`${site.url}/docs/hot-limits.html`, { viewport: { width: 390, height: 844 } });
+    const { y = Infinity } = (await page.getByRole("heading", { level: 1 }).boundingBox()) ?? {};
+    expect(y).toBeLessThan(400);
+    await page.getByText("On this page", { exact: true }).click();
+    await page.getByRole("navigation", { name: "On this page" }).getByText("What it costs").click();
+    await page.waitForURL(/#what-it-costs$/);
+    await page.getByRole("navigation", { name: "Previous and next page" }).getByText("Migrating").click();
+    await page.waitForURL(/docs\/migrating\.html$/);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.reload();
+    await page.getByRole("navigation", { name: "Documents" }).getByText("Hot limits", { exact: true }).click();
+    await page.waitForURL(/docs\/hot-limits\.html$/);
+  });
+
   it("have no link that leads nowhere, on this site", async () => {
     const seen = new Map<string, Set<string>>();
     const broken: string[] = [];
@@ -168,7 +197,7 @@ describe("the documents", () => {
 describe("npm start", () => {
   it("says where the page is, and a line for the HTTP API that does what it says", async () => {
     expect(site.said).toContain(`${site.url}/`);
-    expect(site.said).toContain("VITE_CONVEX_URL=");
+    expect(site.said).toContain("npx convex dev, which writes .env.local");
     expect(site.said).toContain("for development, in memory");
     const [, address = ""] = /curl -i '([^']+)'/.exec(site.said) ?? [];
     const statuses = [];
@@ -190,7 +219,7 @@ describe("npm start", () => {
     const url = `http://127.0.0.1:${(deployment.address() as AddressInfo).port}`;
     const other = await Site.open({ VITE_CONVEX_URL: url });
     try {
-      expect(other.said).toContain(`${url}, a Convex deployment`);
+      expect(other.said).toContain(`${url}, of VITE_CONVEX_URL: a Convex deployment`);
       await openPage(other.room("deployed"));
       await expect
         .poll(() => messages.flatMap(({ modifications = [] }) => modifications.map(({ udfPath }) => udfPath)), {

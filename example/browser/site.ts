@@ -49,7 +49,15 @@ export class Site {
   async start(): Promise<void> {
     const serving = spawn(process.execPath, ["--import", "tsx", "example/start.ts"], {
       cwd: root,
-      env: { ...process.env, ...this.env, NODE_ENV: "production", PORT: String(this.port), NO_COLOR: "1" },
+      // Whatever .env.local says.
+      env: {
+        ...process.env,
+        VITE_CONVEX_URL: "",
+        ...this.env,
+        NODE_ENV: "production",
+        PORT: String(this.port),
+        NO_COLOR: "1",
+      },
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.process = serving;
@@ -57,7 +65,7 @@ export class Site {
     for await (const chunk of serving.stdout) {
       this.said += String(chunk);
       // The last thing that it says.
-      if (/npm start\n|a Convex deployment\n/.test(this.said)) break;
+      if (/npm start(, on the embedded backend)?\n/.test(this.said)) break;
     }
     if (!this.said.includes(`:${this.port}/`)) throw new Error(`The server does not say where it is: ${this.said}`);
   }

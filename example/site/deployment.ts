@@ -1,15 +1,22 @@
 /**
- * Tells the page which deployment to talk to: the one in `VITE_CONVEX_URL`, or else the server that the page comes from. It is
- * looked up when the page is served, so that a built page can be pointed at another deployment.
+ * Tells the page which deployment to talk to: the one in `VITE_CONVEX_URL`, else the one in `.env.local`, which `npx convex dev` writes,
+ * or else the server that the page comes from. It is looked up when the page is served, so that a built page can be pointed at another
+ * deployment.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { parseEnv } from "node:util";
 import type { Plugin } from "vite";
+import { root } from "./pages.js";
 
 const NONE = '<meta name="deployment" content="" />';
 
-export function deploymentOf(env: NodeJS.ProcessEnv): string | undefined {
-  const url = env["VITE_CONVEX_URL"];
+const LOCAL = path.join(root, ".env.local");
+
+/** @param env - an empty `VITE_CONVEX_URL` asks for the embedded backend, whatever the file says. */
+export function deploymentOf(env: NodeJS.ProcessEnv, file = LOCAL): string | undefined {
+  const local = existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
+  const url = env["VITE_CONVEX_URL"] ?? local["VITE_CONVEX_URL"] ?? local["CONVEX_URL"];
   if (!url) return undefined;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new Error(

@@ -100,6 +100,7 @@ interface Content {
   html: string;
   url: string;
   body: Buffer | string;
+  contents?: DocPage["contents"];
 }
 
 /** In development, made when it is asked for. */
@@ -135,17 +136,25 @@ function withContents(file: string): string[] {
   return [file, ...inside.flatMap((name) => withContents(path.posix.join(file, name)))];
 }
 
-function filled(template: string, { title, html, url }: { title: string; html: string; url?: string }): string {
+type Filled = Pick<DocPage, "title" | "html"> & Partial<Pick<DocPage, "url" | "contents">>;
+
+function filled(template: string, { title, html, url, contents = [] }: Filled): string {
+  const link = (file: string, more = "", before = "", after = "") =>
+    `<a href="${urlOf(file)}"${more}>${before}${escaped(titleOf(file))}${after}</a>`;
   const list = (files: string[]) =>
-    files
-      .map((file) => {
-        const current = urlOf(file) === url ? ' aria-current="page"' : "";
-        return `<li><a href="${urlOf(file)}"${current}>${escaped(titleOf(file))}</a></li>`;
-      })
-      .join("");
+    files.map((file) => `<li>${link(file, urlOf(file) === url ? ' aria-current="page"' : "")}</li>`).join("");
+  const sections = contents.map(({ anchor, heading }) => `<li><a href="#${anchor}">${escaped(heading)}</a></li>`);
+  const guides = docFiles();
+  const at = guides.findIndex((file) => urlOf(file) === url);
+  const [previous, next] = at < 0 ? [] : [guides[at - 1], guides[at + 1]];
+  const turn =
+    (previous === undefined ? "<span></span>" : link(previous, ' rel="prev"', "← ")) +
+    (next === undefined ? "" : link(next, ' rel="next"', "", " →"));
   return template
     .replaceAll("%TITLE%", escaped(title))
-    .replace("%GUIDES%", () => list(docFiles()))
+    .replace("%SECTIONS%", () => sections.join(""))
+    .replace("%GUIDES%", () => list(guides))
     .replace("%PROJECT%", () => list(projectFiles()))
+    .replace("%TURN%", () => (at < 0 ? "" : `<nav class="turn" aria-label="Previous and next page">${turn}</nav>`))
     .replace("%CONTENT%", () => html);
 }

@@ -20,6 +20,8 @@ export interface DocPage {
   title: string;
   html: string;
   sections: Section[];
+  /** Its headings below the title, for "On this page". */
+  contents: readonly { anchor: string; heading: string }[];
   /** Files of the repository that it links to and that are no pages. */
   linked: string[];
 }
@@ -65,6 +67,7 @@ export function renderPage(file: string): DocPage {
   const url = urlOf(file);
   const linked = new Set<string>();
   const sections: Section[] = [];
+  const contents: DocPage["contents"][number][] = [];
   const anchors = new Set<string>();
   const title = titleOf(file);
   const markdown = new MarkdownIt({ html: true });
@@ -83,6 +86,7 @@ export function renderPage(file: string): DocPage {
       const anchor = anchorOf(heading, anchors);
       token.attrSet("id", anchor);
       sections.push({ url: `${url}#${anchor}`, page: title, heading, text: "" });
+      if (token.tag === "h2") contents.push({ anchor, heading });
     } else if (token.type === "inline" && tokens[index - 1]?.type !== "heading_open") {
       const section = sections.at(-1);
       if (section) section.text += `${textOf(token)} `;
@@ -101,7 +105,7 @@ export function renderPage(file: string): DocPage {
     }
   });
   const html = markdown.renderer.render(tokens, markdown.options, {});
-  return { file, url, title, html, sections, linked: [...linked] };
+  return { file, url, title, html, sections, contents, linked: [...linked] };
 }
 
 interface InlineToken {

@@ -11,6 +11,16 @@ interface Section {
 }
 
 const MOST_FOUND = 8;
+/** Words of others for what the documents call otherwise; of a word that begins with one of these, the documents' word is looked for. */
+const KNOWN_AS = Object.entries({
+  backoff: "jitter",
+  cooldown: "retryat",
+  leaky: "token",
+  occ: "conflict",
+  optimistic: "conflict",
+  shard: "shard",
+  throttl: "limit",
+});
 const { BASE_URL } = import.meta.env;
 
 startSite();
@@ -26,10 +36,21 @@ async function openIndex(): Promise<MiniSearch<Section>> {
     idField: "url",
     fields: ["heading", "page", "text"],
     storeFields: ["url", "page", "heading"],
-    searchOptions: { boost: { heading: 4, page: 2 }, prefix: true, fuzzy: 0.15, combineWith: "AND" },
+    searchOptions: {
+      boost: { heading: 4, page: 2 },
+      prefix: true,
+      fuzzy: 0.15,
+      combineWith: "AND",
+      processTerm: known,
+    },
   });
   search.addAll(sections);
   return search;
+}
+
+function known(term: string): string {
+  const word = term.toLowerCase();
+  return KNOWN_AS.find(([beginning]) => word.startsWith(beginning))?.[1] ?? word;
 }
 
 async function show(words: string, found: HTMLOListElement): Promise<void> {
@@ -52,6 +73,9 @@ async function show(words: string, found: HTMLOListElement): Promise<void> {
 }
 
 input.addEventListener("input", () => void show(input.value.trim(), list));
+input.addEventListener("keydown", ({ key }) => {
+  if (key === "Enter") void show(input.value.trim(), list).then(() => list.querySelector("a")?.click());
+});
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.target instanceof HTMLInputElement) return;
   event.preventDefault();

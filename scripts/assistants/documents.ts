@@ -71,10 +71,10 @@ function opening(page: string): string {
 
 /** A section without its heading, up to the next heading of its level or above; without a name, what stands before the first. */
 function sectionOf(page: string, section: string | undefined): string {
-  // A comment is for another reader.
+  // A comment is for another reader, and so is a picture.
   const body = read(page)
     .replace(/^# .+\n/, "")
-    .replace(/^<!--.*-->\n+/gm, "");
+    .replace(/^(<!--.*-->|!\[.*\]\(.*\))\n+/gm, "");
   const sections = body.split(/^(?=## )/m);
   const found = section === undefined ? sections[0] : sections.find((text) => text.startsWith(`## ${section}\n`));
   if (found === undefined) throw new Error(`${page} has no section "${section ?? ""}".`);

@@ -9,7 +9,7 @@ interface Run {
   readonly mutate: readonly string[];
   /** A glob of test files; what vitest.config.ts beside this file says when absent. */
   readonly tests: string | undefined;
-  /** Whether the files that `npm run test:fast` leaves out run, too. */
+  /** Whether the slow files run, too. */
   readonly slow: boolean;
   readonly concurrency: number;
 }

@@ -6,7 +6,7 @@
  *     npm run mutants -- --sample 40 --seed 7             only the faults on 40 lines of code, chosen by the seed
  *     npm run mutants -- --concurrency 2                  two faults at a time; 1 without this
  *     npm run mutants -- --tests test/engine/units.test.ts  only the tests of this glob
- *     npm run mutants -- --slow                          also the tests that `npm run test:fast` leaves out
+ *     npm run mutants -- --slow                          also the tests that take long (vitest.config.ts)
  *
  * Fails when a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason.
  */

@@ -1,13 +1,18 @@
 /** How the tests run on planted faults: in process, the nearest to the engine first, with the same random numbers every time. */
 import { configDefaults } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import base, { slow } from "../../vitest.config.js";
+import base from "../../vitest.config.js";
 
 /** Folders of tests from the fastest and nearest to the rest: most faults end in the first. */
 const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "model"];
 
-/** Slow files without which whole files of the source are hardly tested. */
-const FINDS_MANY = /^test\/(laws|engine\/kinds\/calendar|operations\/(sweep|all))/;
+/** Files that take long and find little that the others do not: each survivor would wait for them. */
+const SLOW = [
+  "test/client/{fingerprint,jobs,liveQueries,misuse,types}.test.ts",
+  "test/model/*.test.ts",
+  "test/operations/exactness.test.ts",
+  "test/queue/{bound,figures,model}.test.ts",
+];
 
 class NearestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -22,11 +27,11 @@ export default {
   test: {
     ...base.test,
     include: [process.env["MUTANTS_TESTS"] ?? `test/{${FOLDERS.join(",")}}/**/*.test.ts`],
-    // The compiler says nothing about a fault, and each survivor waits for the slow files: only those that find many stay.
     exclude: [
       ...configDefaults.exclude,
-      "test/client/{autocompletion,compilerMessages,types}.test.ts",
-      ...(process.env["MUTANTS_SLOW"] === undefined ? slow.filter((file) => !FINDS_MANY.test(file)) : []),
+      // The compiler says nothing about a fault.
+      "test/client/{autocompletion,compilerMessages}.test.ts",
+      ...(process.env["MUTANTS_SLOW"] === undefined ? SLOW : []),
     ],
     setupFiles: ["scripts/mutants/sameSeed.ts"],
     sequence: { sequencer: NearestFirst },

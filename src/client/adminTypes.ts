@@ -19,14 +19,16 @@ export type ListArgs<Name, Definition = unknown> = {
   onlyOverridden?: boolean | undefined;
 } & AnyPlanArg<Definition>;
 
-/** The names of the limits that are defined with `overrides: true`. */
-type OverridableIn<Limits> = {
-  [Name in keyof Limits & string]: Limits[Name] extends { overrides?: infer Given }
-    ? true extends Given
-      ? Name
-      : never
-    : never;
-}[keyof Limits & string];
+/** For a limit that is not defined with `overrides: true`, a type that no name has: the compiler shows its name. */
+type OverridesNeeded<Definition> = Definition extends { overrides?: infer Given }
+  ? true extends Given
+    ? unknown
+    : { name: LimitDefinedWithOverridesTrue }
+  : { name: LimitDefinedWithOverridesTrue };
+
+interface LimitDefinedWithOverridesTrue {
+  readonly "define the limit with overrides: true": never;
+}
 
 /** The override: exactly one of these. */
 type OverrideWay<Definition> =
@@ -53,7 +55,9 @@ type OverrideWay<Definition> =
     };
 
 /** The bucket of an override. */
-type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
+type OverriddenArgs<Limits, Name> = Name extends keyof Limits
+  ? { name: Name } & OverridesNeeded<Limits[Name]> & KeyArg<Limits[Name]>
+  : never;
 
 /** What `overrideRateLimit` takes. */
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
@@ -71,13 +75,13 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
    * or until it is cleared. Replaces an earlier override of the key. Tokens that were taken stay taken. Only for a limit that is
    * defined with `overrides: true`.
    */
-  overrideRateLimit: <Name extends OverridableIn<Limits>>(
+  overrideRateLimit: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],
     args: OverrideArgs<Limits, Name>,
   ) => Promise<null>;
 
   /** The limit's own config applies again. Nothing happens if there is no override. */
-  clearRateLimitOverride: <Name extends OverridableIn<Limits>>(
+  clearRateLimitOverride: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],
     args: OverriddenArgs<Limits, Name>,
   ) => Promise<null>;

@@ -12,12 +12,6 @@ import type { KeyArg, ReturnedAnswer, ThrowChoice, ThrowChoiceIn, ThrowsArg } fr
 import type { InComponent, InTables } from "./place.js";
 import type { PlanArg } from "./planTypes.js";
 
-/** The names of the limits that are defined with a queue. */
-type QueueNameIn<Limits> = {
-  [Name in keyof Limits]: Limits[Name] extends { queue: object } ? Name : string extends keyof Limits ? Name : never;
-}[keyof Limits] &
-  string;
-
 /** What `enqueueRateLimited` takes. */
 export type EnqueueArgs<
   Limits,
@@ -36,7 +30,16 @@ export type EnqueueArgs<
    */
   settles?: FunctionType | undefined;
 } & ThrowsArg<Said> &
-  (Name extends keyof Limits ? KeyArg<Limits[Name]> & PlanArg<Limits[Name]> & FairByArg<Limits[Name]> : unknown);
+  (Name extends keyof Limits
+    ? QueueNeeded<Limits[Name]> & KeyArg<Limits[Name]> & PlanArg<Limits[Name]> & FairByArg<Limits[Name]>
+    : unknown);
+
+type QueueNeeded<Definition> = "queue" extends keyof Definition ? unknown : { name: LimitDefinedWithQueue };
+
+/** No name is: the compiler shows this to a caller who enqueues on a limit without a queue. */
+interface LimitDefinedWithQueue {
+  readonly "define the limit with queue: {}": never;
+}
 
 type FairByArg<Definition> = Definition extends { queue: { fair: true } }
   ? {
@@ -47,7 +50,12 @@ type FairByArg<Definition> = Definition extends { queue: { fair: true } }
     ? { fairBy?: string | undefined }
     : string extends keyof Definition
       ? { fairBy?: string | undefined }
-      : { fairBy?: undefined };
+      : { fairBy?: OnlyWithFairTrue | undefined };
+
+/** No text is: the compiler shows this to a caller who names the user to a queue without turns. */
+interface OnlyWithFairTrue {
+  readonly "define the limit with queue: { fair: true }": never;
+}
 
 /** The arguments as JavaScript may pass them. */
 export interface AnyEnqueueArgs {
@@ -84,7 +92,7 @@ export interface RateLimitQueues<
    * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit the queue.
    */
   enqueueRateLimited: <
-    Name extends QueueNameIn<Limits>,
+    Name extends keyof Limits & string,
     Fn extends SchedulableFunctionReference,
     Said extends ThrowChoice | undefined = undefined,
   >(

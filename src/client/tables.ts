@@ -20,6 +20,10 @@ import type { CalledAdjustment, CalledPause, InTables, Place } from "./place.js"
 import type { KnownFields, RateLimits } from "./rateLimits.js";
 import type { RateLimitsOptions } from "./settings.js";
 
+interface ImportDefineRateLimitsFromTheComponentEntry {
+  readonly "convex-rate-limits/component": never;
+}
+
 /**
  * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
  * not compile.
@@ -53,6 +57,8 @@ export function defineRateLimits<
      * `exposeQueueWorker`.
      */
     queueModule?: string | undefined;
+    /** Not here: the compiler shows the name of the entry that takes it. */
+    component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
   },
 ): RateLimits<Limits, InTables, Default, Ctx>;
 export function defineRateLimits(

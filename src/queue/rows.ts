@@ -25,6 +25,8 @@ export type WorkerRow = DocumentByName<RateLimitQueuesDataModel, "rateLimitWorke
 /** The required part of a `ctx.db`. */
 export interface QueueReader {
   db: Reader["db"] & {
+    /** Never called, as in `Reader`. */
+    normalizeId?: (spreadRateLimitQueueTablesIntoTheSchema: "rateLimitQueue", id: string) => unknown;
     get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<StoredJob | null>;
     query(table: "rateLimitQueue"): {
       withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_first">(

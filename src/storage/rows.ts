@@ -31,11 +31,12 @@ export function idOf({ name, key }: BucketId): BucketId {
 }
 
 /**
- * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the table fits. An
- * app without the table or its index does not compile.
+ * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the table fits. For
+ * another the compiler prints the name of `normalizeId`'s argument, and little else, since it is the first; it is never called.
  */
 export interface Reader {
   db: {
+    normalizeId?: (spreadRateLimitTablesIntoTheSchema: "rateLimits", id: string) => unknown;
     query(table: "rateLimits"): {
       withIndex(index: "by_name_key_shard", range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table>;
     };
@@ -46,11 +47,14 @@ export interface Reader {
 type Content = StoredState & Pick<Row, "shard" | "config">;
 
 export interface Writer {
-  db: Reader["db"] & {
-    insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
-    patch(table: "rateLimits", id: Row["_id"], fields: Partial<WithoutSystemFields<Row>>): Promise<void>;
-    delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
-  };
+  db: WriterDb;
+}
+type ReaderDb = Reader["db"];
+interface WriterDb extends ReaderDb {
+  normalizeId?: ReaderDb["normalizeId"];
+  insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
+  patch(table: "rateLimits", id: Row["_id"], fields: Partial<WithoutSystemFields<Row>>): Promise<void>;
+  delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
 }
 
 /**
@@ -108,10 +112,7 @@ export function takingTurns<Asked, Parsed, Result>(
   };
 }
 
-/**
- * All rows of a bucket, in one range, with the one that overrides its limit; or those within an interval: their `shard`s begin with its
- * digits. The transaction depends on these alone.
- */
+/** All rows of a bucket in one range, with its override; or those within an interval. The transaction depends on these alone. */
 export async function readRows({ db }: Reader, { name, key }: BucketId, within = WHOLE): Promise<Row[]> {
   return await db
     .query("rateLimits")

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The store on the official client, over a WebSocket to the embedded backend. */
 import { ConvexClient } from "convex/browser";
 import { MINUTE } from "convex-rate-limits";

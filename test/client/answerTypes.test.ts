@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What the types say of an answer: whether it may be a denial, and how much was taken. `tsc -p .` is the judge. */
 import {
   type DataModelFromSchemaDefinition,

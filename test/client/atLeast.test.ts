@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** `atLeast`: as much as there is, between a least and a count. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** What an editor offers and shows, asked of TypeScript's own language service. */
 import { describe, expect, it } from "vitest";
 import { openEditor } from "./editor.js";

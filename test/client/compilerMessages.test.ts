@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** What the compiler says to a mistake, and what compiles with the strictest settings: small programs, compiled in memory. */
 import path from "node:path";
 import ts from "typescript";
@@ -9,20 +8,38 @@ const root = path.resolve(import.meta.dirname, "../..");
 const APP = `
 import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitQueue } from "convex-rate-limits/queue";
+import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
-import { defineSchema, type DataModelFromSchemaDefinition, type GenericActionCtx, type GenericMutationCtx, type GenericQueryCtx } from "convex/server";
-const schema = defineSchema({ ...rateLimitTables });
-const bare = defineSchema({});
-type App = DataModelFromSchemaDefinition<typeof schema>;
+import type { ComponentApi } from "convex-rate-limits/_generated/component.js";
+import { defineSchema, defineTable, makeFunctionReference, type DataModelFromSchemaDefinition, type GenericActionCtx, type GenericMutationCtx, type GenericQueryCtx } from "convex/server";
+import { v } from "convex/values";
+const messages = defineTable({ body: v.string() });
+const full = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
+const noQueue = defineSchema({ ...rateLimitTables, messages });
+const bare = defineSchema({ messages });
+type App = DataModelFromSchemaDefinition<typeof full>;
+type NoQueue = DataModelFromSchemaDefinition<typeof noQueue>;
 type Bare = DataModelFromSchemaDefinition<typeof bare>;
 declare const mutation: GenericMutationCtx<App>;
 declare const query: GenericQueryCtx<App>;
+declare const action: GenericActionCtx<App>;
 declare const bareMutation: GenericMutationCtx<Bare>;
 declare const bareQuery: GenericQueryCtx<Bare>;
+declare const noQueueMutation: GenericMutationCtx<NoQueue>;
+declare const component: ComponentApi;
+const work = makeFunctionReference<"mutation">("jobs:work");
 const limits = defineRateLimits({
   send: { kind: "token bucket", rate: 10, period: MINUTE, keyed: true },
   signUp: { kind: "fixed window", rate: 100, period: MINUTE, keyed: false },
+  api: { kind: "token bucket", rate: 10, period: MINUTE, overrides: true },
+  waiting: { kind: "token bucket", rate: 10, period: MINUTE, queue: {} },
+  inTurns: { kind: "token bucket", rate: 10, period: MINUTE, queue: { fair: true } },
+  generate: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1 }, pro: { rate: 9 } } },
 });
+const { enqueueRateLimited } = rateLimitQueue(limits);
+const { overrideRateLimit, clearRateLimitOverride } = rateLimitAdmin(limits);
 `;
 
 /** The files that all programs share are parsed once. */
@@ -72,21 +89,6 @@ describe("the compiler says", () => {
     }
   });
 
-  it("in its first line that the schema lacks the table", () => {
-    const calls = [
-      [`void limits.rateLimit(bareMutation, { name: "signUp" });`, "MutationCtxWithRateLimitTables"],
-      [`void limits.checkRateLimit(bareQuery, { name: "signUp" });`, "QueryCtxWithRateLimitTables"],
-      [`void limits.rateLimitAll(bareMutation, [{ name: "signUp" }]);`, "MutationCtxWithRateLimitTables"],
-      [`void limits.getRateLimit(bareQuery, { name: "signUp" });`, "QueryCtxWithRateLimitTables"],
-    ] as const;
-    const messages = messagesOf(calls.map(([call]) => call));
-    for (const [index, [call, ctx]] of calls.entries()) {
-      const [message = "", ...more] = messages[index] ?? [];
-      expect(message.split("\n")[0], call).toMatch(new RegExp(`^Argument of type .* type '${ctx}'\\.$`));
-      expect(more).toEqual([]);
-    }
-  });
-
   it("which argument is missing or unknown", () => {
     const [missing = [], unknown = []] = messagesOf([
       `void limits.rateLimit(mutation, { name: "send" });`,
@@ -95,6 +97,102 @@ describe("the compiler says", () => {
     expect(missing.join()).toMatch(/'key' is missing/);
     expect(unknown.join()).toMatch(/'cuont' does not exist/);
   });
+});
+
+/**
+ * What an assistant guesses who has not read the documents, or who knows another limiter: each does not compile, in one message of at
+ * most five lines that says what to do. That a result is not read, the lint rule says.
+ */
+const GUESSES: readonly (readonly [guess: string, message: RegExp])[] = [
+  // The official component's way of calling.
+  [`void limits.limit(mutation, "send", { key: "a" });`, /^Property 'limit' does not exist on type 'RateLimits</],
+  [`void limits.rateLimit(mutation, "send", { key: "a" });`, /^Expected 2 arguments, but got 3/],
+  [
+    `limits.rateLimit(mutation, { name: "send", key: "a" }).then((status) => !status.ok && status.retryAfter);`,
+    /'retryAfter' does not exist .*Did you mean 'retryAt'\?/,
+  ],
+  [
+    `defineRateLimits({ send: { kind: "token bucket", rate: 1, period: 1 } }, { component });`,
+    /in type 'ImportDefineRateLimitsFromTheComponentEntry'/,
+  ],
+  [`defineInComponent({ send: { kind: "token bucket", rate: 1, period: 1 } });`, /^Expected 2 arguments, but got 1/],
+  // Fields and values of other limiters.
+  [`defineRateLimits({ send: { kind: "tokenBucket", rate: 1, period: 1 } });`, /Did you mean '"token bucket"'\?/],
+  [
+    `defineRateLimits({ send: { kind: "token bucket", rate: 1, period: "minute" } });`,
+    /'number \| "day" \| "week" \| "month"/,
+  ],
+  [`defineRateLimits({ send: { kind: "token bucket", rate: 1, periodMs: 1 } });`, /Did you mean to write 'period'\?/],
+  [`defineRateLimits({ send: { kind: "token bucket", limit: 1, period: 1 } });`, /'limit' does not exist in type/],
+  [
+    `defineRateLimits({ send: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } });`,
+    /'capacity' are incompatible/,
+  ],
+  // The ctx.
+  [
+    `void limits.rateLimit(bareMutation, { name: "signUp" });`,
+    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
+  ],
+  [
+    `void limits.checkRateLimit(bareQuery, { name: "signUp" });`,
+    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
+  ],
+  [
+    `void limits.rateLimitAll(bareMutation, [{ name: "signUp" }]);`,
+    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
+  ],
+  [
+    `void limits.getRateLimit(bareQuery, { name: "signUp" });`,
+    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
+  ],
+  [
+    `void limits.rateLimit(query, { name: "signUp" });`,
+    /type 'MutationCtxWithRateLimitTables'[^]* missing .*: insert, patch, delete$/,
+  ],
+  [
+    `void limits.rateLimit(action, { name: "signUp" });`,
+    /Property 'db' is missing [^]* required in type 'MutationCtxWithRateLimitTables'/,
+  ],
+  // What a definition has to say.
+  [
+    `void limits.rateLimit(mutation, { name: "generate" });`,
+    /Property 'plan' is missing [^]* type '{ plan: "free" \| "pro"; }'/,
+  ],
+  [
+    `void overrideRateLimit(mutation, { name: "send", key: "a", block: true });`,
+    /to type 'LimitDefinedWithOverridesTrue'/,
+  ],
+  [`void clearRateLimitOverride(mutation, { name: "signUp" });`, /to type 'LimitDefinedWithOverridesTrue'/],
+  [`void enqueueRateLimited(mutation, { name: "signUp" }, work);`, /to type 'LimitDefinedWithQueue'/],
+  [`void enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work);`, /to type 'OnlyWithFairTrue/],
+  [`void enqueueRateLimited(mutation, { name: "inTurns" }, work);`, /Property 'fairBy' is missing/],
+];
+
+/** The lines of the message that stand for a schema without a table, of an app that has another. */
+function lacking(todo: string, table: string, other: string): RegExp {
+  return new RegExp(
+    `Types of parameters 'tableName' and '${todo}' are incompatible\\.\n *Type '"${table}"' is not assignable to type '"${other}"'`,
+  );
+}
+
+it("to an assistant's guesses the compiler says what to do", () => {
+  const messages = messagesOf(GUESSES.map(([guess]) => guess));
+  for (const [index, [guess, expected]] of GUESSES.entries()) {
+    const [message = "", ...more] = messages[index] ?? [];
+    expect(message, guess).toMatch(expected);
+    expect(message.split("\n").length, guess).toBeLessThanOrEqual(5);
+    expect(more, guess).toEqual([]);
+  }
+});
+
+it("to a queue without its tables the compiler says what to do, below what it says of limits", () => {
+  const [[message = "", ...more] = []] = messagesOf([
+    `void enqueueRateLimited(noQueueMutation, { name: "waiting" }, work);`,
+  ]);
+  expect(message).toMatch(
+    /Types of parameters 'tableName' and 'spreadRateLimitQueueTablesIntoTheSchema' are incompatible/,
+  );
+  expect(more).toEqual([]);
 });
 
 describe("with exactOptionalPropertyTypes", () => {

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** `throws: true`: one error in both places, for denials only, recognised wherever it is caught. */
 import {
   actionGeneric,

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import { anyApi, type FunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
 import { convexTest } from "convex-test";

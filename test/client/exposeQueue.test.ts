@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** A queue as a public query: a client sees the places of the jobs that the app shows it, and nothing else, whatever it sends. */
 import { anyApi, defineSchema, defineTable, type FunctionReference, internalMutationGeneric } from "convex/server";
 import { ConvexError, v } from "convex/values";

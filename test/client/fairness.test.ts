@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import { expect, it } from "vitest";
 import { FAIRNESS, fairness } from "../../bench/fairness.js";
 

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What a client sees of a bucket must not tell which key the server chose. */
 import { parseLimit } from "../../src/engine/limit.js";
 import { hashedStart } from "../../src/engine/phase.js";

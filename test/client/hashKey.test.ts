@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

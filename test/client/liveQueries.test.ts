@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** A query is not run again because time passes: what a live query returns must not depend on the clock. */
 import { projectRateLimit } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -82,14 +83,12 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("what get returns is the same at every moment", async () => {
     const t = await inUse();
-    for (const bucket of buckets) {
-      const get = () => t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
-      vi.setSystemTime(NOW);
-      const snapshot = await get();
-      for (const now of moments) {
-        vi.setSystemTime(now);
-        expect(await get()).toEqual(snapshot);
-      }
+    const get = () =>
+      t.query(async (ctx) => await Promise.all(buckets.map((bucket) => limits.getRateLimit(ctx, bucket))));
+    const snapshots = await get();
+    for (const now of moments) {
+      vi.setSystemTime(now);
+      expect(await get()).toEqual(snapshots);
     }
   });
 
@@ -114,7 +113,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it("a projected snapshot says what check says, at every moment and for every demand", async () => {
     const t = await inUse();
     const answers = new Set<string>();
-    const moments = [-1, 0, 101, 333, 1000, 1337, DAY, 3000 * DAY].map((offset) => NOW + offset);
+    const moments = [-1, 333, DAY, 3000 * DAY].map((offset) => NOW + offset);
     for (const bucket of buckets.filter(({ key }) => key !== "fresh")) {
       const snapshot = await t.query(async (ctx) => await limits.getRateLimit(ctx, bucket));
       for (const now of moments) {

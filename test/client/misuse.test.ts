@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /**
  * Bad input: every field, in both places and over the component's wire. Each gets an error that names the limit, the field, the
  * value and what is permitted; nothing is read or written; the gate does not open.
@@ -5,6 +6,7 @@
 import { anyApi, makeFunctionReference } from "convex/server";
 import { defineRateLimits, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { effort } from "../support/random.js";
 import { snapshotBy } from "../support/snapshots.js";
 import {
   type AnyRateLimits,
@@ -791,20 +793,27 @@ describe("the component does not trust the wire:", () => {
   };
   const calls = Object.keys(functions) as (keyof typeof functions)[];
 
-  async function refused(call: keyof typeof functions, args: object, problem: string | RegExp) {
-    const t = openBackend();
+  let t: Backend;
+  let before: object[];
+  beforeEach(async () => {
+    t = openBackend();
     await insertRow("component", t, row({ name: "wire", value: 5 }));
-    const before = await rowsIn("component", t);
-    await expect(functions[call](t, args as never), call).rejects.toThrow(problem);
+    before = await rowsIn("component", t);
+  });
+  afterEach(async () => {
     expect(await rowsIn("component", t)).toEqual(before);
-  }
+  });
+  const refused = (call: keyof typeof functions, args: object, problem: string | RegExp) =>
+    expect(functions[call](t, args as never), call).rejects.toThrow(problem);
 
-  it("every bad config is refused by every function that takes one", async () => {
+  it("every bad config is refused, whichever function takes it", async () => {
     // What is no value at all on the wire cannot arrive.
     const sendable = badConfigs.filter(({ config }) => isValue(config));
     expect(sendable.length).toBeGreaterThan(60);
-    for (const { config } of sendable) {
-      for (const call of ["consume", "check", "get", "adjust", "consumeAll", "checkAll"] as const)
+    const takers = ["consume", "check", "get", "adjust", "consumeAll", "checkAll"] as const;
+    for (const [i, { config }] of sendable.entries()) {
+      // All by every function with EFFORT=1.
+      for (const call of takers.filter((_, j) => effort >= 1 || j === i % takers.length))
         await refused(call, { ...good, config }, /^Rate limit "wire"|alidator/);
     }
   });

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** `onDecision`: told of each decision, in the caller's transaction. */
 import { defineRateLimits, type RateLimitDecision } from "convex-rate-limits";
 import { defineSchema, defineTable } from "convex/server";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** Plans in a definition: which of its configs holds is said by name, with each call. */
 import { projectRateLimit, type RateLimitDecision } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import { projectRateLimit } from "convex-rate-limits";
 import { expect, it } from "vitest";
 import { snapshotBy } from "../support/snapshots.js";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, placeNames, rowsIn } from "../support/places.js";

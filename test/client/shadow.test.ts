@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** `mode: "shadow"`: decided and counted as if the limit were enforced, and everybody is let through. */
 import { projectRateLimit, type RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";

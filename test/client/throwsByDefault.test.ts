@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** `throws` in the options and in a definition: what is nearest to the call decides. */
 import { isRateLimitError, type RateLimitErrorData } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";

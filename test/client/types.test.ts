@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What must not compile does not compile. `tsc -p .` is the judge; at run time only the shapes of the answers are looked at. */
 import {
   type AnyDataModel,
@@ -29,6 +30,7 @@ import {
 import { rateLimitAdmin, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
+import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import {
   rateLimitTables,
   type vRateLimitedJob,
@@ -56,7 +58,7 @@ const users = defineTable({ name: v.string(), tags: v.array(v.string()) }).index
 const messages = defineTable({ author: v.id("users"), body: v.string() })
   .index("by_author", ["author"])
   .searchIndex("by_body", { searchField: "body" });
-const appSchema = defineSchema({ ...rateLimitTables, users, messages });
+const appSchema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, users, messages });
 const bareSchema = defineSchema({ users, messages });
 /** A table of that name that is not ours. */
 const strangeSchema = defineSchema({ users, rateLimits: defineTable({ used: v.number() }) });

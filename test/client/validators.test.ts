@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** Types that are written by hand, for their hover text, and what their validators infer are the same. `tsc -p .` is the judge. */
 import type { Infer } from "convex/values";
 import type { RateLimitAllStatus, RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";

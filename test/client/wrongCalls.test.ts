@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /**
  * Every public function with every kind of wrong argument: a plain Error that says which call it was and what it expected, never a
  * TypeError of JavaScript's own. The table is generated: functions × argument positions × wrong values.

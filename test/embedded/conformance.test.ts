@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The official clients, unmodified, against the embedded backend. */
 import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { ConvexReactClient } from "convex/react";
@@ -268,9 +267,9 @@ describe("over a WebSocket", () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
     await list.until(() => list.results.length === 1);
-    const cancelled: unknown = await client.mutation(refs.addLater, { text: "cancelled", inMs: 20 });
+    const cancelled: unknown = await client.mutation(refs.addLater, { text: "cancelled", inMs: 300 });
     await client.mutation(refs.cancel, { job: cancelled });
-    const job: unknown = await client.mutation(refs.addLater, { text: "kept", inMs: 40 });
+    const job: unknown = await client.mutation(refs.addLater, { text: "kept", inMs: 320 });
     await list.until(() => list.results.length === 2);
     await client.mutation(refs.cancel, { job });
     expect(list.results.at(-1)).toEqual(["kept"]);

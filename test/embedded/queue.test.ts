@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** Hundreds of jobs at once on the embedded backend, cancels by hand, and a page that asks for a place again and again: drained to the end. */
 import {
   defineSchema,

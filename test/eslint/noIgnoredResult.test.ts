@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The rule `no-ignored-result`, on JavaScript and on TypeScript. */
 import rateLimits from "convex-rate-limits/eslint";
 import { Linter, RuleTester } from "eslint";

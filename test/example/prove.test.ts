@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The proof kit itself: what it lets in, and how it judges. `.ci/run` runs it on the embedded backend. */
 import { ConvexError } from "convex/values";
 import fc from "fast-check";

@@ -1,22 +1,23 @@
-// @vitest-environment node
 /** `npm run site`: the documents as static files in a folder of some server, as GitHub Pages has them. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildSite } from "../../example/site/build.js";
+import { deploymentOf } from "../../example/site/deployment.js";
 
 const BASE = "/some-repository/";
 const folder = mkdtempSync(path.join(os.tmpdir(), "site-"));
 const read = (file: string) => readFileSync(path.join(folder, file), "utf8");
 let files: string[] = [];
 
+// A build of the whole site, on a machine that may be busy.
 beforeAll(async () => {
   await buildSite(folder, BASE);
   files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.posix.join(path.relative(folder, entry.parentPath), entry.name));
-});
+}, 60_000);
 afterAll(() => {
   rmSync(folder, { recursive: true });
 });
@@ -49,4 +50,23 @@ describe("the site", () => {
         .join(""),
     ).toContain(BASE);
   });
+});
+
+it("the page's backend is that of VITE_CONVEX_URL, else that of .env.local, else the embedded one", () => {
+  const local = path.join(folder, "env.local");
+  const [a, b] = ["https://a-1.convex.cloud", "https://b-2.convex.cloud"];
+  for (const [text, given, expected] of [
+    ["", undefined, undefined],
+    [`CONVEX_DEPLOYMENT=dev:a-1 # team: t\nCONVEX_URL=${a}\n`, undefined, a],
+    [`VITE_CONVEX_URL="${a}/"\n`, undefined, a],
+    [`VITE_CONVEX_URL=${a}\n`, b, b],
+    [`VITE_CONVEX_URL=${a}\n`, "", undefined],
+  ] as const) {
+    writeFileSync(local, text);
+    expect(deploymentOf({ ...(given !== undefined && { VITE_CONVEX_URL: given }) }, local), text).toBe(expected);
+  }
+  expect(deploymentOf({}, path.join(folder, "no such file"))).toBeUndefined();
+  expect(() => deploymentOf({ VITE_CONVEX_URL: "a-1" }, local)).toThrow(
+    /must be the address of a deployment, .* got a-1/,
+  );
 });

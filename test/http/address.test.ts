@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

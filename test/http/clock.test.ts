@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** The clock moves while the limits are asked and while the handler works: what is told is true when it is sent. */
 import { SECOND } from "convex-rate-limits";
 import { type HttpLimit } from "convex-rate-limits/http";

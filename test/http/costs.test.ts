@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import fc from "fast-check";
 import {
   type CostBounds,

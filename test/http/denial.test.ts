@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** A denial in the app's own words. */
 import { SECOND } from "convex-rate-limits";
 import { type HttpDenial, type HttpLimit } from "convex-rate-limits/http";

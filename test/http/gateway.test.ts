@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** The example's small API, as its callers see it. */
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";

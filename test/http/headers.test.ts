@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";

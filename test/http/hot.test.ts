@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** A limit on several rows answers without `remaining` if not all of its rows were read: then it sends its policy alone. */
 import { SECOND } from "convex-rate-limits";
 import type { HttpLimit } from "convex-rate-limits/http";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** Who calls and what that caller is allowed: one look-up, also for several limits; and what the handler is told. */
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { type Caller, type HttpLimit, type LimitedBy } from "convex-rate-limits/http";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import fc from "fast-check";
 import type { RateLimitConfig } from "convex-rate-limits";
 import { rateLimitHeaders } from "convex-rate-limits/http";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import type { UserIdentity } from "convex/server";
 import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 import { httpRouter } from "convex/server";
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import {

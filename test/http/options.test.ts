@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
 import { defineRateLimits as inTables, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";

@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { once } from "node:events";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as sendRaw } from "node:http";
 import { httpActionGeneric, httpRouter } from "convex/server";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** Limits that are overridden at a key: the wrapper keeps to what holds there, and tells clients of it. */
 import { httpActionGeneric, httpRouter } from "convex/server";
 import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";

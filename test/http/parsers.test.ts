@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What popular parsers make of each format: the table in docs/http-fields.md. */
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseList } from "structured-headers";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** Limits with plans, over HTTP: which plan holds is chosen by request. */
 import { MINUTE } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What was taken for a request that should not have counted goes back, in one more call. */
 import { SECOND } from "convex-rate-limits";
 import { fromQuery, type HttpLimit } from "convex-rate-limits/http";

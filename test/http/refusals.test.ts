@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** What fails because of a request, or because of the app's own functions, is no outage of the limiter: it never opens a gate. */
 import { httpActionGeneric, httpRouter } from "convex/server";
 import { SECOND } from "convex-rate-limits";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** When a provider takes the next request: headers as providers send them. */
 import { describe, expect, it } from "vitest";
 import { rateLimitHeaders, retryAfterOf } from "convex-rate-limits/http";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** A limit in shadow lets every request through, tells clients nothing, and gives back only what was taken. */
 import { SECOND } from "convex-rate-limits";
 import { type HttpLimit, type LimitedBy } from "convex-rate-limits/http";

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /** The status of a sliding window says when tokens come back, since the call has the row in its hands. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { type HttpLimit, rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";

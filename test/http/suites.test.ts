@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /**
  * The behaviours that the suites of express-rate-limit and hono-rate-limiter ask of their middleware, asked of this one: the
  * table in docs/comparison.md names those that an option decides, and what is refused.

@@ -1,3 +1,4 @@
+// @vitest-environment edge-runtime
 /**
  * What r and t promise together (draft-ietf-httpapi-ratelimit-headers-11, sections 4.1.2, 6 and 8.5): a client that spends r
  * over t in either way is never denied, gets what the policy says, and does not infer a rate far above it.
@@ -184,7 +185,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
           const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 6 * period);
           expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
         }),
-        { numRuns: runs(100) },
+        { numRuns: runs(40) },
       );
       expect(busy).toBeGreaterThan(0);
     },
@@ -194,11 +195,11 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
     "is never denied, nor loses more, where a sliding window has more moments than its log",
     { timeout: 120_000 },
     async () => {
-      const config = { kind: "sliding window" as const, rate: 150, period: 60_000 };
+      const config = { kind: "sliding window" as const, rate: 80, period: 60_000 };
       const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
       const send = open(scene);
       const { told } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
-      const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 3 * config.period);
+      const { served, seconds } = await obey(send, told, scene, manner, 4, 3 * config.period);
       expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
     },
   );

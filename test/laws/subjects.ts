@@ -31,8 +31,8 @@ export function subjects(): readonly Subject[] {
   return chosen;
 }
 
-/** To be called before the laws are imported. */
-export function choose(others: readonly Subject[]): void {
+/** To be called before the laws are imported, and without others when they have run. */
+export function choose(others = builtIn): void {
   chosen = others;
 }
 

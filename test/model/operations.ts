@@ -11,7 +11,7 @@ import { play, T0 } from "./fuzz.js";
 import type { Scenario } from "./scenario.js";
 import type { Stage } from "./stage.js";
 
-export const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? runs(60_000));
+export const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? runs(40_000));
 const SHRINK_MS = Number(process.env["FUZZ_SHRINK_MS"] ?? 5000);
 const RUNS = 20;
 

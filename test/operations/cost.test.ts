@@ -18,7 +18,7 @@ import { draw } from "../support/draw.js";
 const NOW = 1_700_000_000_000;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: NOW });
 });
 afterEach(() => {
   vi.useRealTimers();

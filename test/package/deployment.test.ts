@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The stand-in for a deployment refuses what a deployment refuses: each rule with a planted fault. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Deployment, openDeployment } from "../../scripts/codegen/deployment.js";

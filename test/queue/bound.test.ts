@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** How far `maxQueued` holds: without `exact` to the jobs of the last second, with it to the job. */
 import { describe, expect, it } from "vitest";
 import { arrivals } from "../../bench/simulator/arrivals.js";

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /**
  * The figures of docs/queue.md, as far as seconds show them; and what happens at the moment at which a worker stops. QUEUE_SECONDS=10 runs
  * every load for so long, as `npm run bench:queues` does, and holds it to the goals.

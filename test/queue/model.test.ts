@@ -1,4 +1,3 @@
-// @vitest-environment node
 /**
  * The queue against the exact queue, on the simulated backend: callers at once, cancels, refunds, charges, settlements, plain calls,
  * reservations and resets of the same limit, runs whose server dies, a deploy that stops them for a minute, clocks that are apart. QUEUE_WORLDS says how many worlds

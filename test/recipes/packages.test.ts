@@ -1,5 +1,6 @@
 /** The recipes of docs/recipes-packages.md that work together with other packages, run with the real ones. */
 import { convexTest } from "convex-test";
+import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { api } from "./convex/_generated/api.js";
 import { chargeUsage } from "./convex/assistant.js";
@@ -15,6 +16,7 @@ const modules = import.meta.glob("./convex/**/*.ts");
 /** These entries are TypeScript source, which the compiler would hold to this project's own settings. */
 type Testing = { default: { register: (t: unknown) => void } };
 const { default: shardedCounter } = await vi.importActual<Testing>("@convex-dev/sharded-counter/test");
+const { default: workflow } = await vi.importActual<Testing>("@convex-dev/workflow/test");
 const { default: workpool } = await vi.importActual<Testing>("@convex-dev/workpool/test");
 
 beforeEach(() => {
@@ -37,9 +39,30 @@ async function pass(ms: number): Promise<void> {
 function openApp() {
   const t = convexTest({ schema, modules });
   workpool.register(t);
+  workflow.register(t);
+  register(t);
   shardedCounter.register(t);
   return t;
 }
+
+describe("Workflow", () => {
+  it("reads each page when its token is there", async () => {
+    const starts: number[] = [];
+    vi.stubGlobal("fetch", () => {
+      starts.push(Date.now() - NOW);
+      return Promise.resolve(new Response(""));
+    });
+    const t = openApp();
+    await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
+    for (let step = 0; step < 2000 && starts.length < 4; step++) await pass(20);
+    // Two at once, then one a second. The workflow itself takes a while between its steps.
+    expect(starts).toHaveLength(4);
+    const [, , third = 0, fourth = 0] = starts;
+    expect(third).toBeGreaterThanOrEqual(1000);
+    expect(fourth).toBeGreaterThanOrEqual(2000);
+    expect(fourth).toBeLessThan(4000);
+  });
+});
 
 describe("Workpool", () => {
   /** Eight calls of so long each: when each might start, when it did, and how many ran at once. */

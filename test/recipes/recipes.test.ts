@@ -57,7 +57,7 @@ describe("the page", () => {
     const page = Object.values(pages).join();
     const shown = [...page.matchAll(/^```ts\n(\/\/ convex\/.*?)^```/gms)].map(([, code]) => code);
     expect(shown.sort()).toEqual(Object.values(sources).sort());
-    expect(shown).toHaveLength(19);
+    expect(shown).toHaveLength(20);
   });
 });
 

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** docs/deploy.md, command by command, against the help of the real CLI and the functions of the example. */
 import { execFile } from "node:child_process";
 import path from "node:path";

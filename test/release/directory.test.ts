@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** What convex.dev/components checks by machine before a person looks; the owner's fields are in release.test.ts. */
 import { describe, expect, it } from "vitest";
 import { filesIn, lines, manifest, read } from "../tidy/files.js";

@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { notesOf, withRelease } from "../../scripts/release/changelog.js";
 import { withShippedLinks } from "../../scripts/release/links.js";
@@ -109,8 +108,8 @@ describe("the documents of a publication", () => {
 
   it("lead to the repository for what the package does not hold", () => {
     const shipped = withShippedLinks(readme, "README.md", ["README.md", "docs/README.md"], address);
-    expect(shipped).toContain(`[comparison](${address}/blob/HEAD/docs/comparison.md)`);
-    expect(shipped).toContain(`](${address}/raw/HEAD/docs/contention.svg)`);
+    expect(shipped).toContain(`[Comparison](${address}/blob/HEAD/docs/comparison.md)`);
+    expect(shipped).toContain(`](${address}/raw/HEAD/docs/pictures/contention.svg)`);
     expect(shipped).toContain("[All pages](docs/README.md)");
     expect(withShippedLinks(readme, "README.md", [], undefined)).not.toContain("(docs/comparison.md)");
   });

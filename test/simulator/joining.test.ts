@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** A small run of bench/joining.ts, so that it cannot rot; and that joining moments only ever costs. */
 import { describe, expect, it } from "vitest";
 import { renderJoining, runJoining } from "../../bench/joining.js";

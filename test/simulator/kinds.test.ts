@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The picture of docs/choosing.md shows what the kinds promise, and the file in the docs is the one that the script draws. */
 import { readFileSync } from "node:fs";
 import path from "node:path";

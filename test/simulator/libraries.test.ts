@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { Backend } from "../../bench/simulator/backend.js";
 import { type Answer, type Design, UNKEYED } from "../../bench/simulator/design.js";

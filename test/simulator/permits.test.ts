@@ -1,4 +1,3 @@
-// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { Agenda } from "../../bench/simulator/agenda.js";
 import { Permits } from "../../bench/simulator/permits.js";

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The store's promise: whatever overlaps, the outcome is that of the committed transactions one after another. */
 import fc from "fast-check";
 import { expect, it } from "vitest";

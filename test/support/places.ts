@@ -30,6 +30,7 @@ import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import installed from "convex-rate-limits/test";
 import type { ComponentApi } from "../../convex/_generated/component.js";
+import "./validators.js";
 
 export const schema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables });
 type DataModel = DataModelFromSchemaDefinition<typeof schema>;

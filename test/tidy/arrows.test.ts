@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** Rooms and arrows: http → client → queue → operations → storage → engine → wire. What is not a line here is no arrow. */
 import { describe, expect, it } from "vitest";
 import { files } from "./files.js";

@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** llms.txt and AGENTS.md are what `npm run assistants` makes of the documents as they are, and are in the package. */
 import { expect, it } from "vitest";
 import { documents } from "../../scripts/assistants/documents.js";

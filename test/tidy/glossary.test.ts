@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** One word, one meaning: what the types of src/ are called is in the glossary of ARCHITECTURE.md. */
 import ts from "typescript";
 import { describe, expect, it } from "vitest";

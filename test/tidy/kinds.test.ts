@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** Whatever depends on a limit's kind is in src/engine/kinds; nothing else asks for it. */
 import ts from "typescript";
 import { describe, expect, it } from "vitest";

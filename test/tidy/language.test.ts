@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** Plain technical English: phrases that say less than the field's own terms, and names of things that are called otherwise now. */
 import { describe, expect, it } from "vitest";
 import { files, lines } from "./files.js";

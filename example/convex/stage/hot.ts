@@ -4,11 +4,8 @@ import type { MutationCtx } from "../_generated/server.js";
 
 const { rateLimit } = defineRateLimits({});
 
-/** One call; `rows` is what the slider says. */
-export async function hit(
-  ctx: MutationCtx,
-  { rate, rows }: { rate: number; rows: number | "auto" },
-) {
+/** One call. How many rows there are, calls decide. */
+export async function hit(ctx: MutationCtx, rate: number) {
   return await rateLimit(ctx, {
     name: "hot",
     config: {
@@ -16,7 +13,7 @@ export async function hit(
       rate,
       period: SECOND,
       capacity: 2 * rate,
-      shards: rows,
+      shards: "auto",
     },
     throws: false,
   });

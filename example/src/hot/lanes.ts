@@ -3,11 +3,11 @@
 export interface Setting {
   /** Calls a second, and tokens: the limit lets all of them through on average. */
   calls: number;
-  /** Rows of the lane that has a fixed number, and of the official component. */
-  rows: number;
+  /** Of the official component. */
+  shards: number;
 }
 
-export const LANES = ["fixed", "auto", "official"] as const;
+export const LANES = ["auto", "official"] as const;
 export type LaneName = (typeof LANES)[number];
 
 /** In a tenth of a second: calls that went through at once, those that had to run again, and those that were given up. */

@@ -4,14 +4,14 @@ import { RateLimiter, type RateLimitConfig } from "@convex-dev/rate-limiter";
 type Component = ConstructorParameters<typeof RateLimiter>[0];
 type Ctx = Parameters<RateLimiter["limit"]>[0];
 
-/** One call; `rows` is what the slider says. */
-export async function hit(ctx: Ctx, component: Component, { rate, rows }: { rate: number; rows: number }) {
+/** One call; `shards` is what the slider says. */
+export async function hit(ctx: Ctx, component: Component, { rate, shards }: { rate: number; shards: number }) {
   const config: RateLimitConfig = {
     kind: "token bucket",
     rate,
     period: 1000,
     capacity: 2 * rate,
-    shards: rows,
+    shards,
   };
   const rateLimiter = new RateLimiter(component, {});
   return await rateLimiter.limit(ctx, "hot", { config });

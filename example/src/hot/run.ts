@@ -13,31 +13,30 @@ const SLICE_MS = 100;
 
 const { rateLimiter } = componentsGeneric() as unknown as { rateLimiter: Parameters<typeof hitOfficial>[1] };
 
-export function designOf(lane: LaneName, rows: number): Design {
+export function designOf(lane: LaneName, shards: number): Design {
   if (lane === "official") {
     return {
-      ...peer(rows),
+      ...peer(shards),
       limit:
         ({ rate }) =>
         async (ctx) => {
-          const { ok, retryAfter } = await hitOfficial(ctx as never, rateLimiter, { rate, rows });
+          const { ok, retryAfter } = await hitOfficial(ctx as never, rateLimiter, { rate, shards });
           return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
         },
     };
   }
-  const shards = lane === "auto" ? "auto" : rows;
   return {
-    ...ours(shards),
+    ...ours("auto"),
     limit:
       ({ rate }) =>
       async (ctx) => {
-        const { ok, retryAt } = await hitOurs(ctx as never, { rate, rows: shards });
+        const { ok, retryAt } = await hitOurs(ctx as never, rate);
         return { ok, retryAt };
       },
   };
 }
 
-export async function runLane(lane: LaneName, { calls, rows }: Setting, seed = "stage"): Promise<LaneResult> {
+export async function runLane(lane: LaneName, { calls, shards }: Setting, seed = "stage"): Promise<LaneResult> {
   const slices: Slice[] = Array.from({ length: (SECONDS * 1000) / SLICE_MS }, () => ({
     first: 0,
     again: 0,
@@ -51,7 +50,7 @@ export async function runLane(lane: LaneName, { calls, rows }: Setting, seed = "
     else slice.first++;
   };
   const metrics = await simulate(
-    designOf(lane, rows),
+    designOf(lane, shards),
     {
       limit: { kind: "token bucket", rate: calls, period: 1000, capacity: 2 * calls },
       callers: { kind: "open", pattern: "poisson", demand: calls, counts: { from: 1, to: 1 } },

@@ -1,33 +1,24 @@
-/** The simulator in a thread of its own: it stops the clock of whatever it runs in. */
+/** The simulator in a thread of its own, for one lane: it stops the clock of whatever it runs in. */
 
-import { type LaneName, LANES, type LaneResult, type Setting } from "./lanes.js";
+import type { LaneName, LaneResult, Setting } from "./lanes.js";
 import { runLane } from "./run.js";
 import { provideSetImmediate } from "./setImmediate.js";
 
 provideSetImmediate();
 
 export interface Order extends Setting {
-  id: number;
+  lane: LaneName;
 }
 
-export type News = { id: number } & ({ result: LaneResult } | { lane: LaneName; error: string });
+export type News = { result: LaneResult } | { error: string };
 
-let latest = 0;
-let running = Promise.resolve();
-
-onmessage = ({ data: order }: MessageEvent<Order>) => {
-  latest = order.id;
-  running = running.then(() => run(order));
+onmessage = ({ data: { lane, ...setting } }: MessageEvent<Order>) => {
+  runLane(lane, setting).then(
+    (result) => {
+      postMessage({ result } satisfies News);
+    },
+    (error: unknown) => {
+      postMessage({ error: String(error) } satisfies News);
+    },
+  );
 };
-
-async function run({ id, ...setting }: Order): Promise<void> {
-  for (const lane of LANES) {
-    // Another order has come meanwhile.
-    if (id !== latest) return;
-    try {
-      postMessage({ id, result: await runLane(lane, setting) } satisfies News);
-    } catch (error) {
-      postMessage({ id, lane, error: String(error) } satisfies News);
-    }
-  }
-}

@@ -116,7 +116,7 @@ export function Admin() {
         <Field label="Note" value={note} onChange={setNote} placeholder="Note: why" />
         <Choice legend="For how long" options={LENGTHS} value={lengthMs} onChange={setLengthMs} />
       </div>
-      <div className="grid grid-cols-3 gap-2 sm:flex sm:flex-wrap">
+      <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
         <CallButton
           isSmall
           look="stop"

@@ -84,7 +84,7 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
     <div>
       <p className="flex h-14 items-baseline gap-2.5">
         <span
-          className={`text-[3.4rem] leading-none font-bold tracking-[-0.03em] ${owed > 0 ? "text-later" : "text-go"}`}
+          className={`text-[2.6rem] leading-none sm:text-[3.4rem] font-bold tracking-[-0.03em] ${owed > 0 ? "text-later" : "text-go"}`}
           style={{ minWidth: widthOf(capacity) }}
         >
           {value === undefined ? "–" : tenths(value)}
@@ -144,8 +144,11 @@ function useCall(say: Say): Call {
 
 function describe(say: Say, count: number, status: RateLimitStatus, now: number): void {
   const tokens = amount(count, "token");
-  if (!status.ok) say("stop", "denied", `${tokens} · come back in ${wait(status.retryAt - now)}`);
-  else if (status.retryAt !== undefined) {
+  if (!status.ok) {
+    // A slow answer may come when the wait is over.
+    const when = status.retryAt > now ? `in ${wait(status.retryAt - now)}` : "now";
+    say("stop", "denied", `${tokens} · come back ${when}`);
+  } else if (status.retryAt !== undefined) {
     say("later", "reserved", `${tokens} · runs in ${wait(status.retryAt - now)}, without asking again`);
   } else say("go", "sent", `${tokens} · ${status.remaining ?? "?"} left`);
 }

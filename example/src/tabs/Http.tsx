@@ -82,9 +82,7 @@ export function Http() {
           Send a request
         </CallButton>
         <CallButton onClick={() => Promise.all(Array.from({ length: 6 }, request))}>Send 6</CallButton>
-        <p className="text-sm text-muted">
-          <Countdown backAt={latest?.backAt} />
-        </p>
+        <p className="text-sm text-muted">{latest ? <Countdown backAt={latest.backAt} /> : "No request yet."}</p>
       </div>
       <div className="overflow-hidden rounded-xl bg-code text-code-ink">
         <div className="flex items-center gap-2 border-b border-[var(--code-line)] py-1.5 pr-1.5 pl-4">
@@ -122,7 +120,7 @@ export function Http() {
 
 function Countdown({ backAt }: { backAt: number | undefined }) {
   const now = useMoment(100);
-  if (backAt === undefined) return "No request yet.";
+  if (backAt === undefined) return "No wait.";
   const left = Math.ceil((backAt - now) / 1000);
   return left > 0 ? (
     <>

@@ -84,6 +84,9 @@ export function Plans() {
         capacity={capacity}
         label={`${Math.floor(value ?? 0)} of ${amount(capacity, "call")} left`}
       />
+      <p aria-hidden="true" className="-mt-3 text-[13px] text-muted">
+        {Math.floor(value ?? 0).toLocaleString("en")} left
+      </p>
       <Log entries={entries} lines={8} empty="No call yet." />
     </div>
   );

@@ -192,7 +192,11 @@ function Side({
         <span>
           <span className="font-semibold">{name}</span> <span className="block text-muted sm:inline">{says}</span>
         </span>
-        <span className={`font-semibold whitespace-nowrap ${next?.ok === false ? "text-stop" : "text-go"}`}>
+        <span
+          // Another element, so that nothing moves when the number comes.
+          key={String(next === undefined)}
+          className={`font-semibold whitespace-nowrap ${next?.ok === false ? "text-stop" : "text-go"}`}
+        >
           {next === undefined ? "…" : next.ok ? `${whole} left` : `again in ${wait(next.retryAt - now)}`}
         </span>
       </p>

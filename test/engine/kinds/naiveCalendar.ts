@@ -42,22 +42,32 @@ export function walk(timeZone: string, from: number, to: number): Step[] {
 /** The moments, after the first step, at which a window starts. */
 export function startsOn(steps: readonly Step[], period: CalendarPeriod, anchor: number): number[] {
   const starts: number[] = [];
+  const labelOf = labels(period, anchor);
   for (const [index, { moment, latest }] of steps.entries()) {
     const previous = steps[index - 1];
-    if (!previous || labelOf(previous.latest, period, anchor) === labelOf(latest, period, anchor)) continue;
+    const label = labelOf(latest);
+    if (!previous || labelOf(previous.latest) === label) continue;
     // Within a longer step the clocks ran evenly.
     let start = moment;
-    const label = labelOf(latest, period, anchor);
     const back = () => latest - (moment - (start - HALF_MINUTE));
-    while (start - HALF_MINUTE > previous.moment && labelOf(back(), period, anchor) === label) start -= HALF_MINUTE;
+    while (start - HALF_MINUTE > previous.moment && labelOf(back()) === label) start -= HALF_MINUTE;
     starts.push(start);
   }
   return starts;
 }
 
-/** The date on which the window of a local time begins. */
-function labelOf(local: number, period: CalendarPeriod, anchor: number): string {
-  const date = new Date(period === "day" ? local - anchor * 60_000 : local);
+/** The date on which the window of a local time begins, looked up once for each date. */
+function labels(period: CalendarPeriod, anchor: number): (local: number) => string {
+  const known = new Map<number, string>();
+  return (local) => {
+    const day = Math.floor((period === "day" ? local - anchor * 60_000 : local) / DAY);
+    const label = known.get(day) ?? labelOf(new Date(day * DAY), period, anchor);
+    known.set(day, label);
+    return label;
+  };
+}
+
+function labelOf(date: Date, period: CalendarPeriod, anchor: number): string {
   while (!begins(date, period, anchor)) date.setUTCDate(date.getUTCDate() - 1);
   return date.toDateString();
 }

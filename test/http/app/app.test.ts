@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The app of docs/http.md, docs/http-keys.md and docs/http-recipes.md, run: the modules here are the pages' blocks, word for word. */
 import { convexTest } from "convex-test";
 import type { PublicHttpAction } from "convex/server";

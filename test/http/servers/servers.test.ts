@@ -1,4 +1,3 @@
-// @vitest-environment node
 /** The servers in front of Convex of docs/http-recipes.md, run: the modules here are the page's blocks, word for word. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";

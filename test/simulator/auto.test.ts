@@ -1,0 +1,83 @@
+/** The loads that hot limits are made for: their figures hold. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, runContention } from "../../bench/contention.js";
+import type { CaseName } from "../../bench/contention/scenarios.js";
+import { effort } from "../support/random.js";
+
+/** What docs/benchmarks.md says of `auto` with 256 permits, as far as seconds show it. EFFORT=1 runs the heavy loads as well. */
+describe("auto", () => {
+  const runAuto = async (name: CaseName, seconds: number) => {
+    const options = { ...DEFAULTS, cases: [name], classes: ["S256"], ours: ["auto"], official: [], seconds } as const;
+    const [result] = await runContention(options);
+    const metrics = result?.runs[0]?.metrics[0];
+    if (!metrics) throw new Error(`${name} did not run.`);
+    expect(metrics.overGrant).toBe(0);
+    return { ...metrics, rowsPerKey: metrics.rowsAtEnd / metrics.keys };
+  };
+
+  it("keeps cold keys on one row, read once a call", async () => {
+    const { rowsPerKey, perCall } = await runAuto("cold-keys", 10);
+    expect(rowsPerKey).toBeLessThanOrEqual(1.1);
+    expect(perCall.rangesRead).toBeLessThanOrEqual(1.05);
+  });
+
+  it("splits a key of 20 calls within a second into four rows at most", async () => {
+    expect((await runAuto("herd-20", 1)).rowsPerKey).toBeLessThanOrEqual(4);
+  });
+
+  const steady = [
+    // The first seconds, in which rows still split.
+    { name: "load-1000", seconds: 3, attempts: 1.09, admitted: 0.995, failures: 0 },
+    ...(effort < 1
+      ? []
+      : ([
+          { name: "load-1000", seconds: 10, attempts: 1.08, admitted: 0.995, failures: 0 },
+          { name: "load-1000x3", seconds: 4, attempts: 1.12, admitted: 0.97, failures: 0 },
+          { name: "load-3000x3", seconds: 1, attempts: 1.3, admitted: 0.9, failures: 0.001 },
+        ] as const)),
+  ] as const;
+  it.each(steady)(
+    "serves $name with few conflicts, and loses little",
+    async ({ name, seconds, attempts, admitted, failures }) => {
+      const { attemptsPerCall, failed, utilisation } = await runAuto(name, seconds);
+      expect(attemptsPerCall).toBeLessThanOrEqual(attempts);
+      expect(failed).toBeLessThanOrEqual(failures);
+      expect(utilisation).toBeGreaterThanOrEqual(admitted);
+    },
+  );
+
+  it("survives a step from 1/s to 1000/s", async () => {
+    expect((await runAuto("step", 1)).failed).toBeLessThan(0.01);
+  });
+
+  it.each(["flash-crowd", "flash-crowd-windows"] as const)(
+    "denies with three rows read at most after a %s",
+    async (name) => {
+      const { admitted, attemptsPerCall, perDenial, falseDenials } = await runAuto(name, 10);
+      expect(admitted).toBe(1000);
+      expect(falseDenials).toBe(0);
+      expect(attemptsPerCall).toBeLessThanOrEqual(1.1);
+      expect(perDenial.rowsRead).toBeLessThanOrEqual(3);
+    },
+  );
+
+  /** What docs/benchmarks.md says of the registry. */
+  it("fails no call of a registry's API, at whose load 16 shards of the official component fail", async () => {
+    const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 4 } as const;
+    const [result] = await runContention(options);
+    const [tables, component, official] = result?.runs[0]?.metrics ?? [];
+    for (const own of [tables, component]) {
+      expect(own).toMatchObject({ library: "ours", failed: 0, overGrant: 0 });
+      expect(own?.attemptsPerCall).toBeLessThanOrEqual(1.06);
+    }
+    expect(official?.failed).toBeGreaterThan(0.005);
+    expect(official?.attemptsPerCall).toBeGreaterThan(1.4);
+  });
+
+  // Each of its calls asks several limits, so it takes four times as long as the others.
+  if (effort >= 1) {
+    it("does not run a bundle again because of its cold limits", async () => {
+      expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);
+    });
+  }
+});

@@ -1,0 +1,9 @@
+import { configDefaults, defineConfig } from "vitest/config";
+import base, { repository } from "../../vitest.config.js";
+
+// npm run check:repository: documents, names, imports, releases and the words of the compiler. They decide nothing about limits.
+export default defineConfig({
+  ...base,
+  root: new URL("../..", import.meta.url).pathname,
+  test: { ...base.test, include: repository, exclude: configDefaults.exclude },
+});
