@@ -7,7 +7,7 @@ const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
 /** Tests of the repository and of its types, which read files and ask compilers: `npm run check:repository`. */
 export const repository = [
-  "test/{load,mutants,package,release,tidy}/**/*.test.ts",
+  "test/{load,mutants,package,recipes,release,runbook,start,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
   "test/example/site.test.ts",
   "test/simulator/benches.test.ts",

@@ -51,7 +51,7 @@ export interface Writer {
 }
 type ReaderDb = Reader["db"];
 interface WriterDb extends ReaderDb {
-  normalizeId?: ReaderDb["normalizeId"];
+  normalizeId?: NonNullable<ReaderDb["normalizeId"]>;
   insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
   patch(table: "rateLimits", id: Row["_id"], fields: Partial<WithoutSystemFields<Row>>): Promise<void>;
   delete(table: "rateLimits", id: Row["_id"]): Promise<void>;

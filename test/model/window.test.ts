@@ -63,7 +63,7 @@ const worlds = [
     of: "more moments than a row keeps apart",
     limits: busyWindow,
     acts: fc.array(busyAct, { minLength: 150, maxLength: 250, size: "max" }),
-    numRuns: 20,
+    numRuns: runs(120),
   },
 ];
 /** Clocks agree, or the fastest is so many ms ahead of the slowest, which is right. */

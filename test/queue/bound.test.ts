@@ -100,19 +100,25 @@ function firstAfter(moments: readonly number[], moment: number): number {
   return low;
 }
 
+// The worker is the same code in both places.
+const CROWDS = [
+  { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5 },
+  { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5, fair: true },
+  { perSecond: 200, rate: 100, maxQueued: 100, seconds: 8, cancels: 0.2 },
+  { perSecond: 200, rate: 150, maxQueued: 100, seconds: 12, skewMs: 200 },
+];
+
 describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) => {
-  it.each([
-    { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5 },
-    { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5, fair: true },
-    { perSecond: 200, rate: 100, maxQueued: 100, seconds: 8, cancels: 0.2 },
-    { perSecond: 200, rate: 150, maxQueued: 100, seconds: 12, skewMs: 200 },
-  ])("is exceeded by no more than the jobs of the last second: %j", async (crowd) => {
-    const seen = await overshoot({ ...crowd, place, exact: false });
-    expect(seen.beyondLast).toBeLessThanOrEqual(0);
-    expect(seen.denied).toBeGreaterThan(50);
-    expect(seen).toMatchObject({ early: 0, failed: 0, left: 0 });
-    if ((crowd.cancels ?? 0) > 0) expect(seen.canceled).toBeGreaterThan(20);
-  });
+  it.each(place === "tables" ? CROWDS : CROWDS.slice(0, 1))(
+    "is exceeded by no more than the jobs of the last second: %j",
+    async (crowd) => {
+      const seen = await overshoot({ ...crowd, place, exact: false });
+      expect(seen.beyondLast).toBeLessThanOrEqual(0);
+      expect(seen.denied).toBeGreaterThan(50);
+      expect(seen).toMatchObject({ early: 0, failed: 0, left: 0 });
+      if ((crowd.cancels ?? 0) > 0) expect(seen.canceled).toBeGreaterThan(20);
+    },
+  );
 
   it.each([
     { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10 },
