@@ -74,6 +74,42 @@ describe("the functions", () => {
     }
   });
 
+  it("name the next three days, weeks and months of a time zone", async () => {
+    vi.stubEnv("PROVE_SECRET", SECRET);
+    const names = ["UTC", "Europe/Berlin", "Nowhere/Never"];
+    // Two days before the clocks of Berlin go forward.
+    const args = { secret: SECRET, names, from: Date.UTC(2026, 2, 27, 12) };
+    const found = await (openBackend().query as (fn: unknown, args: unknown) => Promise<(number[] | null)[]>)(
+      "prove/facts:zones",
+      args,
+    );
+    expect(found.map((starts) => starts?.map((at) => new Date(at).toISOString().slice(5, 16)))).toEqual([
+      [
+        "03-28T00:00",
+        "03-29T00:00",
+        "03-30T00:00",
+        "03-30T00:00",
+        "04-06T00:00",
+        "04-13T00:00",
+        "04-01T00:00",
+        "05-01T00:00",
+        "06-01T00:00",
+      ],
+      [
+        "03-27T23:00",
+        "03-28T23:00",
+        "03-29T22:00",
+        "03-29T22:00",
+        "04-05T22:00",
+        "04-12T22:00",
+        "03-31T22:00",
+        "04-30T22:00",
+        "05-31T22:00",
+      ],
+      undefined,
+    ]);
+  });
+
   it("do what they are asked with the secret", async () => {
     vi.stubEnv("PROVE_SECRET", SECRET);
     const t = openBackend();

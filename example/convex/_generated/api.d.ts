@@ -32,7 +32,6 @@ import type * as prove_order from "../prove/order.js";
 import type * as prove_rows from "../prove/rows.js";
 import type * as prove_secret from "../prove/secret.js";
 import type * as prove_tables from "../prove/tables.js";
-import type * as prove_zones from "../prove/zones.js";
 import type * as queues from "../queues.js";
 import type * as rateLimits from "../rateLimits.js";
 import type * as signUps from "../signUps.js";
@@ -84,7 +83,6 @@ declare const fullApi: ApiFromModules<{
   "prove/rows": typeof prove_rows;
   "prove/secret": typeof prove_secret;
   "prove/tables": typeof prove_tables;
-  "prove/zones": typeof prove_zones;
   queues: typeof queues;
   rateLimits: typeof rateLimits;
   signUps: typeof signUps;

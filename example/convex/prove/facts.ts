@@ -1,9 +1,11 @@
 /** What the package relies on and only a deployment shows: each function does one thing, and answers what it saw. */
+import { defineRateLimits, projectRateLimit } from "convex-rate-limits";
 import { v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import { internalMutation, mutation, type MutationCtx, query } from "../_generated/server.js";
 import { admit, secretArgs } from "./secret.js";
-import { offsetChanges } from "./zones.js";
+
+const { getRateLimit } = defineRateLimits({});
 
 const rowArgs = { ...secretArgs, run: v.string(), label: v.string() };
 
@@ -106,13 +108,24 @@ export const ranges = query({
   },
 });
 
-/** The offsets of time zones on this platform; null where it does not know one. */
+/** The starts of the next three days, weeks and months in time zones, by the `Intl` of this platform; null for a zone that it does not know. */
 export const zones = query({
-  args: { ...secretArgs, names: v.array(v.string()), from: v.number(), days: v.number() },
-  returns: v.array(v.union(v.array(v.string()), v.null())),
-  handler: (_ctx, { secret, names, from, days }) => {
+  args: { ...secretArgs, names: v.array(v.string()), from: v.number() },
+  returns: v.array(v.union(v.array(v.number()), v.null())),
+  handler: async (ctx, { secret, names, from }) => {
     admit(secret);
-    return names.map((name) => offsetChanges(name, from, days) ?? null);
+    const startsOf = async (timeZone: string, period: "day" | "week" | "month") => {
+      const config = { kind: "fixed window", rate: 1, period, timeZone } as const;
+      const snapshot = await getRateLimit(ctx, { name: "proofWindows", config });
+      const starts: number[] = [];
+      for (let now = from; starts.length < 3; starts.push(now)) {
+        now = projectRateLimit(snapshot, { now, count: 0 }).resetAt ?? NaN;
+      }
+      return starts;
+    };
+    const startsIn = async (zone: string) =>
+      [await startsOf(zone, "day"), await startsOf(zone, "week"), await startsOf(zone, "month")].flat();
+    return await Promise.all(names.map((name) => startsIn(name).catch(() => null)));
   },
 });
 
