@@ -17,7 +17,7 @@ export interface Target {
   close(): Promise<void>;
 }
 
-export async function openEmbedded(): Promise<Target> {
+export async function openEmbedded(secret = randomBytes(16).toString("hex")): Promise<Target> {
   const loader = await openLoader();
   const { default: app } = (await loader.ssrLoadModule("/prove/app.ts")) as { default: App };
   const embedded = openServer(app);
@@ -29,8 +29,7 @@ export async function openEmbedded(): Promise<Target> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const secret = randomBytes(16).toString("hex");
-  // The functions read it in this process.
+  // The functions read it in this process, where several targets share it.
   process.env["PROVE_SECRET"] = secret;
   return {
     isEmbedded: true,
