@@ -2,16 +2,15 @@
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { api } from "./convex/_generated/api.js";
-import { chargeUsage } from "./convex/assistant.js";
-import schema from "./convex/schema.js";
+import modules from "docs:recipes,recipes-packages";
+import { api } from "docs:recipes,recipes-packages/convex/_generated/api";
+import { chargeUsage } from "docs:recipes,recipes-packages/convex/assistant";
+import schema from "docs:recipes,recipes-packages/convex/schema";
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-
-const modules = import.meta.glob("./convex/**/*.ts");
 
 /** These entries are TypeScript source, which the compiler would hold to this project's own settings. */
 type Testing = { default: { register: (t: unknown) => void } };
@@ -145,7 +144,6 @@ describe("Better Auth", () => {
 describe("Convex Agent", () => {
   it("charges what a model call has used, and makes the user wait for the debt", async () => {
     const t = openApp();
-    const usage = (totalTokens: number) => ({ totalTokens }) as Parameters<typeof chargeUsage>[1]["usage"];
     const call = {
       threadId: undefined,
       agentName: "assistant",
@@ -155,14 +153,14 @@ describe("Convex Agent", () => {
     };
     await t.mutation(api.assistant.mayAsk, { user: "ada" });
     await t.action(async (ctx) => {
-      await chargeUsage(ctx, { ...call, userId: "ada", usage: usage(60_000) });
+      await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
     });
     await t.mutation(api.assistant.mayAsk, { user: "bob" });
     await expect(t.mutation(api.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
       data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
     });
     const nobody = t.action(async (ctx) => {
-      await chargeUsage(ctx, { ...call, userId: undefined, usage: usage(1) });
+      await chargeUsage(ctx, { ...call, userId: undefined, usage: { totalTokens: 1 } });
     });
     await expect(nobody).rejects.toThrow("has no budget");
   });

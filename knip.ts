@@ -1,7 +1,8 @@
-{
-  "$schema": "https://unpkg.com/knip@6/schema-jsonc.json",
+import type { KnipConfig } from "knip";
+
+export default {
   // What nobody imports: the entries of package.json, programs, tests and fixtures.
-  "entry": [
+  entry: [
     "src/*.ts",
     "src/{component,schema,http,compat,eslint,browser}/index.ts",
     "src/{browser,compat}/react.ts",
@@ -16,12 +17,18 @@
     // Read as text, planted as a fault, or built as apps of their own.
     "test/{engine/whole,eslint/typedLimits,mutants/planted/*}.ts",
     "test/compat/apps/**/*.{ts,tsx}",
+    "docs/*.md",
   ],
-  "project": ["**/*.{ts,tsx}", "!**/_generated/**", "!dist/**"],
+  // Blocks of the docs are modules of tests (test/docs/pages.ts): the packages that they import are used.
+  compilers: {
+    md: (text) =>
+      [...text.matchAll(/^(?:import|\}) .*from "(?!\.)(.+)";$/gm)].map(([, name]) => `import "${name}";`).join("\n"),
+  },
+  project: ["**/*.{ts,tsx}", "docs/*.md", "!**/_generated/**", "!dist/**"],
   // The built package, if there is one.
-  "ignoreIssues": { "dist/**": ["unlisted"] },
+  ignoreIssues: { "dist/**": ["unlisted"] },
   // Programs that scripts run by name, a style's imports, and what a dependency of ours brings (Workpool's, and ESLint's types).
-  "ignoreDependencies": [
+  ignoreDependencies: [
     "@arethetypeswrong/cli",
     "publint",
     "@stryker-mutator/vitest-runner",
@@ -29,5 +36,7 @@
     "tailwindcss",
     "@convex-dev/batch-worker",
     "estree",
+    // "docs:start" is a page.
+    "docs",
   ],
-}
+} satisfies KnipConfig;

@@ -1,26 +1,15 @@
-/** The servers in front of Convex of docs/http-recipes.md, run: the modules here are the page's blocks, word for word. */
+/** The servers in front of Convex of docs/http-recipes.md, run. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { FunctionReference } from "convex/server";
 import { convexTest } from "convex-test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { pass, useClock } from "../backend.js";
-import { api } from "./convex/_generated/api.js";
-import schema from "./convex/schema.js";
+import modules from "docs:http-recipes";
+import { api } from "docs:http-recipes/convex/_generated/api";
+import schema from "docs:http-recipes/convex/schema";
+import { pass, useClock } from "../http/backend.js";
 
 useClock();
-
-const modules = import.meta.glob("./convex/**/*.ts");
-const sources = import.meta.glob<string>(["./{convex,src}/**/*.ts", "!**/_generated/**"], {
-  query: "?raw",
-  import: "default",
-  eager: true,
-});
-const pages = import.meta.glob<string>("../../../docs/http-recipes.md", {
-  query: "?raw",
-  import: "default",
-  eager: true,
-});
 
 /** Where the mutations go that the servers call: a backend, without the network between them. */
 type Mutate = (mutation: FunctionReference<"mutation">, args: Record<string, string>) => Promise<unknown>;
@@ -41,20 +30,13 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-it("the page shows the modules that run here, word for word", () => {
-  const page = Object.values(pages).join();
-  const shown = new Set([...page.matchAll(/^```ts\n(\/\/ .*?)^```/gms)].map(([, code]) => code));
-  expect(Object.values(sources)).toHaveLength(9);
-  for (const source of Object.values(sources)) expect(shown).toContain(source);
-});
-
 type Send = (key: string, method?: string) => Promise<Response>;
 
 const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
   [
     "Hono",
     async () => {
-      const { app } = await import("./src/hono.js");
+      const { app } = await import("docs:http-recipes/src/hono");
       return {
         send: async (key, method = "GET") => await app.request("/hello", { method, headers: { "X-Api-Key": key } }),
       };
@@ -63,7 +45,7 @@ const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
   [
     "Express",
     async () => {
-      const { app } = await import("./src/express.js");
+      const { app } = await import("docs:http-recipes/src/express");
       const server = app.listen(0, "127.0.0.1");
       await once(server, "listening");
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
@@ -79,7 +61,7 @@ const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
   [
     "a Next.js route handler",
     async () => {
-      const { GET } = await import("./src/app/api/hello/route.js");
+      const { GET } = await import("docs:http-recipes/src/app/api/hello/route");
       const url = "https://app.example/api/hello";
       return { send: async (key) => await GET(new Request(url, { headers: { "X-Api-Key": key } })) };
     },
@@ -137,8 +119,8 @@ describe("Next.js", () => {
     new Request("https://app.example/api/users", { method, headers: { "X-Api-Key": "ada" } });
 
   it("a server action returns the wait, and the proxy answers in place of the page", async () => {
-    const { subscribe } = await import("./src/app/actions.js");
-    const { proxy } = await import("./src/proxy.js");
+    const { subscribe } = await import("docs:http-recipes/src/app/actions");
+    const { proxy } = await import("docs:http-recipes/src/proxy");
     for (let i = 0; i < 5; i++) {
       expect(await subscribe("ada")).toEqual({ ok: true });
       expect(await proxy(request())).toBeUndefined();
@@ -151,8 +133,8 @@ describe("Next.js", () => {
   it("neither lets anything through when Convex cannot be reached", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     backend.mutation.mockRejectedValue(new TypeError("fetch failed"));
-    const { subscribe } = await import("./src/app/actions.js");
-    const { proxy } = await import("./src/proxy.js");
+    const { subscribe } = await import("docs:http-recipes/src/app/actions");
+    const { proxy } = await import("docs:http-recipes/src/proxy");
     const answer = await proxy(request());
     expect([answer?.status, answer?.headers.get("Retry-After")]).toEqual([503, "10"]);
     expect(await subscribe("ada")).toEqual({ ok: false, retryAt: Date.now() + 10_000 });
@@ -160,7 +142,7 @@ describe("Next.js", () => {
   });
 
   it("the proxy leaves out the path whose route handler asks: a request counts once", async () => {
-    const { config } = await import("./src/proxy.js");
+    const { config } = await import("docs:http-recipes/src/proxy");
     const isProxied = (path: string) => new RegExp(`^${config.matcher}$`).test(path);
     expect(["/api/users", "/api/hello/world", "/api/hello", "/hello"].map(isProxied)).toEqual([
       true,
