@@ -1,11 +1,11 @@
-/** The recipes of docs/recipes-packages.md that work together with other packages, run with the real ones. */
+/** The recipes of docs/recipes.md that work together with other packages, run with the real ones. */
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import modules from "docs:recipes,recipes-packages";
-import { api } from "docs:recipes,recipes-packages/convex/_generated/api";
-import { chargeUsage } from "docs:recipes,recipes-packages/convex/assistant";
-import schema from "docs:recipes,recipes-packages/convex/schema";
+import modules from "docs:recipes";
+import { api } from "docs:recipes/convex/_generated/api";
+import { chargeUsage } from "docs:recipes/convex/assistant";
+import schema from "docs:recipes/convex/schema";
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;

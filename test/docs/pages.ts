@@ -1,7 +1,7 @@
 /**
  * The code of the docs, as modules to import: "docs:recipes/convex/limits" is the block of docs/recipes.md that begins with
  * "// convex/limits.ts", and "docs:recipes" has all of them as convex-test wants them. Several pages can be one app:
- * "docs:recipes,recipes-packages". Of a file that is written twice the later one holds, as for a reader who goes on. What
+ * "docs:http-keys,http". Of a file that is written twice the later one holds, as for a reader who goes on. What
  * Convex would generate is added; test/tidy compiles the blocks with its types.
  */
 import { readFileSync } from "node:fs";
