@@ -52,8 +52,10 @@ export async function backlogOf(
   const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
   if (isUnknown || found.arrived >= MOST_COUNTED || isOld) {
-    const { count, isCut } = await findWaiting(ctx, queue, maxQueued + taken, functions);
-    queued = Math.max(count - taken, isCut ? queued : 0);
+    // More than the bound, because a count that ends there would forget the jobs that were accepted beyond it.
+    const most = Math.max(2 * maxQueued, queued) + taken;
+    const { count, isCut } = await findWaiting(ctx, queue, most, functions);
+    queued = Math.max(count - taken, isCut || count >= most ? queued : 0);
     countedAt = now;
   }
   const left = (row.fullUntil ?? 0) - now;
