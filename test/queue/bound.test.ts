@@ -42,7 +42,7 @@ async function overshoot({
     waiting += change;
     seen.most = Math.max(seen.most, waiting - maxQueued);
     // What was accepted beyond the bound waits for longer than a second: only a further job could break the promise.
-    if (change < 0) return;
+    if (change <= 0) return;
     const last = accepted.length - firstAfter(accepted, backend.agenda.nowMs - 1000);
     seen.beyondLast = Math.max(seen.beyondLast, waiting - maxQueued - last);
   };
@@ -108,7 +108,10 @@ function firstAfter(moments: readonly number[], moment: number): number {
 const CROWDS = [
   { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5 },
   { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5, fair: true },
+  // More were accepted than a count that ends at the bound would find.
   { perSecond: 1000, rate: 20, maxQueued: 300, seconds: 3, seed: "3" },
+  // The worker sleeps between two jobs, and is waked while the queue is full.
+  { perSecond: 300, rate: 1, maxQueued: 1, seconds: 4, seed: "9" },
   { perSecond: 200, rate: 100, maxQueued: 100, seconds: 8, cancels: 0.2 },
   { perSecond: 200, rate: 150, maxQueued: 100, seconds: 12, skewMs: 200 },
 ];
