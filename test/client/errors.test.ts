@@ -56,49 +56,40 @@ describe.each(placeNames)("in the %s", (place) => {
     return t;
   }
 
-  it("a denial is thrown as a ConvexError whose data says what and when", async () => {
+  it("a denial is thrown as a ConvexError whose data says what and when, at that moment", async () => {
     const t = await used();
     for (const call of [rateLimit, checkRateLimit]) {
-      const send = await caught(t.mutation(async (ctx) => await call(ctx, { name: "send", throws: true })));
-      expect(send).toBeInstanceOf(ConvexError);
-      expect(isRateLimitError(send) && send.data).toEqual(denied);
-      const mine = await caught(t.mutation(async (ctx) => await call(ctx, { name: "mine", key: "a", throws: true })));
-      expect(isRateLimitError(mine) && mine.data).toEqual(deniedMine);
-    }
-  });
-
-  it("the data carries the key with errorKeys: true only: the error reaches the client", async () => {
-    const t = await used();
-    for (const [errorKeys, data] of [
-      [true, { ...deniedMine, key: "a" }],
-      [false, deniedMine],
-      [undefined, deniedMine],
-    ] as const) {
-      const options = { errorKeys, ...(place === "component" && { component }) };
-      const { rateLimit, checkRateLimitAll, rateLimitAll } = defineLoosely(definitions, options);
-      const mine = { name: "mine", key: "a" };
-      for (const call of [
-        (ctx: MutationCtx) => rateLimit(ctx, { ...mine, throws: true }),
-        (ctx: MutationCtx) => rateLimitAll(ctx, [{ name: "send" }, mine], { throws: true }),
-        (ctx: MutationCtx) => checkRateLimitAll(ctx, [mine, { name: "send" }], { throws: true }),
-      ]) {
-        const error = await caught(t.mutation(async (ctx) => await call(ctx)));
-        expect(isRateLimitError(error) && error.data).toEqual(data);
-        if (errorKeys !== true) expect(JSON.stringify((error as ConvexError<string>).data)).not.toContain("key");
+      const ask = (args: { name: "send" } | { name: "mine"; key: string }) =>
+        t.mutation((ctx) => call(ctx, { ...args, throws: true }));
+      expect(await caught(ask({ name: "send" }))).toBeInstanceOf(ConvexError);
+      for (const later of [0, 1, 499]) {
+        vi.setSystemTime(NOW + later);
+        expect(await denialOf(ask({ name: "send" }))).toEqual({ ...denied, retryAfter: 500 - later });
+        const mine = { ...deniedMine, retryAfter: 1000 - later };
+        expect(await denialOf(ask({ name: "mine", key: "a" }))).toEqual(mine);
       }
-      // A limit without keys has none to carry.
-      const send = await caught(t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", throws: true })));
-      expect(isRateLimitError(send) && send.data).toEqual(denied);
+      vi.setSystemTime(NOW);
     }
   });
 
-  it("retryAfter is what is left until retryAt, whenever the denial comes", async () => {
+  it.each([
+    [true, { ...deniedMine, key: "a" }],
+    [false, deniedMine],
+    [undefined, deniedMine],
+  ])("with errorKeys: %s the data is %o: the error reaches the client", async (errorKeys, data) => {
     const t = await used();
-    for (const later of [0, 1, 499]) {
-      vi.setSystemTime(NOW + later);
-      const error = await caught(t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", throws: true })));
-      expect(isRateLimitError(error) && error.data).toEqual({ ...denied, retryAfter: 500 - later });
+    const options = { errorKeys, ...(place === "component" && { component }) };
+    const { rateLimit, checkRateLimitAll, rateLimitAll } = defineLoosely(definitions, options);
+    const [send, mine] = [{ name: "send" }, { name: "mine", key: "a" }];
+    for (const call of [
+      (ctx: MutationCtx) => rateLimit(ctx, { ...mine, throws: true }),
+      (ctx: MutationCtx) => rateLimitAll(ctx, [send, mine], { throws: true }),
+      (ctx: MutationCtx) => checkRateLimitAll(ctx, [mine, send], { throws: true }),
+    ]) {
+      expect(await denialOf(t.mutation(async (ctx) => await call(ctx)))).toStrictEqual(data);
     }
+    // A limit without keys has none to carry.
+    expect(await denialOf(t.mutation((ctx) => rateLimit(ctx, { ...send, throws: true })))).toStrictEqual(denied);
   });
 
   it("without throws, or with throws: false, a denial is returned", async () => {
@@ -135,72 +126,47 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("it is recognised in the mutation that was denied, which may go on", async () => {
     const t = await used();
-    const outcome = await t.mutation(async (ctx) => {
-      try {
-        await rateLimit(ctx, { name: "send", throws: true });
-        return "sent";
-      } catch (error) {
-        return isRateLimitError(error) ? error.data : "another error";
-      }
-    });
-    expect(outcome).toEqual(denied);
+    const denial = t.mutation((ctx) => denialOf(rateLimit(ctx, { name: "send", throws: true })));
+    expect(await denial).toEqual(denied);
   });
 });
 
 describe.each(placeNames)("thrown by a registered function over the %s, it is recognised by", (place) => {
-  const t = () => openApp(place);
   const expected = { kind: "RateLimited", name: "app", retryAt: NOW + 1000, retryAfter: 1000 };
-
-  it("the client that called the mutation", async () => {
-    const app = t();
-    await app.mutation(send, {});
-    const error = await caught(app.mutation(send, {}));
-    expect(isRateLimitError(error) && error.data).toEqual(expected);
-  });
-
-  it("a mutation that called it as a sub-transaction", async () => {
-    const app = t();
-    const data = await app.mutation(async (ctx) => {
-      await ctx.runMutation(send, {});
-      const error = await caught(ctx.runMutation(send, {}));
-      return isRateLimitError(error) ? error.data : String(error);
-    });
-    expect(data).toEqual(expected);
-  });
-
-  it("an action that called the mutation", async () => {
-    const app = t();
-    expect(await app.action(sendTwice, {})).toEqual(expected);
-  });
-
-  it("an HTTP action that called the mutation", async () => {
-    const response = await t().fetch("/sendTwice");
-    expect(await response.json()).toEqual(expected);
+  type App = ReturnType<typeof openApp>;
+  it.each<[string, (app: App) => Promise<unknown>]>([
+    [
+      "the client that called the mutation",
+      (app) => app.mutation(send, {}).then(() => denialOf(app.mutation(send, {}))),
+    ],
+    [
+      "a mutation that called it as a sub-transaction",
+      (app) => app.mutation((ctx) => ctx.runMutation(send, {}).then(() => denialOf(ctx.runMutation(send, {})))),
+    ],
+    ["an action that called the mutation", (app) => app.action(sendTwice, {})],
+    [
+      "an HTTP action that called the mutation",
+      async (app): Promise<unknown> => (await app.fetch("/sendTwice")).json(),
+    ],
+  ])("%s", async (_who, call) => {
+    expect(await call(openApp(place))).toEqual(expected);
   });
 });
 
-describe("with the component, it is recognised in", () => {
-  it("an action that was denied itself", async () => {
-    const { rateLimit: limit } = defineIn("component", definitions);
-    const data = await openBackend().action(async (ctx) => {
+it("with the component it is recognised in an action that was denied itself, and with the config in the call", async () => {
+  const defined = defineIn("component", definitions);
+  const free = defineInComponent({}, { component });
+  for (const [limit, args] of [
+    [defined.rateLimit, { name: "send" }],
+    [free.rateLimit as typeof defined.rateLimit, { name: "send", config: definitions.send }],
+  ] as const) {
+    const denial = openBackend().action(async (ctx) => {
       const mutationCtx = ctx as unknown as MutationCtx;
-      await limit(mutationCtx, { name: "send", count: 2 });
-      const error = await caught(limit(mutationCtx, { name: "send", throws: true }));
-      return isRateLimitError(error) ? error.data : String(error);
+      await limit(mutationCtx, { ...args, count: 2 });
+      return await denialOf(limit(mutationCtx, { ...args, throws: true }));
     });
-    expect(data).toEqual(denied);
-  });
-
-  it("the form with the config in the call", async () => {
-    const config = definitions.send;
-    const { rateLimit: limit } = defineInComponent({}, { component });
-    const data = await openBackend().action(async (ctx) => {
-      await limit(ctx, { name: "send", count: 2, config });
-      const error = await caught(limit(ctx, { name: "send", throws: true, config }));
-      return isRateLimitError(error) ? error.data : String(error);
-    });
-    expect(data).toEqual(denied);
-  });
+    expect(await denial).toEqual(denied);
+  }
 });
 
 describe("isRateLimitError", () => {
@@ -216,13 +182,9 @@ describe("isRateLimitError", () => {
     expect(isRateLimitError({ data })).toBe(true);
   });
 
-  it.each([
-    ["undefined", undefined],
-    ["null", null],
-    ["a number", 7],
-    ["a string", JSON.stringify(data)],
+  it.each<[string, unknown]>([
+    ...[undefined, null, 7, JSON.stringify(data), 7n].map((value): [string, unknown] => [typeof value, value]),
     ["a symbol", Symbol("RateLimited")],
-    ["a bigint", 7n],
     ["a function with the data", Object.assign(() => 1, { data })],
     ["an error", new Error("RateLimited")],
     ["the data alone", data],
@@ -232,26 +194,33 @@ describe("isRateLimitError", () => {
     ["null as data", { data: null }],
     ["a string as data", { data: JSON.stringify(data) }],
     ["an array as data", { data: ["RateLimited"] }],
-    ["data without a name", { data: { ...data, name: undefined } }],
-    ["a name of another type", { data: { ...data, name: 7 } }],
-    ["data without a time", { data: { ...data, retryAt: undefined } }],
-    ["data without a wait", { data: { kind: "RateLimited", name: "a", retryAt: 1 } }],
-    ["a wait of another type", { data: { ...data, retryAfter: "1" } }],
-    ["a time of another type", { data: { ...data, retryAt: "1" } }],
-    ["a key of another type", { data: { ...data, key: null } }],
+    ...(
+      [
+        ["name", undefined],
+        ["name", 7],
+        ["retryAt", undefined],
+        ["retryAt", "1"],
+        ["retryAfter", undefined],
+        ["retryAfter", "1"],
+        ["key", null],
+      ] as const
+    ).map(([field, value]): [string, unknown] => [`the ${field} ${value}`, { data: { ...data, [field]: value } }]),
   ])("is false for %s", (_what, value) => {
     expect(isRateLimitError(value)).toBe(false);
   });
 
   it("is false, and does not throw, for proxies and getters that do", () => {
-    expect(isRateLimitError(new Proxy({}, { has: throwing }))).toBe(false);
-    expect(isRateLimitError(new Proxy({ data }, { get: throwing }))).toBe(false);
     const { proxy, revoke } = Proxy.revocable({ data }, {});
     revoke();
-    expect(isRateLimitError(proxy)).toBe(false);
-    expect(isRateLimitError(Object.defineProperty({}, "data", { get: throwing }))).toBe(false);
-    expect(isRateLimitError({ data: Object.defineProperty({}, "kind", { get: throwing }) })).toBe(false);
-    expect(isRateLimitError({ data: new Proxy({}, { get: throwing }) })).toBe(false);
+    const hostile = [
+      proxy,
+      new Proxy({}, { has: throwing }),
+      new Proxy({ data }, { get: throwing }),
+      Object.defineProperty({}, "data", { get: throwing }),
+      { data: Object.defineProperty({}, "kind", { get: throwing }) },
+      { data: new Proxy({}, { get: throwing }) },
+    ];
+    expect(hostile.map((value) => isRateLimitError(value))).toEqual(hostile.map(() => false));
   });
 
   it("never throws, and is true only for what carries the data", () => {
@@ -270,12 +239,8 @@ describe("isRateLimitError", () => {
       fc.property(fc.oneof(anyValue, fc.record({ data: fc.oneof(anyValue, oddData) })), (value) => {
         if (!isRateLimitError(value)) return;
         const { kind, name, retryAt, retryAfter } = value.data;
-        expect([kind, typeof name, typeof retryAt, typeof retryAfter]).toEqual([
-          "RateLimited",
-          "string",
-          "number",
-          "number",
-        ]);
+        const types = [kind, typeof name, typeof retryAt, typeof retryAfter];
+        expect(types).toEqual(["RateLimited", "string", "number", "number"]);
       }),
       { numRuns: 2000 },
     );
@@ -296,8 +261,7 @@ function openApp(place: PlaceName) {
   const limits = defineIn(place, { app: { kind: "token bucket", rate: 1, period: 1000 } });
   const denialOfTwo = async (ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation">): Promise<unknown> => {
     await ctx.runMutation(send, {});
-    const error = await caught(ctx.runMutation(send, {}));
-    return isRateLimitError(error) ? error.data : String(error);
+    return await denialOf(ctx.runMutation(send, {}));
   };
   const functions = {
     send: mutationGeneric({
@@ -334,4 +298,9 @@ async function caught(call: Promise<unknown>): Promise<unknown> {
     return error;
   }
   throw new Error("nothing was thrown");
+}
+
+async function denialOf(call: Promise<unknown>): Promise<unknown> {
+  const error = await caught(call);
+  return isRateLimitError(error) ? error.data : String(error);
 }

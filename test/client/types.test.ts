@@ -41,17 +41,9 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
 import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
 
-const {
-  adjustRateLimit,
-  cancelRateLimited,
-  checkRateLimit,
-  checkRateLimitAll,
-  getRateLimit,
-  rateLimit,
-  rateLimitAll,
-  resetRateLimit,
-  scheduleRateLimited,
-} = defineRateLimits({});
+const freeInTables = defineRateLimits({});
+const { adjustRateLimit, cancelRateLimited, checkRateLimit, checkRateLimitAll } = freeInTables;
+const { getRateLimit, rateLimit, rateLimitAll, resetRateLimit, scheduleRateLimited } = freeInTables;
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
 const users = defineTable({ name: v.string(), tags: v.array(v.string()) }).index("by_name", ["name"]);
@@ -103,109 +95,50 @@ declare const anyName: string;
 declare const query: GenericQueryCtx<App>;
 declare const mutation: GenericMutationCtx<App>;
 declare const action: GenericActionCtx<App>;
-declare const untypedMutation: GenericMutationCtx<AnyDataModel>;
 declare const bareQuery: GenericQueryCtx<Bare>;
 declare const bareMutation: GenericMutationCtx<Bare>;
 declare const bareAction: GenericActionCtx<Bare>;
-declare const strangeQuery: GenericQueryCtx<Strange>;
-declare const strangeMutation: GenericMutationCtx<Strange>;
-declare const unindexedQuery: GenericQueryCtx<Unindexed>;
-declare const unindexedMutation: GenericMutationCtx<Unindexed>;
+
+/** The functions that take such a ctx. */
+type Taking<Ctx, Functions> = {
+  [Name in keyof Functions & string]: Functions[Name] extends (ctx: infer Wanted, ...more: never[]) => unknown
+    ? Ctx extends Wanted
+      ? Name
+      : never
+    : never;
+}[keyof Functions & string];
+type All = Exclude<(keyof typeof inTables | keyof typeof admin) & string, "exposeRateLimit">;
+type Reading = "checkRateLimit" | "checkRateLimitAll" | "getRateLimit" | "listRateLimits";
 
 describe("the types know the place", () => {
-  it("tables: a mutation's ctx whose larger schema has the table does everything", () => {
-    compiled(() => [
-      inTables.rateLimit(mutation, { name: "send", key: "a" }),
-      inTables.checkRateLimit(mutation, { name: "send", key: "a" }),
-      inTables.getRateLimit(mutation, { name: "send", key: "a" }),
-      inTables.resetRateLimit(mutation, { name: "send", key: "a" }),
-    ]);
+  it("tables: only the ctx of a mutation whose schema has the tables does everything, and that of such a query reads", () => {
+    type Tables<Ctx> = Taking<Ctx, typeof inTables & typeof admin>;
+    expectTypeOf<Tables<typeof mutation>>().toEqualTypeOf<All>();
+    expectTypeOf<Tables<typeof query>>().toEqualTypeOf<Reading>();
+    expectTypeOf<Tables<typeof action>>().toBeNever();
+    // A forgotten table, another one of that name, one without the index, and an app without a schema.
+    expectTypeOf<Tables<typeof bareQuery | typeof bareMutation>>().toBeNever();
+    expectTypeOf<Tables<GenericQueryCtx<Strange> | GenericMutationCtx<Strange>>>().toBeNever();
+    expectTypeOf<Tables<GenericQueryCtx<Unindexed> | GenericMutationCtx<Unindexed>>>().toBeNever();
+    expectTypeOf<Tables<GenericMutationCtx<AnyDataModel>>>().toBeNever();
   });
 
-  it("tables: an app without a schema has no index", () => {
-    compiled(() => [
-      // @ts-expect-error: no such index.
-      inTables.rateLimit(untypedMutation, { name: "send", key: "a" }),
-      inComponent.rateLimit(untypedMutation, { name: "send", key: "a" }),
-    ]);
+  it("component: the ctx of any mutation or action does everything, but a job is cancelled in a mutation; a query's reads", () => {
+    type Component<Ctx> = Taking<Ctx, typeof inComponent & typeof adminOfComponent>;
+    expectTypeOf<Component<typeof mutation>>().toEqualTypeOf<All>();
+    expectTypeOf<Component<typeof bareMutation>>().toEqualTypeOf<All>();
+    expectTypeOf<Component<GenericMutationCtx<AnyDataModel>>>().toEqualTypeOf<All>();
+    expectTypeOf<Component<typeof action>>().toEqualTypeOf<Exclude<All, "cancelRateLimited">>();
+    expectTypeOf<Component<typeof bareAction>>().toEqualTypeOf<Exclude<All, "cancelRateLimited">>();
+    expectTypeOf<Component<typeof bareQuery>>().toEqualTypeOf<Reading>();
   });
 
-  it("tables: a query's ctx checks and gets, but neither consumes nor resets", () => {
-    compiled(() => [
-      inTables.checkRateLimit(query, { name: "signUp" }),
-      inTables.getRateLimit(query, { name: "signUp" }),
-      // @ts-expect-error: a query cannot write.
-      inTables.rateLimit(query, { name: "signUp" }),
-      // @ts-expect-error: a query cannot write.
-      inTables.resetRateLimit(query, { name: "signUp" }),
-    ]);
-  });
-
-  it("tables: a forgotten table does not compile", () => {
-    compiled(() => [
-      // @ts-expect-error: the schema has no such table.
-      inTables.rateLimit(bareMutation, { name: "signUp" }),
-      // @ts-expect-error: the schema has no such table.
-      inTables.checkRateLimit(bareQuery, { name: "signUp" }),
-      // @ts-expect-error: the schema has no such table.
-      inTables.checkRateLimit(bareMutation, { name: "signUp" }),
-      // @ts-expect-error: the schema has no such table.
-      inTables.getRateLimit(bareQuery, { name: "signUp" }),
-      // @ts-expect-error: the schema has no such table.
-      inTables.resetRateLimit(bareMutation, { name: "signUp" }),
-    ]);
-  });
-
-  it("tables: another table of that name, or one without the index, does not compile", () => {
-    compiled(() => [
-      // @ts-expect-error: other fields.
-      inTables.rateLimit(strangeMutation, { name: "signUp" }),
-      // @ts-expect-error: other fields.
-      inTables.checkRateLimit(strangeQuery, { name: "signUp" }),
-      // @ts-expect-error: no such index.
-      inTables.rateLimit(unindexedMutation, { name: "signUp" }),
-      // @ts-expect-error: no such index.
-      inTables.checkRateLimit(unindexedQuery, { name: "signUp" }),
-    ]);
-  });
-
-  it("tables: an action has no db", () => {
-    compiled(() => [
-      // @ts-expect-error: an action has no db.
-      inTables.rateLimit(action, { name: "signUp" }),
-      // @ts-expect-error: an action has no db.
-      inTables.checkRateLimit(action, { name: "signUp" }),
-      // @ts-expect-error: an action has no db.
-      inTables.getRateLimit(action, { name: "signUp" }),
-      // @ts-expect-error: an action has no db.
-      inTables.resetRateLimit(action, { name: "signUp" }),
-    ]);
-  });
-
-  it("component: mutations and actions of any schema do everything", () => {
-    compiled(() => [
-      inComponent.rateLimit(bareMutation, { name: "signUp" }),
-      inComponent.checkRateLimit(bareMutation, { name: "signUp" }),
-      inComponent.getRateLimit(bareMutation, { name: "signUp" }),
-      inComponent.resetRateLimit(bareMutation, { name: "signUp" }),
-      inComponent.rateLimit(bareAction, { name: "signUp" }),
-      inComponent.checkRateLimit(bareAction, { name: "signUp" }),
-      inComponent.getRateLimit(bareAction, { name: "signUp" }),
-      inComponent.resetRateLimit(bareAction, { name: "signUp" }),
-      inComponent.rateLimit(mutation, { name: "signUp" }),
-      inComponent.rateLimit(action, { name: "signUp" }),
-    ]);
-  });
-
-  it("component: a query's ctx checks and gets, but neither consumes nor resets", () => {
-    compiled(() => [
-      inComponent.checkRateLimit(bareQuery, { name: "signUp" }),
-      inComponent.getRateLimit(bareQuery, { name: "signUp" }),
-      // @ts-expect-error: a query has no runMutation.
-      inComponent.rateLimit(bareQuery, { name: "signUp" }),
-      // @ts-expect-error: a query has no runMutation.
-      inComponent.resetRateLimit(bareQuery, { name: "signUp" }),
-    ]);
+  it("the limits of no definitions take the same ctx", () => {
+    expectTypeOf<Taking<typeof mutation, typeof freeInTables>>().toEqualTypeOf<All & keyof typeof free>();
+    expectTypeOf<Taking<typeof query, typeof freeInTables>>().toEqualTypeOf<Reading & keyof typeof free>();
+    expectTypeOf<Taking<typeof bareMutation | typeof action, typeof freeInTables>>().toBeNever();
+    expectTypeOf<Taking<typeof bareMutation, typeof free>>().toEqualTypeOf<All & keyof typeof free>();
+    expectTypeOf<Taking<typeof bareQuery, typeof free>>().toEqualTypeOf<Reading & keyof typeof free>();
   });
 
   it("the place follows from the entry, also when the component's type is unknown before codegen", () => {
@@ -232,7 +165,7 @@ const lookAt = makeFunctionReference<"query", { to: string }, null>("mail:lookAt
 const next = makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
 
 describe("the functions for later work", () => {
-  it("tables: a mutation of a schema with the table does everything", () => {
+  it("take a spread, a page's place and what continues a sweep", () => {
     compiled(() => [
       inTables.rateLimitAll(
         mutation,
@@ -249,47 +182,11 @@ describe("the functions for later work", () => {
       inTables.cancelRateLimited(mutation, job),
       admin.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
       admin.sweepRateLimits(mutation, { next, cursor: "" }),
-      // @ts-expect-error: a query cannot write.
-      inTables.rateLimitAll(query, [{ name: "signUp" }]),
-      // @ts-expect-error: a query cannot write.
-      inTables.adjustRateLimit(query, { name: "signUp", count: 1 }),
-      // @ts-expect-error: a query cannot schedule.
-      inTables.scheduleRateLimited(query, { name: "signUp" }, now),
-      // @ts-expect-error: a query cannot cancel.
-      inTables.cancelRateLimited(query, job),
-      // @ts-expect-error: the schema has no such table.
-      inTables.rateLimitAll(bareMutation, [{ name: "signUp" }]),
-      // @ts-expect-error: the schema has no such table.
-      inTables.scheduleRateLimited(bareMutation, { name: "signUp" }, now),
-      // @ts-expect-error: the schema has no such table.
-      inTables.cancelRateLimited(bareMutation, job),
-      // @ts-expect-error: the schema has no such table.
-      admin.listRateLimits(bareQuery, { name: "send" }),
-      // @ts-expect-error: the schema has no such table.
-      admin.sweepRateLimits(bareMutation, { next }),
-      // @ts-expect-error: an action has no db.
-      inTables.adjustRateLimit(action, { name: "signUp", count: 1 }),
+      adminOfComponent.sweepRateLimits(bareMutation, {}),
       // @ts-expect-error: who continues the sweep?
       admin.sweepRateLimits(mutation, {}),
       // @ts-expect-error: a function that takes no cursor cannot continue it.
       admin.sweepRateLimits(mutation, { next: send }),
-    ]);
-  });
-
-  it("component: mutations and actions do everything, but a job is cancelled in a mutation", () => {
-    compiled(() => [
-      inComponent.rateLimitAll(bareAction, [{ name: "send", key: "a" }, { name: "signUp" }]),
-      inComponent.checkRateLimitAll(bareQuery, [{ name: "signUp" }]),
-      inComponent.adjustRateLimit(bareAction, { name: "signUp", count: 1 }),
-      inComponent.scheduleRateLimited(bareMutation, { name: "signUp" }, send, { to: "b" }),
-      inComponent.scheduleRateLimited(bareAction, { name: "signUp" }, now, {}),
-      inComponent.cancelRateLimited(bareMutation, job),
-      adminOfComponent.listRateLimits(bareQuery, { name: "send" }),
-      adminOfComponent.sweepRateLimits(bareMutation, {}),
-      // @ts-expect-error: an action cannot see a job's state in the transaction that cancels it.
-      inComponent.cancelRateLimited(bareAction, job),
-      // @ts-expect-error: a query has no runMutation.
-      inComponent.rateLimitAll(bareQuery, [{ name: "signUp" }]),
       // @ts-expect-error: no such option.
       adminOfComponent.sweepRateLimits(bareMutation, { nxet: next }),
     ]);
@@ -349,30 +246,32 @@ describe("the functions for later work", () => {
     expectTypeOf<Infer<typeof vSweepResult>>().toEqualTypeOf<SweepResult>();
   });
 
-  it("their free forms need a config in each call", () => {
+  it("need a config in each call where nothing is defined", () => {
     compiled(() => [
+      rateLimit(mutation, { name: "a", config }),
+      checkRateLimit(query, { name: "a", key: "k", count: 2, config }),
+      getRateLimit(query, { name: "a", config }),
+      resetRateLimit(mutation, { name: "a", key: "k", config }),
       rateLimitAll(mutation, [{ name: "a", config }]),
-      free.rateLimitAll(bareAction, [{ name: "a", config }], { throws: true }),
       checkRateLimitAll(query, [{ name: "a", config }]),
-      free.checkRateLimitAll(bareQuery, [{ name: "a", config }]),
       adjustRateLimit(mutation, { name: "a", config, count: 1 }),
-      free.adjustRateLimit(bareAction, { name: "a", config, count: 1 }),
       scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
-      free.scheduleRateLimited(bareMutation, { name: "a", config }, now),
       cancelRateLimited(mutation, job),
-      free.cancelRateLimited(bareMutation, job),
+      free.rateLimitAll(bareAction, [{ name: "a", config }], { throws: true }),
       // @ts-expect-error: only what is defined is listed.
       rateLimitAdmin(free).listRateLimits(bareQuery, { name: "a" }),
       // @ts-expect-error: the place is chosen where the limits are defined.
       rateLimit(mutation, { name: "a", config, component }),
       // @ts-expect-error: the config is missing.
+      rateLimit(mutation, { name: "a" }),
+      // @ts-expect-error: the config is missing.
       rateLimitAll(mutation, [{ name: "a" }]),
-      // @ts-expect-error: the schema has no such table.
-      rateLimitAll(bareMutation, [{ name: "a", config }]),
       // @ts-expect-error: the config is missing.
       scheduleRateLimited(mutation, { name: "a" }, now),
-      // @ts-expect-error: the schema has no such table.
-      cancelRateLimited(bareMutation, job),
+      // @ts-expect-error: the config is missing.
+      free.rateLimit(bareMutation, { name: "a" }),
+      // @ts-expect-error: no such argument.
+      rateLimit(mutation, { name: "a", config, cuont: 2 }),
     ]);
   });
 });
@@ -526,50 +425,6 @@ describe("the types know the limits", () => {
   });
 });
 
-describe("the free forms", () => {
-  it("work on tables with a ctx that has the table", () => {
-    compiled(() => [
-      rateLimit(mutation, { name: "a", config }),
-      checkRateLimit(query, { name: "a", key: "k", count: 2, config }),
-      getRateLimit(query, { name: "a", config }),
-      resetRateLimit(mutation, { name: "a", key: "k", config }),
-      // @ts-expect-error: a query cannot write.
-      rateLimit(query, { name: "a", config }),
-      // @ts-expect-error: the schema has no such table.
-      rateLimit(bareMutation, { name: "a", config }),
-      // @ts-expect-error: the schema has no such table.
-      checkRateLimit(bareQuery, { name: "a", config }),
-      // @ts-expect-error: the schema has no such table.
-      getRateLimit(bareQuery, { name: "a", config }),
-      // @ts-expect-error: the schema has no such table.
-      resetRateLimit(bareMutation, { name: "a", config }),
-      // @ts-expect-error: an action has no db.
-      rateLimit(action, { name: "a", config }),
-      // @ts-expect-error: the config is missing.
-      rateLimit(mutation, { name: "a" }),
-      // @ts-expect-error: no such argument.
-      rateLimit(mutation, { name: "a", config, cuont: 2 }),
-    ]);
-  });
-
-  it("work in the component with any ctx that can call it", () => {
-    compiled(() => [
-      free.rateLimit(bareMutation, { name: "a", config }),
-      free.rateLimit(bareAction, { name: "a", config }),
-      free.checkRateLimit(bareQuery, { name: "a", config }),
-      free.checkRateLimit(bareAction, { name: "a", config }),
-      free.getRateLimit(bareQuery, { name: "a", config }),
-      free.resetRateLimit(bareAction, { name: "a", config }),
-      // @ts-expect-error: a query has no runMutation.
-      free.rateLimit(bareQuery, { name: "a", config }),
-      // @ts-expect-error: a query has no runMutation.
-      free.resetRateLimit(bareQuery, { name: "a", config }),
-      // @ts-expect-error: the config is missing.
-      free.rateLimit(bareMutation, { name: "a" }),
-    ]);
-  });
-});
-
 /** What @convex-dev/workflow 0.4.8 gives the handler of a workflow. */
 interface WorkflowStep {
   workflowId: string;
@@ -587,18 +442,9 @@ interface WorkflowStep {
 
 it("the step of a workflow is a ctx of limits in the component, and of no others", () => {
   const step = {} as WorkflowStep;
-  const free = defineInComponent({}, { component });
-  compiled(() => [
-    free.rateLimit(step, { name: "a", config, reserve: true }),
-    free.rateLimitAll(step, [{ name: "a", config }]),
-    free.checkRateLimit(step, { name: "a", config }),
-    free.adjustRateLimit(step, { name: "a", config, count: -1 }),
-    free.pauseRateLimit(step, { name: "a", config, until: 0 }),
-    // @ts-expect-error: a workflow has no scheduler.
-    free.scheduleRateLimited(step, { name: "a", config }, makeFunctionReference<"mutation">("jobs:run")),
-    // @ts-expect-error: a workflow has no database.
-    rateLimit(step, { name: "a", config }),
-  ]);
+  type Here = Exclude<All & keyof typeof free, "scheduleRateLimited" | "cancelRateLimited">;
+  expectTypeOf<Taking<WorkflowStep, typeof free>>().toEqualTypeOf<Here>();
+  expectTypeOf<Taking<WorkflowStep, typeof freeInTables>>().toBeNever();
   compiled(async () => {
     const { ok, retryAt } = await free.rateLimit(step, { name: "a", config });
     expectTypeOf(ok).toEqualTypeOf<boolean>();

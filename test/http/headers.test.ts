@@ -6,7 +6,18 @@ import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests
 import { describe, expect, it } from "vitest";
 
 const NOW = Date.UTC(2026, 0, 1);
-const perMinute: RateLimitConfig = { kind: "token bucket", rate: 100, period: MINUTE };
+const tokens = (rate: number, period: number, capacity = rate): RateLimitConfig => ({
+  kind: "token bucket",
+  rate,
+  period,
+  capacity,
+});
+const windows = (rate: number, period: number, capacity = rate): RateLimitConfig => ({
+  ...tokens(rate, period, capacity),
+  kind: "fixed window",
+});
+const perMinute = tokens(100, MINUTE);
+const perDay = windows(1000, DAY);
 
 /** `resetInMs` is when the bucket is full again, or the next window begins. */
 function allowed(remaining: number, resetInMs: number): RateLimitStatus & { remaining: number; resetAt: number } {
@@ -38,7 +49,7 @@ describe("the fields of draft 11", () => {
   it("carry the partition key when there is one", () => {
     const headers = headersOf({
       status: allowed(3e8, 24 * MINUTE),
-      config: { kind: "token bucket", rate: 5e8, period: HOUR },
+      config: tokens(5e8, HOUR),
       partitionKey: "App-999",
     });
     expect(headers["RateLimit-Policy"]).toBe('"api";q=500000000;w=3600;pk=:QXBwLTk5OQ==:');
@@ -46,10 +57,9 @@ describe("the fields of draft 11", () => {
   });
 
   it("list the policies as given and the service limits by tightness", () => {
-    const daily: RateLimitConfig = { kind: "fixed window", rate: 1000, period: DAY };
     const headers = rateLimitHeaders(
       [
-        { name: "daily", status: allowed(900, HOUR), config: daily },
+        { name: "daily", status: allowed(900, HOUR), config: perDay },
         { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute },
       ],
       { now: NOW },
@@ -62,7 +72,7 @@ describe("the fields of draft 11", () => {
   it("list after a denial only what denied it, so that no window outlasts Retry-After", () => {
     const headers = rateLimitHeaders(
       [
-        { name: "daily", status: allowed(900, HOUR), config: { kind: "fixed window", rate: 1000, period: DAY } },
+        { name: "daily", status: allowed(900, HOUR), config: perDay },
         { name: "short", status: denied(1500), config: perMinute },
         { name: "long", status: denied(7001), config: perMinute },
       ],
@@ -74,9 +84,8 @@ describe("the fields of draft 11", () => {
   });
 
   it("send the policy alone where a status does not say what is left", () => {
-    const daily: RateLimitConfig = { kind: "fixed window", rate: 1000, period: DAY };
     const hot: LimitedBy = { name: "hot", status: { ok: true }, config: perMinute };
-    const headers = rateLimitHeaders([hot, { name: "daily", status: allowed(900, DAY), config: daily }], { now: NOW });
+    const headers = rateLimitHeaders([hot, { name: "daily", status: allowed(900, DAY), config: perDay }], { now: NOW });
     expect(headers).toEqual({
       "RateLimit-Policy": '"hot";q=100;w=60, "daily";q=1000;w=86400',
       RateLimit: '"daily";r=900;t=86400',
@@ -131,103 +140,65 @@ describe("the fields of draft 11", () => {
 });
 
 describe("a policy", () => {
-  const policyOf = (config: RateLimitConfig) =>
-    read(headersOf({ status: allowed(0, 0), config })["RateLimit-Policy"])["api"];
-
-  it.each<[string, RateLimitConfig, { q: number; w: number }]>([
-    ["is rate and period when the capacity is the rate", perMinute, { q: 100, w: 60 }],
-    ["is the capacity and the time it takes to fill", { ...perMinute, capacity: 200 }, { q: 200, w: 120 }],
-    [
-      "of a fixed window counts whole windows",
-      { kind: "fixed window", rate: 10, period: MINUTE, capacity: 25 },
-      { q: 25, w: 180 },
-    ],
-    [
-      "of a fixed window is never shorter than one",
-      { kind: "fixed window", rate: 10, period: MINUTE, capacity: 5 },
-      { q: 5, w: 60 },
-    ],
-    [
-      "rounds windows below a second up to one",
-      { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 },
-      { q: 1, w: 1 },
-    ],
-    ["rounds its quota down", { kind: "token bucket", rate: 2.5, period: SECOND }, { q: 2, w: 1 }],
-    [
-      "is not a second longer for the sake of a rounding error",
-      { kind: "token bucket", rate: 0.1, period: SECOND, capacity: 0.3 },
-      { q: 0, w: 3 },
-    ],
-    ["without capacity has the window of one period", { ...perMinute, capacity: 0 }, { q: 0, w: 60 }],
-    [
-      "keeps to fifteen digits",
-      { kind: "token bucket", rate: 1e-300, period: 1e15, capacity: 1e12 },
-      { q: 1e12, w: 999_999_999_999_999 },
-    ],
-  ])("%s", (_, config, expected) => {
-    expect(policyOf(config)).toEqual(expected);
+  it.each<[string, RateLimitConfig, q: number, w: number]>([
+    ["is rate and period when the capacity is the rate", perMinute, 100, 60],
+    ["is the capacity and the time it takes to fill", tokens(100, MINUTE, 200), 200, 120],
+    ["of a fixed window counts whole windows", windows(10, MINUTE, 25), 25, 180],
+    ["of a fixed window is never shorter than one", windows(10, MINUTE, 5), 5, 60],
+    ["rounds windows below a second up to one", tokens(10, SECOND, 1), 1, 1],
+    ["rounds its quota down", tokens(2.5, SECOND), 2, 1],
+    ["is not a second longer for the sake of a rounding error", tokens(0.1, SECOND, 0.3), 0, 3],
+    ["without capacity has the window of one period", tokens(100, MINUTE, 0), 0, 60],
+    ["keeps to fifteen digits", tokens(1e-300, 1e15, 1e12), 1e12, 999_999_999_999_999],
+  ])("%s", (_, config, q, w) => {
+    const headers = headersOf({ status: allowed(0, 0), config });
+    expect(read(headers["RateLimit-Policy"])["api"]).toEqual({ q, w });
   });
 });
 
 describe("waits", () => {
   it.each([
+    [-5, 0],
     [1, 1],
     [999, 1],
     [1000, 1],
     [1001, 2],
     [3 * 365 * DAY + 1, 3 * 365 * 86_400 + 1],
-  ])("of %i ms are %i s, in t and in Retry-After", (ms, seconds) => {
+  ])("of %i ms are %i s in t, and in Retry-After, where it is at least 1", (ms, seconds) => {
     const headers = headersOf({ status: denied(ms), config: perMinute });
     expect(headers["RateLimit"]).toBe(`"api";r=0;t=${seconds}`);
-    expect(headers["Retry-After"]).toBe(String(seconds));
-  });
-
-  it("that are over already are 0 in t and 1 in Retry-After", () => {
-    const headers = headersOf({ status: denied(-5), config: perMinute });
-    expect(headers["RateLimit"]).toBe('"api";r=0;t=0');
-    expect(headers["Retry-After"]).toBe("1");
+    expect(headers["Retry-After"]).toBe(String(Math.max(1, seconds)));
   });
 
   it("are not named when the request was let through", () => {
     expect(headersOf({ status: allowed(0, MINUTE), config: perMinute })).not.toHaveProperty("Retry-After");
   });
 
-  it("span as many windows as the next request of this size takes", () => {
-    // NOW is a whole minute: windows start 20 seconds later.
-    const config: RateLimitConfig = { kind: "fixed window", rate: 4, period: MINUTE, capacity: 10, start: 20 * SECOND };
-    const of = (remaining: number, count: number) =>
-      headersOf({ status: allowed(remaining, 20 * SECOND), config, count })["RateLimit"];
-    expect(of(1, 5)).toBe('"api";r=1;t=20');
-    expect(of(1, 10)).toBe('"api";r=1;t=140');
+  // NOW is a whole minute: windows start 20 seconds later.
+  const fourAMinute: RateLimitConfig = { ...windows(4, MINUTE, 10), start: 20 * SECOND } as RateLimitConfig;
+  const tenASecond = tokens(10, SECOND, 100);
+  it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string]>([
+    ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
+    ["as many windows as the next request of this size takes", fourAMinute, 1, 20, 10, "r=1;t=140"],
     // After the request that 6 suffice for, 1 is left: the same again. Its 5 are spread, since 4 a minute come.
-    expect(of(6, 5)).toBe('"api";r=5;t=50');
-    expect(of(5, 5)).toBe('"api";r=5;t=80');
-  });
-
-  it("of a token bucket are the time in which what is left comes back", () => {
-    const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 100 };
-    const of = (remaining: number, count: number) =>
-      headersOf({ status: allowed(remaining, (100 - remaining) * 100), config, count })["RateLimit"];
-    expect(of(99, 1)).toBe('"api";r=99;t=9');
-    expect(of(50, 1)).toBe('"api";r=50;t=5');
-    expect(of(3, 1)).toBe('"api";r=3;t=1');
-    expect(of(0, 1)).toBe('"api";r=0;t=1');
-    expect(of(0, 50)).toBe('"api";r=0;t=5');
+    ["the windows over which the next request is spread", fourAMinute, 6, 20, 5, "r=5;t=50"],
+    ["the windows over which the last request is spread", fourAMinute, 5, 20, 5, "r=5;t=80"],
+    ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
+    ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
+    ["a second where little is left", tenASecond, 3, 9.7, 1, "r=3;t=1"],
+    ["a second where nothing is left", tenASecond, 0, 10, 1, "r=0;t=1"],
+    ["the time in which a request of this size comes in", tenASecond, 0, 10, 50, "r=0;t=5"],
     // One request of 60 can be made, and the next when its 60 are there again: 20 are left over.
-    expect(of(80, 60)).toBe('"api";r=80;t=6');
-  });
-
-  it("of one token a second are one second: no request is told two", () => {
-    const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: SECOND };
-    expect(headersOf({ status: allowed(0, SECOND), config })).toEqual({
-      "RateLimit-Policy": '"api";q=1;w=1',
-      RateLimit: '"api";r=0;t=1',
-    });
+    ["that of the requests that can be made", tenASecond, 80, 2, 60, "r=80;t=6"],
+    ["one second for one token a second: no request is told two", tokens(1, SECOND), 0, 1, 1, "r=0;t=1"],
+  ])("are %s", (_, config, remaining, fullIn, count, sent) => {
+    const headers = headersOf({ status: allowed(remaining, fullIn * SECOND), config, count });
+    expect(headers["RateLimit"]).toBe(`"api";${sent}`);
   });
 
   it("begin when the answer is sent, not when the limit was asked", () => {
     const status = allowed(0, 3 * SECOND);
-    const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 3 * SECOND };
+    const config = tokens(1, 3 * SECOND);
     const at = (now: number) => rateLimitHeaders({ name: "api", status, config }, { now })["RateLimit"];
     expect([at(NOW), at(NOW + 1), at(NOW + 1000), at(NOW + 5000)]).toEqual([
       '"api";r=0;t=3',
@@ -241,45 +212,27 @@ describe("waits", () => {
 describe("the older formats", () => {
   const limits: LimitedBy[] = [
     { name: "roomy", status: allowed(90, 6 * SECOND), config: perMinute },
-    {
-      name: "tight",
-      status: allowed(6, 2 * SECOND),
-      config: { kind: "token bucket", rate: 2, period: SECOND, capacity: 10 },
-    },
+    { name: "tight", status: allowed(6, 2 * SECOND), config: tokens(2, SECOND, 10) },
   ];
 
-  it("tell of the tightest limit: draft 6 in seconds from now", () => {
-    expect(rateLimitHeaders(limits, { now: NOW, formats: ["draft-6"] })).toEqual({
-      "RateLimit-Policy": "100;w=60, 10;w=5",
-      "RateLimit-Limit": "10",
-      "RateLimit-Remaining": "6",
-      "RateLimit-Reset": "3",
-    });
-  });
-
-  it("tell of the tightest limit: draft 7 in one field", () => {
-    expect(rateLimitHeaders(limits, { now: NOW, formats: ["draft-7"] })).toEqual({
-      "RateLimit-Policy": "100;w=60, 10;w=5",
-      RateLimit: "limit=10, remaining=6, reset=3",
-    });
-  });
-
-  it("tell of the tightest limit: X- in seconds since the epoch, rounded up", () => {
-    const x = (now: number) => rateLimitHeaders(limits, { now, formats: ["x"] })["X-RateLimit-Reset"];
-    expect(rateLimitHeaders(limits, { now: NOW, formats: ["x"] })).toEqual({
-      "X-RateLimit-Limit": "10",
-      "X-RateLimit-Remaining": "6",
-      "X-RateLimit-Reset": String(NOW / 1000 + 3),
-    });
-    expect(x(NOW + 1)).toBe(String(NOW / 1000 + 4));
+  const policy = { "RateLimit-Policy": "100;w=60, 10;w=5" };
+  const x = { "X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "6" };
+  it.each<[what: string, RateLimitFormat, later: number, object]>([
+    [
+      "draft 6 in seconds from now",
+      "draft-6",
+      0,
+      { ...policy, "RateLimit-Limit": "10", "RateLimit-Remaining": "6", "RateLimit-Reset": "3" },
+    ],
+    ["draft 7 in one field", "draft-7", 0, { ...policy, RateLimit: "limit=10, remaining=6, reset=3" }],
+    ["X- in seconds since the epoch", "x", 0, { ...x, "X-RateLimit-Reset": String(NOW / 1000 + 3) }],
+    ["X- rounded up", "x", 1, { ...x, "X-RateLimit-Reset": String(NOW / 1000 + 4) }],
+  ])("tell of the tightest limit: %s", (_, format, later, fields) => {
+    expect(rateLimitHeaders(limits, { now: NOW + later, formats: [format] })).toEqual(fields);
   });
 
   it("tell all that is left of a window, where draft 11 tells what is left at the policy's rate", () => {
-    const hourly: LimitedBy = {
-      name: "hourly",
-      status: allowed(3600, 10 * SECOND),
-      config: { kind: "fixed window", rate: 3600, period: HOUR },
-    };
+    const hourly: LimitedBy = { name: "hourly", status: allowed(3600, 10 * SECOND), config: windows(3600, HOUR) };
     expect(rateLimitHeaders(hourly, { now: NOW, formats: ["draft-11", "x"] })).toMatchObject({
       RateLimit: '"hourly";r=11;t=10',
       "X-RateLimit-Remaining": "3600",

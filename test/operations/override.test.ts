@@ -1,5 +1,5 @@
 /** Overrides: one key's limit, changed at run time, in both places. */
-import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
+import { isRateLimitError, projectRateLimit, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { clearOverride, setOverride } from "../../src/operations/override.js";
@@ -11,7 +11,6 @@ import {
   type MutationCtx,
   openBackend,
   placeNames,
-  type QueryCtx,
   rowsIn,
 } from "../support/places.js";
 import { costOf } from "../support/cost.js";
@@ -21,6 +20,9 @@ const END_OF_TIME = 8.64e15;
 const MINUTE = 60_000;
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000, capacity: 4 };
 const large: RateLimitConfig = { kind: "token bucket", rate: 20, period: 1000, capacity: 40 };
+const small: RateLimitConfig = { ...bucket, capacity: 2 };
+const slow: RateLimitConfig = { kind: "token bucket", rate: 1, period: 2000, capacity: 4, maxReserved: 10 };
+const nearlyShut: RateLimitConfig = { ...bucket, rate: 0.001 };
 const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 
 beforeEach(() => {
@@ -33,13 +35,166 @@ afterEach(() => {
 
 const job = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
 
+/** A bucket as it is when it is asked. */
+interface Standing {
+  /** "api" if left out, at the key of alice. */
+  name?: string;
+  /** What was taken before the override was set, and after. */
+  before?: number;
+  after?: number;
+  terms: object;
+}
+/** What a bucket answers `at` ms after the override was set. A string is the error's. */
+type Row = [at: number, request: object, answer: object | string];
+
+const ending = (ms: number) => ({ until: NOW + ms });
+const served = (more: object = {}) => ({ ok: true, ...more });
+const denied = (ms: number, more: Partial<RateLimitStatus> = {}) => ({ ok: false, retryAt: NOW + ms, ...more });
+const blocked = (ms: number, more: Partial<RateLimitStatus> = {}) => denied(ms, { reason: "blocked", ...more });
+/** Lets through, and says what it would deny. */
+const shadowing = (shadow: { resetAt?: number | undefined }) =>
+  served({ remaining: 0, resetAt: shadow.resetAt, shadow });
+const forEver = { ok: false, retryAt: END_OF_TIME };
+const never = (what: string, most: number) =>
+  `Rate limit "api": ${what} can never be served: it can hold at most ${most}`;
+
+const standings: [what: string, standing: Standing, ...rows: Row[]][] = [
+  [
+    "a larger config",
+    { terms: { config: large } },
+    [0, { count: 30 }, served({ remaining: 10, resetAt: NOW + 1500 })],
+    [0, { count: 100, atLeast: 10 }, served({ taken: 40, remaining: 0 })],
+  ],
+  [
+    "a config that serves before it ends",
+    { after: 4, terms: { config: { ...bucket, rate: 4 }, ...ending(MINUTE) } },
+    [0, {}, denied(250, { remaining: 0, resetAt: NOW + 1000 })],
+  ],
+  [
+    "a config whose very end gives what is not there by the one that holds then",
+    { before: 4, terms: { config: { ...bucket, rate: 4 }, ...ending(1000) } },
+    [0, { count: 4 }, denied(2000)],
+    [0, { count: 5, reserve: true }, served({ retryAt: NOW + 1250 })],
+  ],
+  [
+    "a config that gives nothing before its end",
+    { before: 4, terms: { config: nearlyShut, ...ending(5000) } },
+    [0, {}, denied(5000)],
+    [4999, {}, denied(5000)],
+    [5000, {}, served()],
+  ],
+  [
+    "a config that alone could serve",
+    { after: 40, terms: { config: large, ...ending(1000) } },
+    [0, { count: 19 }, denied(950)],
+    [0, { count: 30 }, forEver],
+    [0, { count: 30, reserve: { within: 500 } }, forEver],
+  ],
+  [
+    "a bucket whose own sliding window can never hold the reservation",
+    { name: "slide", after: 4, terms: { config: { ...nearlyShut, maxReserved: 2 }, ...ending(1000) } },
+    [0, { count: 6, reserve: true }, forEver],
+    [1000, { count: 6, reserve: true }, "can never be served"],
+  ],
+  [
+    "a smaller config",
+    { terms: { config: small } },
+    [0, { count: 3 }, forEver],
+    [0, { count: 5 }, never("count 5", 2)],
+  ],
+  [
+    "a smaller config that ends",
+    { terms: { config: small, ...ending(MINUTE) } },
+    [0, { count: 3 }, denied(MINUTE, { remaining: 2, resetAt: NOW })],
+    [0, { count: 9, atLeast: 3 }, denied(MINUTE, { remaining: 2, resetAt: NOW })],
+    [0, { count: 9, atLeast: 2 }, served({ taken: 2 })],
+    [0, { count: 9, atLeast: 5 }, never("atLeast 5", 2)],
+    [MINUTE, { count: 9, atLeast: 5 }, never("atLeast 5", 4)],
+  ],
+  [
+    "a smaller config on several rows",
+    { name: "wide", before: 1, terms: { config: { ...large, capacity: 20 } } },
+    [0, { count: 30 }, { ...forEver, remaining: 20, resetAt: NOW }],
+  ],
+  [
+    "another kind of limit",
+    { after: 3, terms: { config: { kind: "sliding window", rate: 3, period: 1000 } } },
+    [0, { reserve: true }, served({ retryAt: NOW + 1000 })],
+  ],
+  [
+    "a config that ends before what is asked would start",
+    { name: "slow", after: 4, terms: { config: { ...slow, period: 1000 }, ...ending(4000) } },
+    [0, { count: 4 }, denied(8000)],
+    [0, { count: 4, reserve: true }, served({ retryAt: NOW + 4000 })],
+    [0, { count: 5, reserve: true }, served({ retryAt: NOW + 5000 })],
+  ],
+  [
+    "a block",
+    { terms: { block: true, ...ending(MINUTE) } },
+    [0, {}, blocked(MINUTE, { remaining: 0 })],
+    [0, { count: 0 }, blocked(MINUTE, { remaining: 0 })],
+    [0, { reserve: true }, blocked(MINUTE, { remaining: 0 })],
+    [MINUTE, {}, served({ remaining: 3, resetAt: NOW + MINUTE + 500 })],
+  ],
+  [
+    "a block without an end",
+    { terms: { block: true } },
+    [0, {}, { ...forEver, remaining: 0, resetAt: END_OF_TIME, reason: "blocked" }],
+  ],
+  ["a block of the bucket without a key", { name: "all", terms: { block: true } }, [0, {}, forEver]],
+  [
+    "a block that ends before the bucket's debt",
+    { before: 14, terms: { block: true, ...ending(1000) } },
+    [0, {}, blocked(5500)],
+    [5499, {}, denied(5500)],
+    [5500, {}, served()],
+  ],
+  [
+    "a block that ends before there is enough",
+    { before: 4, terms: { block: true, ...ending(1) } },
+    [0, { count: 4, atLeast: 2 }, blocked(1000)],
+  ],
+  [
+    "unlimited",
+    { terms: { unlimited: true } },
+    [0, { count: 3, atLeast: 1 }, served({ taken: 3, remaining: 1 })],
+    [0, { count: 1e300, atLeast: 1 }, served({ taken: 1e12 })],
+    [0, { count: NaN }, "count must be a finite number"],
+    [0, { count: 2e12 }, "can never be served"],
+  ],
+  [
+    "unlimited, for a time, and taken more than there is",
+    { after: 3, terms: { unlimited: true, ...ending(1000) } },
+    [0, { count: 5 }, served({ remaining: 0, resetAt: NOW + 4000 })],
+    [0, { count: 6, atLeast: 5 }, served({ taken: 6, remaining: 0, resetAt: NOW + 4500 })],
+  ],
+  [
+    "unlimited, for a time, and in debt",
+    { after: 10, terms: { unlimited: true, ...ending(1000) } },
+    [0, { reserve: true }, served({ remaining: 0, resetAt: NOW + 5500 })],
+    [1000, {}, denied(3500)],
+  ],
+  [
+    "a block of a limit in shadow",
+    { name: "tried", terms: { block: true, ...ending(MINUTE) } },
+    [0, {}, shadowing(blocked(MINUTE, { remaining: 0, resetAt: NOW + MINUTE }))],
+  ],
+  [
+    "another config of a limit in shadow",
+    { name: "tried", after: 1, terms: { config: { ...bucket, capacity: 1 } } },
+    [0, {}, shadowing(denied(500, { remaining: 0, resetAt: NOW + 500 }))],
+  ],
+];
+
 describe.each(placeNames)("in the %s", (place) => {
+  const shards = { atLeast: 4, atMost: 4 };
   const limits = defineIn(place, {
     api: { ...bucket, keyed: true, overrides: true },
     all: { ...bucket, overrides: true },
-    wide: { ...large, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
-    fast: { ...large, rate: 200, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
-    rapid: { ...large, rate: 64, period: 10, capacity: 64, shards: { atLeast: 4, atMost: 4 }, overrides: true },
+    slow: { ...slow, overrides: true },
+    wide: { ...large, capacity: 64, shards, overrides: true },
+    fast: { ...large, rate: 200, capacity: 64, shards, overrides: true },
+    rapid: { ...large, rate: 64, period: 10, capacity: 64, shards, overrides: true },
     slide: { kind: "sliding window", rate: 1, period: 1000, maxReserved: 0, overrides: true },
     plain: bucket,
     tried: { ...bucket, mode: "shadow", overrides: true },
@@ -58,343 +213,148 @@ describe.each(placeNames)("in the %s", (place) => {
   const clear = () => run((ctx) => limits.clearRateLimitOverride(ctx, alice));
   const list = (options: object = {}) => run((ctx) => limits.listRateLimits(ctx, { name: "api", ...options }));
 
-  describe("another config", () => {
-    it("a snapshot holds an override that has ended, and projects the limit's own config then: it does not depend on the clock", async () => {
-      const t = openBackend();
-      const get = () => t.query((ctx) => limits.getRateLimit(ctx, { name: "api", key: "a" }));
-      await t.mutation(async (ctx) => {
-        await limits.rateLimit(ctx, { name: "api", key: "a" });
-        await limits.overrideRateLimit(ctx, { name: "api", key: "a", block: true, until: NOW + 1000 });
-      });
-      const before = await get();
-      vi.setSystemTime(NOW + 2000);
-      const after = await get();
-      expect(after).toEqual(before);
-      expect(after.override).toMatchObject({ until: NOW + 1000 });
-      expect(projectRateLimit(after, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 1000 });
-      expect(projectRateLimit(after, { now: NOW + 2000 })).toMatchObject({ ok: true });
-    });
+  const get = (id: { name: string; key?: string } = alice) => t.query((ctx) => limits.getRateLimit(ctx, id));
+  const pause = (id: { name: string; key?: string }, until: number) =>
+    run((ctx) => limits.pauseRateLimit(ctx, { ...id, until }));
 
-    it("a row in its place that is none stays: clearing removes no damage, and setting one does not hide it", async () => {
-      const t = openBackend();
-      await insertRow(place, t, { name: "api", key: "a", shard: OVERRIDE_SHARD, value: 4, ts: NOW });
-      const before = await rowsIn(place, t);
-      await t.mutation((ctx) => limits.clearRateLimitOverride(ctx, { name: "api", key: "a" }));
-      expect(await rowsIn(place, t)).toEqual(before);
-      await t.mutation((ctx) => limits.overrideRateLimit(ctx, { name: "api", key: "a", config: large }));
-      expect(await rowsIn(place, t)).toHaveLength(2);
-      const asked = t.mutation((ctx) => limits.rateLimit(ctx, { name: "api", key: "a" }));
-      await expect(asked).rejects.toThrow("so nothing is let through");
-    });
-
-    it.each([
-      ["a call that would be served at its end", { count: 4 }, NOW + 8000],
-      ["a reservation that starts after its end", { count: 4, reserve: true }, NOW + 4000],
-      ["a reservation that starts later still", { count: 5, reserve: true }, NOW + 5000],
-    ])("%s: client and server agree", async (_what, asked, retryAt) => {
-      const t = openBackend();
-      const slow: RateLimitConfig = { kind: "token bucket", rate: 1, period: 2000, capacity: 4, maxReserved: 10 };
-      const own = defineIn(place, { slow: { ...slow, overrides: true } });
-      const override = { config: { ...slow, period: 1000 }, until: NOW + 4000 };
-      await t.mutation(async (ctx) => {
-        await own.overrideRateLimit(ctx, { name: "slow", ...override });
-        await own.rateLimit(ctx, { name: "slow", count: 4 });
-      });
-      const check = await t.query((ctx) => own.checkRateLimit(ctx, { name: "slow", ...asked }));
-      expect(check.retryAt).toBe(retryAt);
-      const snapshot = await t.query((ctx) => own.getRateLimit(ctx, { name: "slow" }));
-      expect(projectRateLimit(snapshot, { now: NOW, ...asked })).toEqual(check);
-    });
-
-    it("a pause is of the bucket as it is under its override, and of one without", async () => {
-      const until = NOW + 5000;
-      const pause = (id: { name: string; key?: string }) => run((ctx) => limits.pauseRateLimit(ctx, { ...id, until }));
-      await override({ config: large });
-      await pause(alice);
-      expect(await check()).toMatchObject({ ok: false, retryAt: until + 50 });
-      await pause({ name: "all" });
-      expect(await run((ctx) => limits.checkRateLimit(ctx, { name: "all" }))).toMatchObject({ retryAt: until + 500 });
-      await pause({ name: "wide" });
-      expect(await run((ctx) => limits.checkRateLimit(ctx, { name: "wide" }))).toMatchObject({ retryAt: until + 50 });
-      await override({ block: true }, { name: "all" });
-      await run((ctx) => limits.pauseRateLimit(ctx, { name: "all", until: until + 1000 }));
-      await run((ctx) => limits.clearRateLimitOverride(ctx, { name: "all" }));
-      expect(await run((ctx) => limits.checkRateLimit(ctx, { name: "all" }))).toMatchObject({ retryAt: until + 1500 });
-    });
-
-    it("holds at the key at once, and at no other", async () => {
-      await override({ config: large });
-      expect(await take(30)).toEqual({ ok: true, remaining: 10, resetAt: NOW + 1500 });
-      const other = { name: "api", key: "bob", count: 30 };
-      await expect(run((ctx) => limits.rateLimit(ctx, other))).rejects.toThrow("can never be served");
-    });
-
-    it("leaves what was taken, and what is taken stays so when it is cleared", async () => {
-      await take(3);
-      await override({ config: large });
-      expect(await check()).toMatchObject({ ok: true, remaining: 0 });
-      await override({ config: { ...large, rate: 1000 } });
-      vi.setSystemTime(NOW + 20);
-      expect(await take(21)).toMatchObject({ ok: true, remaining: 0 });
-      await clear();
-      expect(await check()).toEqual({ ok: false, retryAt: NOW + 520, remaining: 0, resetAt: NOW + 2020 });
-    });
-
-    it("ends at its end, and a denial knows what holds then", async () => {
-      await take(4);
-      await override({ config: { ...bucket, rate: 0.001 }, until: NOW + 5000 });
-      // By the override never before its end; by the limit's own config there is enough as soon as that holds.
-      expect(await check()).toMatchObject({ ok: false, retryAt: NOW + 5000 });
-      vi.setSystemTime(NOW + 4999);
-      expect(await check()).toMatchObject({ ok: false, retryAt: NOW + 5000 });
-      vi.setSystemTime(NOW + 5000);
-      expect(await check()).toMatchObject({ ok: true });
-    });
-
-    it("denies until what it serves at its very end is served by what holds then, too", async () => {
-      await take(4);
-      await override({ config: { ...bucket, rate: 4 }, until: NOW + 1000 });
-      expect(await check(4)).toMatchObject({ ok: false, retryAt: NOW + 2000 });
-    });
-
-    it("denies for ever what only it could serve, were it not over by then", async () => {
-      await override({ config: large, until: NOW + 1000 });
-      await take(40);
-      expect(await check(19)).toMatchObject({ ok: false, retryAt: NOW + 950 });
-      expect(await check(30)).toMatchObject({ ok: false, retryAt: END_OF_TIME });
-      const reserved = { ...alice, count: 30, reserve: { within: 500 } };
-      const answer = run((ctx) => limits.rateLimit(ctx, reserved));
-      expect(await answer).toMatchObject({ ok: false, retryAt: END_OF_TIME });
-    });
-
-    // A client's projection said so, and the call said that the end of the override would do.
-    it("denies for ever a reservation that a sliding window can never hold", async () => {
-      const slide = { name: "slide", count: 6, reserve: true };
-      await override({ config: { ...bucket, rate: 0.001, maxReserved: 2 }, until: NOW + 1000 }, { name: "slide" });
-      await run((ctx) => limits.adjustRateLimit(ctx, { name: "slide", count: 4 }));
-      expect(await run((ctx) => limits.checkRateLimit(ctx, slide))).toMatchObject({ ok: false, retryAt: END_OF_TIME });
-      vi.setSystemTime(NOW + 1000);
-      await expect(run((ctx) => limits.checkRateLimit(ctx, slide))).rejects.toThrow("can never be served");
-    });
-
-    it("denies what it cannot hold until it ends, and for ever what nothing could serve", async () => {
-      await override({ config: { ...bucket, capacity: 2 }, until: NOW + MINUTE });
-      expect(await take(3)).toMatchObject({ ok: false, retryAt: NOW + MINUTE, remaining: 2 });
-      await override({ config: { ...bucket, capacity: 2 } });
-      expect(await take(3)).toMatchObject({ ok: false, retryAt: END_OF_TIME });
-      await expect(take(5)).rejects.toThrow('Rate limit "api": count 5 can never be served: it can hold at most 2');
-      expect(await rowsIn(place, t)).toHaveLength(1);
-    });
-
-    it("may be of another kind, and reserve where the limit does", async () => {
-      await override({ config: { kind: "sliding window", rate: 3, period: 1000 } });
-      expect(await take(3)).toMatchObject({ ok: true, remaining: 0 });
-      expect(await run((ctx) => limits.rateLimit(ctx, { ...alice, reserve: true }))).toMatchObject({
-        ok: true,
-        retryAt: NOW + 1000,
-      });
-    });
-
-    it("counts refunds and charges", async () => {
-      await override({ config: large });
-      await run((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: 40 }));
-      expect(await run((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: -25 }))).toMatchObject({
-        remaining: 25,
-      });
-    });
-  });
-
-  describe("a call that takes as much as there is", () => {
-    const takePart = (count: number, atLeast: number) =>
-      run((ctx) => limits.rateLimit(ctx, { ...alice, count, atLeast }));
-
-    it("gets what another config holds", async () => {
-      await override({ config: large });
-      expect(await takePart(100, 10)).toMatchObject({ ok: true, taken: 40, remaining: 0 });
-    });
-
-    it("gets all that it asks for without a limit, and owes it", async () => {
-      await override({ unlimited: true });
-      expect(await takePart(3, 1)).toMatchObject({ ok: true, taken: 3, remaining: 1 });
-      expect(await takePart(6, 5)).toMatchObject({ ok: true, taken: 6, remaining: 0 });
-      await clear();
-      expect(await run((ctx) => limits.getRateLimit(ctx, alice))).toMatchObject({ value: -5 });
-    });
-
-    it("gets no more than a bucket can owe", async () => {
-      await override({ unlimited: true });
-      expect(await takePart(1e300, 1)).toMatchObject({ ok: true, taken: 1e12 });
-    });
-
-    it("is denied where what suffices is more than the config can hold, until it ends", async () => {
-      await override({ config: { ...bucket, capacity: 2 }, until: NOW + MINUTE });
-      expect(await takePart(9, 3)).toEqual({ ok: false, retryAt: NOW + MINUTE, remaining: 2, resetAt: NOW });
-      expect(await takePart(9, 2)).toMatchObject({ ok: true, taken: 2 });
-      await expect(takePart(9, 5)).rejects.toThrow(
-        'Rate limit "api": atLeast 5 can never be served: it can hold at most 2',
-      );
-      await clear();
-      await expect(takePart(9, 5)).rejects.toThrow(
-        'Rate limit "api": atLeast 5 can never be served: it can hold at most 4',
-      );
-    });
-
-    it("is blocked as any other, until what suffices is there", async () => {
-      await take(4);
-      await override({ block: true, until: NOW + 1 });
-      expect(await takePart(4, 2)).toMatchObject({ ok: false, retryAt: NOW + 1000, reason: "blocked" });
-    });
-
-    it("of several rows reads all, so it is served before one that reads two", async () => {
-      const four = { name: "fast", count: 4 };
-      for (let call = 0; call < 16; call++) await run((ctx) => limits.rateLimit(ctx, { ...four, atLeast: 4 }));
-      await override({ block: true, until: NOW + 20 }, { name: "fast" });
-      const part = await run((ctx) => limits.rateLimit(ctx, { ...four, atLeast: 4 }));
-      expect(part).toMatchObject({ ok: false, retryAt: NOW + 20 });
-      const whole = await run((ctx) => limits.rateLimit(ctx, four));
-      expect(whole).toMatchObject({ ok: false, retryAt: NOW + 40 });
-    });
-  });
-
-  describe("of a limit in shadow", () => {
-    const tried = { name: "tried" };
-
-    it("a block lets through, and says what it would deny", async () => {
-      await override({ block: true, until: NOW + MINUTE }, tried);
-      const denial = { ok: false, retryAt: NOW + MINUTE, remaining: 0, resetAt: NOW + MINUTE, reason: "blocked" };
-      const through = { ok: true, remaining: 0, resetAt: NOW + MINUTE };
-      expect(await run((ctx) => limits.rateLimit(ctx, tried))).toEqual({ ...through, shadow: denial });
-      expect(await run((ctx) => limits.checkRateLimit(ctx, tried))).toEqual({ ...through, shadow: denial });
-      const all = await run((ctx) => limits.rateLimitAll(ctx, [tried, { name: "plain" }]));
-      expect(all).toMatchObject({
-        ok: true,
-        statuses: [
-          { ok: true, shadow: denial },
-          { ok: true, remaining: 3 },
-        ],
-      });
-      const snapshot = await run((ctx) => limits.getRateLimit(ctx, tried));
-      expect(projectRateLimit(snapshot, { now: NOW })).toEqual(through);
-    });
-
-    it("another config denies only in shadow", async () => {
-      await override({ config: { ...bucket, capacity: 1 } }, tried);
-      expect(await run((ctx) => limits.rateLimit(ctx, tried))).toMatchObject({ ok: true, shadow: { ok: true } });
-      const denial = { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 500 };
-      const answer = { ok: true, remaining: 0, resetAt: NOW + 500, shadow: denial };
-      expect(await run((ctx) => limits.rateLimit(ctx, tried))).toEqual(answer);
-      const snapshot = await run((ctx) => limits.getRateLimit(ctx, tried));
-      expect(projectRateLimit(snapshot, { now: NOW })).toEqual({ ok: true, remaining: 0, resetAt: NOW + 500 });
-    });
-  });
-
-  describe("a block", () => {
-    it("denies until its end, and says why", async () => {
-      await override({ block: true, until: NOW + MINUTE });
-      const denial = { ok: false, retryAt: NOW + MINUTE, remaining: 0, reason: "blocked" };
-      expect(await take()).toMatchObject(denial);
-      expect(await check(0)).toMatchObject(denial);
-      expect(await run((ctx) => limits.rateLimit(ctx, { ...alice, reserve: true }))).toMatchObject(denial);
-      expect(await rowsIn(place, t)).toHaveLength(1);
-      vi.setSystemTime(NOW + MINUTE);
-      expect(await take()).toEqual({ ok: true, remaining: 3, resetAt: NOW + MINUTE + 500 });
-    });
-
-    it("denies for ever without an end, whatever the rows hold", async () => {
-      await override({ block: true });
-      await insertRow(place, t, { ...alice, value: NaN, ts: NOW });
-      const denial = { ok: false, retryAt: END_OF_TIME, remaining: 0, resetAt: END_OF_TIME, reason: "blocked" };
-      expect(await take()).toEqual(denial);
-    });
-
-    it("names as retryAt the moment at which the call succeeds, where the bucket is in debt beyond the end", async () => {
-      await run((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: 14 }));
-      await override({ block: true, until: NOW + 1000 });
-      expect(await take()).toMatchObject({ ok: false, retryAt: NOW + 5500, reason: "blocked" });
-      vi.setSystemTime(NOW + 5499);
-      expect(await take()).toMatchObject({ ok: false });
-      vi.setSystemTime(NOW + 5500);
-      expect(await take()).toMatchObject({ ok: true });
-    });
-
-    it("is thrown with its reason, and stops all of several limits", async () => {
-      await override({ block: true, until: NOW + MINUTE });
-      const requests = [{ name: "plain" }, alice];
-      const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
-        (ctx) => limits.rateLimit(ctx, { ...alice, throws: true }),
-        (ctx) => limits.rateLimitAll(ctx, requests, { throws: true }),
-      ];
-      for (const call of calls) {
-        const error: unknown = await run(call).catch((thrown: unknown) => thrown);
-        expect(isRateLimitError(error) && error.data).toEqual({
-          kind: "RateLimited",
-          name: "api",
-          retryAt: NOW + MINUTE,
-          retryAfter: MINUTE,
-          reason: "blocked",
-        });
+  /** A call, a check and a projection answer alike, and only a call that is served writes. */
+  const cases = standings.flatMap(([what, standing, ...rows]) =>
+    rows.map(([at, request, answer]) => ({ what, at, request, answer, ...standing })),
+  );
+  it.each(cases)("$what: after $at ms $request is answered by $answer", async (given) => {
+    const { name = "api", before = 0, after = 0, terms, at, request, answer } = given;
+    const id = name === "api" ? alice : { name };
+    const asked = { ...id, ...request };
+    await run((ctx) => limits.adjustRateLimit(ctx, { ...id, count: before }));
+    await override(terms, id);
+    await run((ctx) => limits.adjustRateLimit(ctx, { ...id, count: after }));
+    const snapshot = await get(id);
+    vi.setSystemTime(NOW + at);
+    const rows = await rowsIn(place, t);
+    const checked = run((ctx) => limits.checkRateLimit(ctx, asked));
+    const called = run((ctx) => limits.rateLimit(ctx, asked));
+    if (typeof answer === "string") {
+      await expect(checked).rejects.toThrow(answer);
+      await expect(called).rejects.toThrow(answer);
+    } else {
+      expect(await checked).toMatchObject(answer);
+      expect(await called).toEqual(await checked);
+      if (!("atLeast" in request) && !("reserve" in request && typeof request.reserve === "object")) {
+        const projected = projectRateLimit(snapshot, { now: NOW + at, ...request });
+        expect(projected).toEqual({ ...(await checked), shadow: undefined });
       }
-      const all = await run((ctx) => limits.rateLimitAll(ctx, requests));
-      expect(all).toMatchObject({
-        ok: false,
-        retryAt: NOW + MINUTE,
-        statuses: [{ ok: true, remaining: 4 }, { ok: false }],
-      });
-      expect(await t.query(async (ctx) => await limits.checkRateLimitAll(ctx, requests))).toEqual(all);
-    });
-
-    it("of the bucket without a key closes the limit", async () => {
-      await override({ block: true }, { name: "all" });
-      expect(await run((ctx) => limits.rateLimit(ctx, { name: "all" }))).toMatchObject({ ok: false });
-    });
-
-    it("lets what was used be settled, and a reset does not lift it", async () => {
-      await take(4);
-      await override({ block: true });
-      await run((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: -1 }));
-      await run((ctx) => limits.resetRateLimit(ctx, alice));
-      expect(await take()).toMatchObject({ ok: false, reason: "blocked" });
-      await clear();
-      expect(await take(4)).toMatchObject({ ok: true, remaining: 0 });
-    });
+    }
+    if (typeof answer === "string" || !("ok" in answer && answer.ok)) expect(await rowsIn(place, t)).toEqual(rows);
   });
 
-  describe("unlimited", () => {
-    it("lets everything through, and counts it still", async () => {
-      await override({ unlimited: true, until: NOW + 1000 });
-      expect(await take(3)).toEqual({ ok: true, remaining: 1, resetAt: NOW + 1500 });
-      expect(await take(5)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
-      expect(await run((ctx) => limits.rateLimit(ctx, { ...alice, reserve: true }))).toEqual({
-        ok: true,
-        remaining: 0,
-        resetAt: NOW + 4500,
-      });
-      const requests = [alice, { ...alice, count: 0 }];
-      expect(await run((ctx) => limits.rateLimitAll(ctx, requests))).toMatchObject({ ok: true });
-      // Six tokens are owed, and paid by the limit's own rate.
-      vi.setSystemTime(NOW + 1000);
-      expect(await take()).toMatchObject({ ok: false, retryAt: NOW + 3500 });
-    });
+  it("a snapshot holds an override that has ended, and projects the limit's own config then: it does not depend on the clock", async () => {
+    await take();
+    await override({ block: true, ...ending(1000), note: "private" });
+    const before = await get();
+    vi.setSystemTime(NOW + 2000);
+    expect(await get()).toEqual(before);
+    expect(before.override).toEqual({ until: NOW + 1000, reason: "blocked" });
+    expect(projectRateLimit(before, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 1000 });
+    expect(projectRateLimit(before, { now: NOW + 2000 })).toMatchObject({ ok: true });
+    expect(() => projectRateLimit(before, { now: NOW + 1000, count: 9 })).toThrow("count must be from 0 to 4");
+  });
 
-    it("writes nothing for a count of 0, and refuses what is no count", async () => {
-      await override({ unlimited: true });
-      expect(await take(0)).toMatchObject({ ok: true, remaining: 4 });
-      expect(await rowsIn(place, t)).toHaveLength(1);
-      await take(6);
-      const inDebt = await rowsIn(place, t);
-      vi.setSystemTime(NOW + 10);
-      expect(await take(0)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 3000 });
-      expect(await rowsIn(place, t)).toEqual(inDebt);
-      await expect(take(NaN)).rejects.toThrow("count must be a finite number");
-      await expect(take(2e12)).rejects.toThrow("can never be served");
-    });
+  it("a row in its place that is none stays: clearing removes no damage, and setting one does not hide it", async () => {
+    await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 4, ts: NOW });
+    const before = await rowsIn(place, t);
+    await clear();
+    expect(await rowsIn(place, t)).toEqual(before);
+    await override({ config: large });
+    expect(await rowsIn(place, t)).toHaveLength(2);
+    await expect(take()).rejects.toThrow("so nothing is let through");
+  });
 
-    it("starts a job at once", async () => {
-      await override({ unlimited: true });
-      const start = makeFunctionReference<"mutation">("jobs:run");
-      const result = await run((ctx) => limits.scheduleRateLimited(ctx, { ...alice, count: 9 }, start, {}));
-      expect(result).toMatchObject({ ok: true, runAt: NOW });
+  it("a pause is of the bucket as it is under its override, and of one without", async () => {
+    const end = NOW + 5000;
+    const servedAt = async (id: { name: string }) => (await run((ctx) => limits.checkRateLimit(ctx, id))).retryAt;
+    await override({ config: large });
+    for (const [id, wait] of [
+      [alice, 50],
+      [{ name: "all" }, 500],
+      [{ name: "wide" }, 50],
+    ] as const) {
+      await pause(id, end);
+      expect(await servedAt(id)).toBe(end + wait);
+    }
+    await override({ block: true }, { name: "all" });
+    await pause({ name: "all" }, end + 1000);
+    await run((ctx) => limits.clearRateLimitOverride(ctx, { name: "all" }));
+    expect(await servedAt({ name: "all" })).toBe(end + 1500);
+  });
+
+  it("an override of one key is none of another", async () => {
+    await override({ config: large });
+    const other = run((ctx) => limits.rateLimit(ctx, { name: "api", key: "bob", count: 30 }));
+    await expect(other).rejects.toThrow("can never be served");
+  });
+
+  it("a call for as much as there is reads all of several rows, so it is served before one that reads two", async () => {
+    const four = { name: "fast", count: 4 };
+    const call = (more: object) => run((ctx) => limits.rateLimit(ctx, { ...four, ...more }));
+    for (let i = 0; i < 16; i++) await call({ atLeast: 4 });
+    await override({ block: true, ...ending(20) }, { name: "fast" });
+    expect(await call({ atLeast: 4 })).toMatchObject({ ok: false, retryAt: NOW + 20 });
+    expect(await call({})).toMatchObject({ ok: false, retryAt: NOW + 40 });
+  });
+
+  it("a block of a limit in shadow denies none of several limits", async () => {
+    await override({ block: true, ...ending(MINUTE) }, { name: "tried" });
+    const all = await run((ctx) => limits.rateLimitAll(ctx, [{ name: "tried" }, { name: "plain" }]));
+    const statuses = [
+      { ok: true, shadow: blocked(MINUTE) },
+      { ok: true, remaining: 3 },
+    ];
+    expect(all).toMatchObject({ ok: true, statuses });
+  });
+
+  it("a block without an end denies whatever the rows hold", async () => {
+    await override({ block: true });
+    await insertRow(place, t, { ...alice, value: NaN, ts: NOW });
+    expect(await take()).toMatchObject({ ...forEver, reason: "blocked" });
+  });
+
+  it("a block is thrown with its reason, and stops all of several limits", async () => {
+    await override({ block: true, ...ending(MINUTE) });
+    const requests = [{ name: "plain" }, alice];
+    const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
+      (ctx) => limits.rateLimit(ctx, { ...alice, throws: true }),
+      (ctx) => limits.rateLimitAll(ctx, requests, { throws: true }),
+    ];
+    for (const call of calls) {
+      const error: unknown = await run(call).catch((thrown: unknown) => thrown);
+      const data = { kind: "RateLimited", name: "api", retryAt: NOW + MINUTE, retryAfter: MINUTE, reason: "blocked" };
+      expect(isRateLimitError(error) && error.data).toEqual(data);
+    }
+    const all = await run((ctx) => limits.rateLimitAll(ctx, requests));
+    expect(all).toMatchObject({
+      ok: false,
+      retryAt: NOW + MINUTE,
+      statuses: [{ ok: true, remaining: 4 }, { ok: false }],
     });
+    expect(await t.query((ctx) => limits.checkRateLimitAll(ctx, requests))).toEqual(all);
+  });
+
+  it("unlimited, a count of 0 writes nothing", async () => {
+    await override({ unlimited: true });
+    expect(await take(0)).toMatchObject({ ok: true, remaining: 4 });
+    expect(await rowsIn(place, t)).toHaveLength(1);
+    await take(6);
+    const inDebt = await rowsIn(place, t);
+    vi.setSystemTime(NOW + 10);
+    expect(await take(0)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 3000 });
+    expect(await rowsIn(place, t)).toEqual(inDebt);
+  });
+
+  it("unlimited, a job starts at once", async () => {
+    await override({ unlimited: true });
+    const start = makeFunctionReference<"mutation">("jobs:run");
+    const result = await run((ctx) => limits.scheduleRateLimited(ctx, { ...alice, count: 9 }, start, {}));
+    expect(result).toMatchObject({ ok: true, runAt: NOW });
   });
 
   describe("a limit on several rows", () => {
@@ -403,24 +363,16 @@ describe.each(placeNames)("in the %s", (place) => {
 
     it("is overridden as one, keeps its rows, and comes back with what is left", async () => {
       await takeWide(1);
-      expect((await rowsIn(place, t)).length).toBe(4);
-      await override({ config: { ...large, capacity: 20 }, until: NOW + 1000 }, wide);
+      expect(await rowsIn(place, t)).toHaveLength(4);
+      await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, wide);
       for (let i = 0; i < 20; i++) expect(await takeWide(1)).toMatchObject({ ok: true });
       expect(await takeWide(1)).toMatchObject({ ok: false });
       vi.setSystemTime(NOW + 1000);
-      const { remaining } = await run((ctx) => limits.checkRateLimit(ctx, { ...wide, count: 0 }));
-      expect(remaining).toBe(20);
-      await override({ block: true, until: NOW + 5000 }, wide);
-      const denial = await takeWide(1);
-      expect(denial).toMatchObject({ ok: false, retryAt: NOW + 5000, reason: "blocked" });
+      expect(await run((ctx) => limits.checkRateLimit(ctx, { ...wide, count: 0 }))).toMatchObject({ remaining: 20 });
+      await override({ block: true, ...ending(5000) }, wide);
+      expect(await takeWide(1)).toMatchObject(blocked(5000));
       vi.setSystemTime(NOW + 5000);
       expect(await takeWide(64)).toMatchObject({ ok: true });
-    });
-
-    it("says how it stands while an override cannot hold what is asked", async () => {
-      await takeWide(1);
-      await override({ config: { ...large, capacity: 20 } }, wide);
-      expect(await takeWide(30)).toEqual({ ok: false, retryAt: END_OF_TIME, remaining: 20, resetAt: NOW });
     });
 
     it("keeps its rows when unlimited, while they hold what is taken", async () => {
@@ -510,64 +462,10 @@ describe.each(placeNames)("in the %s", (place) => {
       async (damage) => {
         await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: damage });
         vi.setSystemTime(NOW + 2 * MINUTE);
-        await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
         expect(await sweep()).toEqual({ deleted: 0, isDone: true });
         await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
       },
     );
-
-    it("leaves a bucket that is full by the limit's config and not by the override's", async () => {
-      await override({ config: { ...bucket, rate: 0.001, period: 1000, capacity: 4 } });
-      await take(1);
-      vi.setSystemTime(NOW + 2 * MINUTE);
-      expect(await sweep()).toMatchObject({ deleted: 0 });
-      expect((await check(0)).remaining).toBe(3);
-    });
-  });
-
-  describe("a snapshot", () => {
-    const get = () => t.query(async (ctx) => await limits.getRateLimit(ctx, alice));
-    const expectAgreement = async (count: number) => {
-      const projected = projectRateLimit(await get(), { now: Date.now(), count });
-      expect(projected).toEqual(await check(count));
-      return projected;
-    };
-
-    it.each([
-      ["another config", { config: large, until: NOW + 1000 }, 30],
-      ["a smaller config", { config: { ...bucket, capacity: 1 }, until: NOW + 1000 }, 3],
-      ["another kind", { config: { kind: "sliding window", rate: 3, period: 10_000 }, until: NOW + 1000 }, 3],
-      ["a block", { block: true, until: NOW + 1000 }, 1],
-      ["unlimited", { unlimited: true, until: NOW + 1000 }, 9],
-    ])("of %s projects what a check says, before and after its end", async (_, terms, count) => {
-      await take(2);
-      await override(terms);
-      const fits = (now: number) => count <= 4 || now < NOW + 1000;
-      for (const now of [NOW, NOW + 1, NOW + 999, NOW + 1000, NOW + 1001, NOW + 9000].filter(fits)) {
-        vi.setSystemTime(now);
-        await expectAgreement(count);
-        await expectAgreement(0);
-      }
-      const snapshot = await get();
-      expect(() => projectRateLimit(snapshot, { now: NOW + 1000, count: 9 })).toThrow("count must be from 0 to 4");
-    });
-
-    it("of another config looks beyond its end where a denial lasts so long, and not where a reservation does", async () => {
-      await take(4);
-      await override({ config: { ...bucket, rate: 4 }, until: NOW + 1000 });
-      // As much as is there at the very end is not there by the config that holds then.
-      expect(await expectAgreement(4)).toMatchObject({ ok: false, retryAt: NOW + 2000 });
-      const demand = { count: 5, reserve: true };
-      const projected = projectRateLimit(await get(), { now: NOW, ...demand });
-      expect(projected).toEqual(await run((ctx) => limits.checkRateLimit(ctx, { ...alice, ...demand })));
-      expect(projected).toMatchObject({ ok: true, retryAt: NOW + 1250 });
-    });
-
-    it("of a block without an end is denied for ever, and has no note", async () => {
-      await override({ block: true, note: "private" });
-      expect(await expectAgreement(1)).toMatchObject({ ok: false, retryAt: END_OF_TIME, reason: "blocked" });
-      expect((await get()).override).toEqual({ until: END_OF_TIME, reason: "blocked" });
-    });
   });
 
   describe("nothing is stored of", () => {
@@ -606,16 +504,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await rowsIn(place, t))[0]?.override).not.toHaveProperty("note");
     await clear();
     expect(await rowsIn(place, t)).toEqual([]);
-  });
-
-  it("an override of a transaction that throws is none", async () => {
-    const undone = run(async (ctx) => {
-      await limits.overrideRateLimit(ctx, { ...alice, block: true });
-      expect(await limits.rateLimit(ctx, alice)).toMatchObject({ ok: false });
-      throw new Error("undone");
-    });
-    await expect(undone).rejects.toThrow("undone");
-    expect(await take()).toMatchObject({ ok: true });
   });
 
   it("calls at once with an override take turns", async () => {
@@ -706,90 +594,62 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rowsIn(place, t)).toEqual([]);
   });
 
-  it("a config says when it serves, where that is before it ends", async () => {
-    await override({ config: { ...bucket, rate: 4 }, until: NOW + 60_000 });
-    await take(4);
-    expect(await take()).toEqual({ ok: false, retryAt: NOW + 250, remaining: 0, resetAt: NOW + 1000 });
-  });
-
   it("beside another limit's denial an unlimited key stands as it is", async () => {
     await override({ unlimited: true });
     await take(3);
     await run((ctx) => limits.rateLimit(ctx, { name: "plain", count: 4 }));
     const requests = [{ ...alice, count: 30 }, { name: "plain" }];
-    const all = await run((ctx) => limits.rateLimitAll(ctx, requests));
-    expect(all).toEqual({
-      ok: false,
-      retryAt: NOW + 500,
-      statuses: [
-        { ok: true, remaining: 1, resetAt: NOW + 1500 },
-        { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 2000 },
-      ],
-    });
+    const statuses = [
+      { ok: true, remaining: 1, resetAt: NOW + 1500 },
+      { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 2000 },
+    ];
+    expect(await run((ctx) => limits.rateLimitAll(ctx, requests))).toEqual({ ok: false, retryAt: NOW + 500, statuses });
   });
 
-  describe("costs", () => {
-    const hops = place === "tables" ? 0 : 1;
-    const cost = (call: (ctx: MutationCtx) => Promise<unknown>) => t.mutation(async (ctx) => await costOf(ctx, call));
-    const call = (ctx: MutationCtx) => limits.rateLimit(ctx, alice);
-
-    it("one range read, whatever overrides the limit", async () => {
-      expect(await cost(call)).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
-      expect(await cost(call)).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 1, hops });
-      await override({ config: large, until: NOW + MINUTE });
-      expect(await cost(call)).toEqual({ ranges: 1, documentsRead: 3, documentsWritten: 1, hops });
-      await override({ unlimited: true });
-      expect(await cost((ctx) => limits.rateLimit(ctx, { ...alice, count: 9 }))).toEqual({
-        ranges: 1,
-        documentsRead: 3,
-        documentsWritten: 1,
-        hops,
-      });
-      await override({ block: true, until: NOW + MINUTE });
-      expect(await cost(call)).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 0, hops });
-      const reads = [
-        (ctx: QueryCtx) => limits.checkRateLimit(ctx, alice),
-        (ctx: QueryCtx) => limits.getRateLimit(ctx, alice),
-      ];
-      for (const read of reads) {
-        expect(await cost(read)).toEqual({ ranges: 1, documentsRead: 2, documentsWritten: 0, hops });
-      }
-      await override({ config: large });
-      expect(await cost((ctx) => limits.adjustRateLimit(ctx, { ...alice, count: 1 }))).toEqual({
-        ranges: 1,
-        documentsRead: 3,
-        documentsWritten: 1,
-        hops,
-      });
-    });
-
-    it("one read more on several rows, and nothing but that to deny for ever", async () => {
-      const wide = { name: "wide" };
-      const callWide = (ctx: MutationCtx) => limits.rateLimit(ctx, wide);
-      await run(callWide);
-      expect(await cost(callWide)).toEqual({ ranges: 2, documentsRead: 2, documentsWritten: 1, hops });
-      expect(await cost((ctx) => limits.checkRateLimit(ctx, wide))).toEqual({
-        ranges: 1,
-        documentsRead: 4,
-        documentsWritten: 0,
-        hops,
-      });
-      await override({ block: true }, wide);
-      expect(await cost(callWide)).toEqual({ ranges: 1, documentsRead: 1, documentsWritten: 0, hops });
-      await override({ config: { ...large, capacity: 20 } }, wide);
-      const tooMuch = await cost((ctx) => limits.rateLimit(ctx, { name: "wide", count: 30 }));
-      expect(tooMuch).toEqual({ ranges: 2, documentsRead: 6, documentsWritten: 0, hops });
-    });
-
-    it("one read and one write to set one, and to clear it", async () => {
-      const set = (ctx: MutationCtx) => limits.overrideRateLimit(ctx, { ...alice, block: true });
-      expect(await cost(set)).toEqual({ ranges: 1, documentsRead: 0, documentsWritten: 1, hops });
-      expect(await cost((ctx) => limits.clearRateLimitOverride(ctx, alice))).toEqual({
-        ranges: 1,
-        documentsRead: 2,
-        documentsWritten: 1,
-        hops,
-      });
+  describe("reads ranges and documents, and writes documents:", () => {
+    const [few, wide] = [alice, { name: "wide" }];
+    const smaller = { config: { ...large, capacity: 20 } };
+    const call = (ctx: MutationCtx) => limits.rateLimit(ctx, few);
+    const callWide = (ctx: MutationCtx) => limits.rateLimit(ctx, wide);
+    type Row = [
+      what: string,
+      of: object,
+      terms: object | undefined,
+      call: (ctx: MutationCtx) => unknown,
+      cost: number[],
+    ];
+    // One range read on one row, whatever overrides the limit. On several, one more; only that one to deny for ever.
+    it.each<Row>([
+      ["a call without an override", few, undefined, call, [1, 2, 1]],
+      ["a call under another config", few, { config: large, ...ending(MINUTE) }, call, [1, 3, 1]],
+      [
+        "a call without a limit",
+        few,
+        { unlimited: true },
+        (ctx) => limits.rateLimit(ctx, { ...few, count: 9 }),
+        [1, 3, 1],
+      ],
+      ["a blocked call", few, { block: true, ...ending(MINUTE) }, call, [1, 2, 0]],
+      ["a blocked check", few, { block: true, ...ending(MINUTE) }, (ctx) => limits.checkRateLimit(ctx, few), [1, 2, 0]],
+      [
+        "a snapshot of a block",
+        few,
+        { block: true, ...ending(MINUTE) },
+        (ctx) => limits.getRateLimit(ctx, few),
+        [1, 2, 0],
+      ],
+      ["a charge", few, { config: large }, (ctx) => limits.adjustRateLimit(ctx, { ...few, count: 1 }), [1, 3, 1]],
+      ["setting one", few, undefined, (ctx) => limits.overrideRateLimit(ctx, { ...few, block: true }), [1, 0, 1]],
+      ["clearing one", few, { block: true }, (ctx) => limits.clearRateLimitOverride(ctx, few), [1, 2, 1]],
+      ["a call on several rows", wide, undefined, callWide, [2, 2, 1]],
+      ["a check on several rows", wide, undefined, (ctx) => limits.checkRateLimit(ctx, wide), [1, 4, 0]],
+      ["a call that is blocked for ever", wide, { block: true }, callWide, [1, 1, 0]],
+      ["a count too large for it", wide, smaller, (ctx) => limits.rateLimit(ctx, { ...wide, count: 30 }), [2, 6, 0]],
+    ])("%s", async (_what, of, terms, measured, [ranges, documentsRead, documentsWritten]) => {
+      await run((ctx) => limits.rateLimit(ctx, of as never));
+      if (terms) await override(terms, of as never);
+      const cost = await t.mutation((ctx) => costOf(ctx, async (ctx) => await measured(ctx)));
+      expect(cost).toEqual({ ranges, documentsRead, documentsWritten, hops: place === "tables" ? 0 : 1 });
     });
   });
 });

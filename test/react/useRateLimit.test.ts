@@ -49,18 +49,17 @@ function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { st
     },
     { initialProps: options, wrapper: client.wrapper, reactStrictMode: strict },
   );
+  const { rerender, unmount, result } = hook;
   return {
-    rerender: hook.rerender,
-    unmount: hook.unmount,
-    get status() {
-      return hook.result.current.status;
-    },
-    get check() {
-      return hook.result.current.check;
-    },
+    rerender,
+    unmount,
     get result() {
-      return hook.result.current;
+      return result.current;
     },
+    get status() {
+      return result.current.status;
+    },
+    check: (...demand: Parameters<typeof result.current.check>) => result.current.check(...demand),
     /** Renders since the first one. */
     get renders() {
       return results.length - 1;
@@ -68,10 +67,29 @@ function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { st
   };
 }
 
+/** A client that has this snapshot, and a hook that shows it. */
+function showing(stored: StoredBucket, ...more: [options?: UseRateLimitOptions | "skip", how?: { strict: boolean }]) {
+  const client = new FakeClient();
+  client.show(stored);
+  return { client, hook: render(client, ...more) };
+}
+
+type Change = "show" | "disconnect" | "reconnect";
+const change = <Does extends Change>(client: FakeClient, does: Does, ...given: Parameters<FakeClient[Does]>) => {
+  act(() => {
+    (client[does] as (...given: unknown[]) => void)(...given);
+  });
+};
 const pass = (ms: number) => {
   act(() => {
     vi.advanceTimersByTime(ms);
   });
+};
+/** Nobody listens to the client any more, and nothing waits. */
+const expectNothingLeft = (client: FakeClient) => {
+  pass(0);
+  expect(client.watchers).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
 };
 /** Answers all that is asked of the server's clock, without delay. */
 const say = async (time: number | Error, client: FakeClient) => {
@@ -92,9 +110,7 @@ describe("status", () => {
     const hook = render(client);
     expect(hook.status).toBeUndefined();
     expect(hook.check()).toBeUndefined();
-    act(() => {
-      client.show(empty);
-    });
+    change(client, "show", empty);
     expect(hook.status).toEqual({ ...projectRateLimit(snapshotBy(empty), { now: NOW }), value: 0 });
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
   });
@@ -105,72 +121,83 @@ describe("status", () => {
     client.show(free);
     const hook = render(client, { count: 0 });
     expect(hook.result.limit).toEqual({ plan: "free", tokens: 10, config: free.config });
-    act(() => {
-      client.show({ ...free, plan: "pro" });
-    });
+    change(client, "show", { ...free, plan: "pro" });
     expect(hook.renders).toBe(1);
     expect(hook.result.limit).toMatchObject({ plan: "pro", tokens: 10 });
     // "6 of 10 used": a capacity that grows leaves what was used.
     const raised = { ...window, value: 14, config: { ...window.config, capacity: 20 } } as StoredBucket;
-    act(() => {
-      client.show({ ...free, override: { ...snapshotBy(raised), until: NOW + 200 } });
-    });
+    change(client, "show", { ...free, override: { ...snapshotBy(raised), until: NOW + 200 } });
     expect(hook.result).toMatchObject({ limit: { tokens: 20, config: { capacity: 20 } }, status: { remaining: 14 } });
     expect(hook.result.limit?.plan).toBeUndefined();
     // The override ends by itself.
     pass(200);
     expect(hook.result).toMatchObject({ limit: { plan: "free", tokens: 10 }, status: { remaining: 4 } });
     const { renders } = hook;
-    act(() => {
-      client.show(structuredClone(free));
-    });
+    change(client, "show", structuredClone(free));
     expect(hook.renders).toBe(renders);
   });
 
-  it("changes by itself when the wait ends, not a millisecond earlier", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client);
-    pass(99);
-    expect(hook.status).toMatchObject({ ok: false });
-    pass(1);
-    expect(hook.status).toEqual({ ...projectRateLimit(snapshotBy(empty), { now: NOW + 100 }), value: 1 });
-  });
-
-  it("renders when the wait ends and when the bucket is full, and then never again", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client);
-    pass(999);
-    expect(hook.renders).toBe(1);
-    pass(1);
-    expect(hook.renders).toBe(2);
+  const ofWindow = (second: number) => ({ ok: true, resetAt: NOW + second * SECOND });
+  /** What is stored, what is asked, and the renders: after so many ms in all, the status. Nothing is rendered in between. */
+  it.each<[string, StoredBucket, UseRateLimitOptions, [ms: number, status: object][]]>([
+    [
+      "when the wait ends, not a millisecond earlier, and when the bucket is full",
+      empty,
+      {},
+      [
+        [100, { ok: true, value: 1, remaining: 0 }],
+        [1000, { ok: true, value: 10, remaining: 9 }],
+      ],
+    ],
+    ["never where the bucket is full", { ...empty, value: 10, ts: 0 }, {}, []],
+    [
+      "at the start of each window until the bucket is full",
+      window,
+      {},
+      [
+        [40 * SECOND, { ...ofWindow(100), value: 5, remaining: 4 }],
+        [100 * SECOND, { ok: true, value: 10, remaining: 9 }],
+      ],
+    ],
+    [
+      "when a reservation's wait ends, too",
+      empty,
+      { reserve: true },
+      [
+        [100, { ok: true, retryAt: undefined }],
+        [1000, { ok: true }],
+      ],
+    ],
+    [
+      "never where the capacity is 0, and every answer is a reservation",
+      { ...empty, config: { ...tenASecond, capacity: 0 } },
+      { reserve: true },
+      [],
+    ],
+    [
+      "when it is full, with a capacity that is no decimal",
+      { ...empty, config: { ...tenASecond, capacity: 10 / 3 } },
+      {},
+      [
+        [100, { ok: true, remaining: 0 }],
+        [334, { ok: true, remaining: 2 }],
+      ],
+    ],
+  ])("renders %s", (_when, stored, options, renders) => {
+    const { hook } = showing(stored, options);
+    let passed = 0;
+    for (const [i, [ms, status]] of renders.entries()) {
+      pass(ms - 1 - passed);
+      expect(hook.renders).toBe(i);
+      pass(1);
+      expect(hook.renders).toBe(i + 1);
+      expect({ retryAt: undefined, ...hook.status }).toMatchObject(status);
+      passed = ms;
+    }
     pass(DAY);
-    expect(hook.renders).toBe(2);
-    expect(hook.status).toMatchObject({ ok: true, remaining: 9 });
+    expect(hook.renders).toBe(renders.length);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it("a bucket that is full costs no render and no timer", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, value: 10, ts: 0 });
-    const hook = render(client);
-    pass(DAY);
-    expect(hook.renders).toBe(0);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it("changes at the start of each window until the bucket is full", () => {
-    const client = new FakeClient();
-    client.show(window);
-    const hook = render(client);
-    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 40 * SECOND, remaining: 0 });
-    pass(40 * SECOND);
-    expect(hook.status).toEqual({ ok: true, value: 5, remaining: 4, resetAt: NOW + 100 * SECOND });
-    pass(MINUTE);
-    expect(hook.status).toMatchObject({ ok: true, remaining: 9 });
-    expect(vi.getTimerCount()).toBe(0);
-    expect(hook.renders).toBe(2);
+    expect(hook.check()?.ok).toBe(true);
   });
 
   it("a short window in debt renders when the debt is paid, not at each window until then", () => {
@@ -191,9 +218,7 @@ describe("status", () => {
 
   it("a wait of a day ends on time, in timeouts of ten seconds at most: a machine may sleep meanwhile", () => {
     const timeouts = vi.spyOn(globalThis, "setTimeout");
-    const client = new FakeClient();
-    client.show(oneADay);
-    const hook = render(client);
+    const { hook } = showing(oneADay);
     pass(DAY - 1);
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + DAY });
     pass(1);
@@ -203,17 +228,13 @@ describe("status", () => {
   });
 
   it("follows the snapshot, and the demand", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, value: 5 });
-    const hook = render(client, { count: 5 });
+    const { client, hook } = showing({ ...empty, value: 5 }, { count: 5 });
     expect(hook.status).toMatchObject({ ok: true, remaining: 0 });
     hook.rerender({ count: 6 });
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
     hook.rerender({ count: 6, reserve: true });
     expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
-    act(() => {
-      client.show(empty);
-    });
+    change(client, "show", empty);
     expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 600 });
   });
 
@@ -229,35 +250,6 @@ describe("status", () => {
     expect(client.watchers).toBe(0);
   });
 
-  it("a reservation's wait ends too", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, { reserve: true });
-    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
-    pass(100);
-    expect(hook.status).toMatchObject({ ok: true });
-    expect(hook.status?.retryAt).toBeUndefined();
-  });
-
-  it("a capacity of 0, where every answer is a reservation, makes no endless renders", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, config: { ...tenASecond, capacity: 0 } });
-    const hook = render(client, { reserve: true });
-    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
-    pass(MINUTE);
-    expect(hook.renders).toBe(0);
-    expect(hook.check()).toMatchObject({ ok: true, retryAt: NOW + MINUTE + 100 });
-  });
-
-  it("a capacity that is no decimal works", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, config: { ...tenASecond, capacity: 10 / 3 } });
-    const hook = render(client);
-    pass(MINUTE);
-    expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   it("of another key is another status, and never the old one under the new key", () => {
     const client = new FakeClient();
     client.show(empty, "ann");
@@ -265,9 +257,7 @@ describe("status", () => {
     expect(hook.status?.ok).toBe(false);
     hook.rerender({ key: "bob" });
     expect(hook.status).toBeUndefined();
-    act(() => {
-      client.show({ ...empty, value: 3 }, "bob");
-    });
+    change(client, "show", { ...empty, value: 3 }, "bob");
     expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
   });
 
@@ -295,9 +285,7 @@ describe("status", () => {
   });
 
   it("uses the server's time when it is added", async () => {
-    const client = new FakeClient();
-    client.show(oneADay);
-    const hook = render(client, {});
+    const { client, hook } = showing(oneADay, {});
     hook.rerender({ getServerTime });
     expect(hook.status).toBeUndefined();
     await say(NOW + DAY, client);
@@ -319,9 +307,7 @@ describe("status", () => {
   });
 
   it('asks nothing when told to "skip", and goes on afterwards', () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, "skip");
+    const { client, hook } = showing(empty, "skip");
     expect(hook.status).toBeUndefined();
     expect(hook.check()).toBeUndefined();
     expect(client.watchers).toBe(0);
@@ -334,9 +320,7 @@ describe("status", () => {
   });
 
   it("a count above the capacity is denied for that reason: a prompt that grows too long leaves the page as it is", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, value: 10 });
-    const hook = render(client, { count: 10 });
+    const { hook } = showing({ ...empty, value: 10 }, { count: 10 });
     expect(hook.status).toMatchObject({ ok: true });
     hook.rerender({ count: 11 });
     expect(hook.status).toMatchObject({ ok: false, reason: "too large", remaining: 10 });
@@ -350,33 +334,23 @@ describe("status", () => {
   });
 
   it("leaves nothing behind", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, { getServerTime });
+    const { client, hook } = showing(empty, { getServerTime });
     hook.unmount();
-    pass(0);
-    expect(client.watchers).toBe(0);
-    expect(vi.getTimerCount()).toBe(0);
+    expectNothingLeft(client);
   });
 
   it("works in strict mode", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, {}, { strict: true });
+    const { client, hook } = showing(empty, {}, { strict: true });
     pass(100);
     expect(hook.status).toMatchObject({ ok: true });
     hook.unmount();
-    pass(0);
-    expect(client.watchers).toBe(0);
-    expect(vi.getTimerCount()).toBe(0);
+    expectNothingLeft(client);
   });
 });
 
 describe("identities", () => {
   it("result, status and check are the same objects until something changes", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, { count: 1 });
+    const { hook } = showing(empty, { count: 1 });
     const { result } = hook;
     pass(50);
     hook.rerender({ count: 1 });
@@ -384,24 +358,20 @@ describe("identities", () => {
     expect(hook.renders).toBe(1);
     pass(50);
     expect(hook.result).not.toBe(result);
-    expect(hook.check).toBe(result.check);
+    expect(hook.result.check).toBe(result.check);
   });
 });
 
 describe("check", () => {
   it("answers as of now, also between two renders", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, config: { ...tenASecond, rate: 1 } });
-    const hook = render(client);
+    const { hook } = showing({ ...empty, config: { ...tenASecond, rate: 1 } });
     pass(7 * SECOND);
     expect(hook.status).toMatchObject({ ok: true, remaining: 0 });
     expect(hook.check()).toMatchObject({ ok: true, remaining: 6 });
   });
 
   it("answers for another demand", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, value: 4 });
-    const hook = render(client, { count: 2 });
+    const { hook } = showing({ ...empty, value: 4 }, { count: 2 });
     expect(hook.check()).toMatchObject({ ok: true, remaining: 2 });
     expect(hook.check({ count: 4 })).toMatchObject({ ok: true, remaining: 0 });
     expect(hook.check({ count: 5 })).toMatchObject({ ok: false });
@@ -409,20 +379,12 @@ describe("check", () => {
   });
 
   it("and status agree with projectRateLimit at any moment, for any limit", () => {
+    const atMost = (max: number) => fc.integer({ min: 1, max });
+    const sizes = { rate: atMost(50), period: atMost(100_000), capacity: atMost(50) };
+    const start = fc.integer({ min: -1_000_000, max: 1_000_000 });
     const configs = fc.oneof(
-      fc.record({
-        kind: fc.constant("token bucket" as const),
-        rate: fc.integer({ min: 1, max: 50 }),
-        period: fc.integer({ min: 1, max: 100_000 }),
-        capacity: fc.integer({ min: 1, max: 50 }),
-      }),
-      fc.record({
-        kind: fc.constant("fixed window" as const),
-        rate: fc.integer({ min: 1, max: 50 }),
-        period: fc.integer({ min: 1, max: 100_000 }),
-        capacity: fc.integer({ min: 1, max: 50 }),
-        start: fc.integer({ min: -1_000_000, max: 1_000_000 }),
-      }),
+      fc.record({ kind: fc.constant("token bucket" as const), ...sizes }),
+      fc.record({ kind: fc.constant("fixed window" as const), ...sizes, start }),
     );
     const steps = fc.array(fc.integer({ min: 0, max: 50_000 }), { minLength: 1, maxLength: 10 });
     fc.assert(
@@ -452,9 +414,7 @@ describe("with the server's time", () => {
     ["ahead", 5 * MINUTE],
   ])("a browser clock five minutes %s makes no difference", async (_where, error) => {
     vi.setSystemTime(NOW + error);
-    const client = new FakeClient();
-    client.show(oneADay);
-    const hook = render(client, { getServerTime });
+    const { client, hook } = showing(oneADay, { getServerTime });
     expect(hook.status).toBeUndefined();
     await say(NOW, client);
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + DAY });
@@ -478,9 +438,7 @@ describe("with the server's time", () => {
   });
 
   it("a slow answer makes the clock late, never early", async () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, { getServerTime });
+    const { client, hook } = showing(empty, { getServerTime });
     // The server read its clock right away, and the answer took 40 ms.
     pass(40);
     await say(NOW, client);
@@ -505,17 +463,11 @@ describe("with the server's time", () => {
   });
 
   it("is measured again after a reconnect", async () => {
-    const client = new FakeClient();
-    client.show(oneADay);
-    const hook = render(client, { getServerTime });
+    const { client, hook } = showing(oneADay, { getServerTime });
     await say(NOW, client);
-    act(() => {
-      client.disconnect();
-    });
+    change(client, "disconnect");
     vi.setSystemTime(NOW - 3 * DAY);
-    act(() => {
-      client.reconnect();
-    });
+    change(client, "reconnect");
     expect(client.asked).toBe(4);
     expect(hook.status).toMatchObject({ ok: false });
     await say(NOW + DAY, client);
@@ -523,16 +475,10 @@ describe("with the server's time", () => {
   });
 
   it("an answer that comes over another connection than the question is not believed", async () => {
-    const client = new FakeClient();
-    client.show(oneADay);
-    const hook = render(client, { getServerTime });
-    act(() => {
-      client.disconnect();
-    });
+    const { client, hook } = showing(oneADay, { getServerTime });
+    change(client, "disconnect");
     pass(MINUTE);
-    act(() => {
-      client.reconnect();
-    });
+    change(client, "reconnect");
     expect(client.asked).toBe(2);
     // The same answer to both: the first was given before the connection broke.
     await say(NOW + MINUTE, client);
@@ -545,31 +491,23 @@ describe("with the server's time", () => {
     const client = new FakeClient({ isConnected: false });
     render(client, { getServerTime });
     expect(client.asked).toBe(0);
-    act(() => {
-      client.reconnect();
-    });
+    change(client, "reconnect");
     expect(client.asked).toBe(1);
   });
 
   it("falls back on the browser's clock when the server has none", async () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, { getServerTime });
+    const { client, hook } = showing(empty, { getServerTime });
     await say(new Error("no such function"), client);
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
     expect(errors).toHaveBeenCalledOnce();
   });
 
   it("an equal correction renders nothing of a bucket in use", async () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const hook = render(client, { getServerTime });
+    const { client, hook } = showing(empty, { getServerTime });
     await say(NOW, client);
     const { renders } = hook;
-    act(() => {
-      client.reconnect();
-    });
+    change(client, "reconnect");
     await say(NOW, client);
     expect(hook.renders).toBe(renders);
   });
