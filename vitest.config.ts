@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { documents } from "./test/docs/pages.js";
 
 // .ci/run counts the tests in this file (JSON) and measures the coverage in the same run.
 const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
 /** Tests of the repository and of its types, which read files and ask compilers: `npm run check:repository`. */
 export const repository = [
-  "test/{load,mutants,package,recipes,release,runbook,start,tidy}/**/*.test.ts",
+  "test/{docs,load,mutants,package,release,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
   "test/example/site.test.ts",
   "test/simulator/benches.test.ts",
@@ -33,6 +34,7 @@ class ByEnvironment extends BaseSequencer {
 const source = (path: string) => new URL(path, import.meta.url).pathname;
 
 export default defineConfig({
+  plugins: [documents()],
   resolve: {
     // The package's own name, as its users import it, without a build.
     alias: [

@@ -9,6 +9,7 @@ import { addCost, noCost } from "./simulator/cost.js";
 import { ExactBucket, type Grant, overGrant } from "./simulator/oracle.js";
 import { CLASSES, type ClassName } from "./simulator/platform.js";
 import { job as jobFunction, queueApp } from "./simulator/queues.js";
+import { poolApp } from "./simulator/workpool.js";
 
 export interface QueueLoad {
   readonly place: "tables" | "component";
@@ -19,13 +20,23 @@ export interface QueueLoad {
   readonly seed: string;
 }
 
-export interface QueueFigures {
+/** What jobs cost, those of a queue and of a pool. */
+interface CallerFigures {
   readonly jobs: number;
   readonly attemptsPerJob: number;
   /** Share of the callers that the platform gave up. */
   readonly failed: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /**
+   * Function calls, those of callers and of the jobs themselves included, and documents that all of them read: without the two by
+   * which the platform itself finds a scheduled function and notes how it ended.
+   */
+  readonly callsPerJob: number;
+  readonly documentsPerJob: number;
+}
+
+export interface QueueFigures extends CallerFigures {
   /** From the moment at which a job could have been given its moment (its arrival, or a second before the exact bucket starts it). */
   readonly meanDecidedMs: number;
   /** The share of the jobs that one went before whose caller committed later, at all. */
@@ -36,9 +47,6 @@ export interface QueueFigures {
   /** The mean wait beyond that in one exact bucket, first come, first served. */
   readonly extraWaitMs: number;
   readonly runsPerSecond: number;
-  /** Function calls, those of callers and of the jobs themselves included, and documents that all of them read. */
-  readonly callsPerJob: number;
-  readonly documentsPerJob: number;
   /** Jobs that ran, until all had run. */
   readonly jobsPerSecond: number;
   /** Tokens beyond the bound of the bucket. */
@@ -58,10 +66,6 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
   const taken: { label: number; runAt: number; decidedMs: number }[] = [];
   let runs = 0;
   let lastRanMs = 0;
-  let failed = 0;
-  let attempts = 0;
-  const cost = noCost();
-  const latencies: number[] = [];
   const backend = new Backend(app.app, {
     seed,
     platform,
@@ -77,25 +81,11 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
       }
     },
   });
-  const all = arrivals({ pattern: "poisson", demand: perSecond, seconds, counts: { from: 1, to: 1 }, seed });
-  for (const [label, { atMs }] of all.entries()) {
-    backend.agenda.plan(atMs, () => {
-      backend.call(
-        (ctx) => app.enqueueRateLimited(ctx, { name: "llm" }, jobFunction, { label }),
-        ({ outcome, startedMs, endedMs, clock, attempts: tries, cost: ofCaller }) => {
-          if (outcome.kind === "threw") throw outcome.error;
-          addCost(cost, ofCaller);
-          attempts += tries;
-          latencies.push(endedMs - startedMs);
-          if (outcome.kind !== "committed") failed++;
-          else {
-            enqueued.set(label, clock - EPOCH_MS);
-            committed.set(label, committed.size);
-          }
-        },
-      );
-    });
-  }
+  const enqueue: Enqueue = (ctx, label) => app.enqueueRateLimited(ctx, { name: "llm" }, jobFunction, { label });
+  const callers = planCallers(backend, { perSecond, seconds, seed }, enqueue, (label, clock) => {
+    enqueued.set(label, clock - EPOCH_MS);
+    committed.set(label, committed.size);
+  });
   await backend.agenda.run();
   const exactOf = exactMoments(limit, enqueued);
   const known = taken.map((one) => ({
@@ -103,31 +93,85 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
     at: enqueued.get(one.label) ?? NaN,
     exactAt: exactOf.get(one.label) ?? NaN,
   }));
-  latencies.sort((a, b) => a - b);
-  const quantile = (share: number) => latencies[Math.ceil(share * latencies.length) - 1] ?? 0;
   const late = lateness(known.map(({ at }) => at));
   const places = known.map(({ label }) => committed.get(label) ?? NaN);
-  addCost(cost, backend.background);
   const grants: Grant[] = known.map(({ runAt }) => ({ atMs: runAt, count: 1 }));
   return {
-    jobs: all.length,
-    attemptsPerJob: attempts / all.length,
-    failed: failed / all.length,
-    p50Ms: quantile(0.5),
-    p99Ms: quantile(0.99),
+    ...callers.figures(),
     meanDecidedMs: mean(known.map(({ at, exactAt, decidedMs }) => decidedMs - Math.max(at, exactAt - AHEAD_MS))),
     overtaken: shareOver(lateness(places), 0),
     begunBefore: shareOver(late, IN_ORDER_MS),
     mostBegunBeforeMs: Math.max(...late),
     extraWaitMs: mean(known.map(({ runAt, exactAt }) => runAt - exactAt)),
     runsPerSecond: runs / ((known.at(-1)?.decidedMs ?? 1) / 1000),
-    callsPerJob: (attempts + backend.background.runs) / all.length,
-    documentsPerJob: (cost.rowsRead + cost.rowsReread) / all.length,
     jobsPerSecond: (1000 * known.length) / lastRanMs,
     overGrant: overGrant(limit, grants),
     lost: enqueued.size - known.length,
   };
 }
+
+type Enqueue = (ctx: SimulatedCtx, label: number) => Promise<unknown>;
+
+/** Callers who come at random, each with a job of one token. */
+function planCallers(
+  backend: Backend,
+  { perSecond, seconds, seed }: Pick<QueueLoad, "perSecond" | "seconds" | "seed">,
+  enqueue: Enqueue,
+  onCommit?: (label: number, clock: number) => void,
+) {
+  let attempts = 0;
+  let failed = 0;
+  const cost = noCost();
+  const latencies: number[] = [];
+  const all = arrivals({ pattern: "poisson", demand: perSecond, seconds, counts: { from: 1, to: 1 }, seed });
+  for (const [label, { atMs }] of all.entries()) {
+    backend.agenda.plan(atMs, () => {
+      backend.call(
+        (ctx) => enqueue(ctx, label),
+        ({ outcome, startedMs, endedMs, clock, attempts: tries, cost: ofCaller }) => {
+          if (outcome.kind === "threw") throw outcome.error;
+          addCost(cost, ofCaller);
+          attempts += tries;
+          latencies.push(endedMs - startedMs);
+          if (outcome.kind === "committed") onCommit?.(label, clock);
+          else failed++;
+        },
+      );
+    });
+  }
+  const quantile = (share: number) => latencies[Math.ceil(share * latencies.length) - 1] ?? 0;
+  const figures = (): CallerFigures => {
+    const { runs, rowsRead, rowsReread } = backend.background;
+    latencies.sort((a, b) => a - b);
+    return {
+      jobs: all.length,
+      attemptsPerJob: attempts / all.length,
+      failed: failed / all.length,
+      p50Ms: quantile(0.5),
+      p99Ms: quantile(0.99),
+      callsPerJob: (attempts + runs) / all.length,
+      documentsPerJob: (cost.rowsRead + cost.rowsReread + rowsRead + rowsReread - 2 * runs) / all.length,
+    };
+  };
+  return { jobs: all.length, figures };
+}
+
+/** The same callers with a Workpool, which knows no rate: until all jobs have run. */
+export async function runPoolLoad({ platform, ...load }: Omit<QueueLoad, "place">): Promise<CallerFigures> {
+  const pool = poolApp(MOST_AT_ONCE);
+  let ran = 0;
+  const onJob: BackendOptions["onJob"] = ({ address }) => {
+    if (address.name === "runMutationWrapper") ran++;
+  };
+  const backend = new Backend(pool.app, { seed: load.seed, platform, onJob });
+  const callers = planCallers(backend, load, async (ctx, label) => await pool.enqueue(ctx, jobFunction, { label }));
+  // It looks for lost jobs for ever.
+  await backend.agenda.run(() => ran === callers.jobs);
+  return callers.figures();
+}
+
+/** What Workpool's documentation recommends at most. */
+const MOST_AT_ONCE = 100;
 
 /** The jobs of such a load scheduled at once: so many a second the platform runs, whoever schedules them. */
 export async function jobsAlone({ platform, perSecond, seconds, seed }: QueueLoad): Promise<number> {
@@ -175,8 +219,8 @@ function mean(values: readonly number[]): number {
 }
 
 const HELP = `npm run bench:queues -- [options]
-  --rates      jobs a second, default 60,200,1000
-  --seconds    virtual seconds, default 10
+  --rates      jobs a second, default 5,60,200,1000
+  --seconds    virtual seconds, default 30
   --seed       default 1`;
 
 async function main(): Promise<void> {
@@ -190,15 +234,20 @@ async function main(): Promise<void> {
   const { seed = "1" } = values;
   console.log(`Versions: ${versionLine()}. Seed: ${seed}.\n`);
   const rows: string[][] = [];
-  for (const perSecond of parseNumbers(values.rates ?? "60,200,1000")) {
+  const pools: string[][] = [];
+  const seconds = Number(values.seconds ?? 30);
+  for (const perSecond of parseNumbers(values.rates ?? "5,60,200,1000")) {
     for (const platform of Object.keys(CLASSES) as ClassName[]) {
       for (const place of ["tables", "component"] as const) {
-        const load = { place, platform, perSecond, seconds: Number(values.seconds ?? 10), seed };
+        const load = { place, platform, perSecond, seconds, seed };
         rows.push(rowOf(load, await runQueueLoad(load)));
       }
+      pools.push(poolRowOf(perSecond, platform, await runPoolLoad({ platform, perSecond, seconds, seed })));
     }
   }
   console.log(markdownTable(HEAD, rows));
+  console.log(`\nThe same callers with Workpool, ${MOST_AT_ONCE} jobs at once, without a rate:\n`);
+  console.log(markdownTable(POOL_HEAD, pools));
   for (const platform of Object.keys(CLASSES) as ClassName[]) {
     const { mutationPermits, jobsAtOnce } = CLASSES[platform];
     const most = await jobsAlone({ place: "tables", platform, perSecond: 1000, seconds: 5, seed });
@@ -247,6 +296,30 @@ function rowOf({ place, platform, perSecond }: QueueLoad, figures: QueueFigures)
     figures.jobsPerSecond.toFixed(0),
     String(figures.overGrant),
     String(figures.lost),
+  ];
+}
+
+const POOL_HEAD = [
+  "jobs a second",
+  "permits",
+  "attempts",
+  "failed",
+  "p50 ms",
+  "p99 ms",
+  "calls a job",
+  "documents a job",
+];
+
+function poolRowOf(perSecond: number, platform: ClassName, figures: CallerFigures): string[] {
+  return [
+    `${perSecond}`,
+    `${CLASSES[platform].mutationPermits}`,
+    figures.attemptsPerJob.toFixed(3),
+    percent(figures.failed),
+    figures.p50Ms.toFixed(0),
+    figures.p99Ms.toFixed(0),
+    figures.callsPerJob.toFixed(2),
+    figures.documentsPerJob.toFixed(1),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** `ctx.db` over a transaction, for the tables of one component. */
 import { CommitTsPlaceholder, type Value } from "convex/values";
-import { type Document, tableOf } from "./document.js";
+import { copyOf, type Document, tableOf } from "./document.js";
 import { SimulatedQuery } from "./query.js";
 import { Syscalls } from "./syscalls.js";
 import type { Transaction } from "./transaction.js";
@@ -42,7 +42,7 @@ export class Database {
       throw new Error(`${id} is no id of ${table}.`);
     }
     const document = await this.syscalls.read(() => this.transaction.get(id, { stale: this.#stale }));
-    return document && { ...document };
+    return document && copyOf(document);
   }
 
   query(table: string): SimulatedQuery {

@@ -8,12 +8,19 @@ export function tableOf(id: string): string {
   return id.slice(0, id.lastIndexOf("|"));
 }
 
-/** A field that is undefined is absent. */
-export function withoutUndefined(fields: Record<string, Value | undefined>): Record<string, Value> {
-  const present: Record<string, Value> = {};
+/** A copy: what a function does to it afterwards changes nothing in the store. A field that is undefined is absent. */
+export function copyOf<Fields extends Readonly<Record<string, Value | undefined>>>(fields: Fields): Fields {
+  const copy: Record<string, Value> = {};
   for (const name in fields) {
     const value = fields[name];
-    if (value !== undefined) present[name] = value;
+    if (value !== undefined) copy[name] = copyOfValue(value);
   }
-  return present;
+  return copy as Fields;
+}
+
+function copyOfValue(value: Value): Value {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOfValue);
+  // Neither bytes nor what stands for a commit.
+  return Object.getPrototypeOf(value) === Object.prototype ? copyOf(value as Record<string, Value>) : value;
 }

@@ -16,7 +16,7 @@ const { rateLimiter: component } = componentsGeneric() as unknown as {
   rateLimiter: ConstructorParameters<typeof RateLimiter>[0];
 };
 
-const batchWorker: Component = {
+export const batchWorker: Component = {
   schema: workerSchema,
   modules: { lib: workerKick, loop: workerLoop, monitor: workerMonitor },
 };

@@ -1,6 +1,6 @@
 /** `db.query(…)`: the part of Convex's query builder that reads by an index. */
 import type { Value } from "convex/values";
-import type { Document } from "./document.js";
+import { copyOf, type Document } from "./document.js";
 import { EVERYTHING, type Key, type Range } from "./key.js";
 import type { Syscalls } from "./syscalls.js";
 import { BY_CREATION_TIME } from "./table.js";
@@ -53,6 +53,24 @@ export class RangeBuilder {
   }
 }
 
+type Expression = (document: Document) => unknown;
+
+/** The part of `filter((q) => …)` that the peers use. What it leaves out was read all the same. */
+const FILTERS = {
+  field:
+    (name: string): Expression =>
+    (document) =>
+      document[name],
+  neq:
+    (field: Expression, value: Value): Expression =>
+    (document) =>
+      field(document) !== value,
+  and:
+    (...all: readonly Expression[]): Expression =>
+    (document) =>
+      all.every((each) => each(document)),
+};
+
 /** How many documents an iteration fetches at once. */
 const PREFETCHED = 100;
 
@@ -61,6 +79,7 @@ export class SimulatedQuery implements AsyncIterable<Document> {
   #index = BY_CREATION_TIME;
   #range = EVERYTHING;
   #order: "asc" | "desc" = "asc";
+  #filter: Expression | undefined;
 
   constructor(
     readonly transaction: Transaction,
@@ -84,6 +103,11 @@ export class SimulatedQuery implements AsyncIterable<Document> {
     return this;
   }
 
+  filter(build: (q: typeof FILTERS) => Expression): this {
+    this.#filter = build(FILTERS);
+    return this;
+  }
+
   async collect(): Promise<Document[]> {
     return await this.take(Infinity);
   }
@@ -93,7 +117,7 @@ export class SimulatedQuery implements AsyncIterable<Document> {
       const documents: Document[] = [];
       if (count > 0) {
         for (const document of this.#scan()) {
-          documents.push({ ...document });
+          documents.push(copyOf(document));
           if (documents.length >= count) break;
         }
       }
@@ -116,12 +140,14 @@ export class SimulatedQuery implements AsyncIterable<Document> {
     for (let i = 0; ; i++) {
       const next = i % PREFETCHED === 0 ? await this.syscalls.read(() => scan.next()) : scan.next();
       if (next.done === true) return;
-      yield { ...next.value };
+      yield copyOf(next.value);
     }
   }
 
-  #scan(): Generator<Document, undefined> {
+  *#scan(): Generator<Document, undefined> {
     const scan: Scan = { table: this.table, index: this.#index, range: this.#range, order: this.#order };
-    return this.transaction.scan(scan, { stale: this.stale });
+    for (const document of this.transaction.scan(scan, { stale: this.stale })) {
+      if (this.#filter?.(document) !== false) yield document;
+    }
   }
 }

@@ -37,7 +37,7 @@ export interface QueueApp extends Functions {
 
 /** What jobs run: nothing, but those that are given it say what they have used, and until when they must run again. */
 export const job = makeFunctionReference<"mutation">("jobs:run");
-const jobs = {
+export const jobs = {
   run: internalMutationGeneric({
     handler: async (_ctx, { used, againUntil = 0 }: { used?: number; againUntil?: number }) =>
       await Promise.resolve(used === undefined ? null : { used, again: Date.now() < againUntil }),

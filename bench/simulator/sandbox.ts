@@ -27,7 +27,7 @@ export async function runWithin<Result>(surroundings: Surroundings, body: () => 
   }
 }
 
-let simulated: { now?: () => number; random?: () => number } = {};
+let simulated: { readonly now: () => number; readonly random: () => number } | undefined;
 
 /**
  * Once, unless others replace them, as tests do: swapping built-in functions for every attempt cost more than the attempt. Idle, they
@@ -35,13 +35,13 @@ let simulated: { now?: () => number; random?: () => number } = {};
  */
 function install(): void {
   const { now, random } = { now: Date.now, random: Math.random };
-  if (now === simulated.now && random === simulated.random) return;
+  if (now === simulated?.now && random === simulated.random) return;
   simulated = {
     now: () => (current ? current.now : now()),
     random: () => (current ? current.random() : random()),
   };
-  Object.assign(Date, { now: simulated.now });
-  Object.assign(Math, { random: simulated.random });
+  Date.now = simulated.now;
+  Math.random = simulated.random;
 }
 
 async function asyncSyscall(name: string, args: string): Promise<string> {

@@ -4,7 +4,7 @@
  */
 import { compareValues, type Value } from "convex/values";
 import { type Cost, noCost } from "./cost.js";
-import { type Document, tableOf, withoutUndefined } from "./document.js";
+import { copyOf, type Document, tableOf } from "./document.js";
 import { comparePrefix, isWithin, type Range } from "./key.js";
 import type { Store, Writes } from "./store.js";
 import type { TableIndex } from "./tableIndex.js";
@@ -108,7 +108,7 @@ export class Transaction {
     const id = this.store.createId(table);
     // Inserts of one transaction have creation times of their own, a hair apart.
     const _creationTime = this.now + ++this.#inserted / 2 ** 12;
-    this.#write(table, id, { ...withoutUndefined(fields), _id: id, _creationTime });
+    this.#write(table, id, { ...copyOf(fields), _id: id, _creationTime });
     return id;
   }
 
@@ -127,7 +127,7 @@ export class Transaction {
 
   #change(before: Document, fields: Record<string, Value | undefined>): void {
     const { _id, _creationTime } = before;
-    const after = { ...withoutUndefined(fields), _id, _creationTime };
+    const after = { ...copyOf(fields), _id, _creationTime };
     // As on the platform: a change to equal values is no write.
     if (compareValues(before, after) === 0) this.cost.storeCalls++;
     else this.#write(tableOf(_id), _id, after);

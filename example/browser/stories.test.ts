@@ -206,6 +206,25 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.press("Ask for 100 tokens");
     // What the cancelled job gave back is this one's: it waits for a tenth.
     await visitor.see(/^100 tokens: promised to run in \d(\.\d)?\ss\.$/);
+
+    // Places: two at once.
+    await visitor.use(page.getByLabel("Two at once"), "Space");
+    await visitor.see("Both places are free.");
+    const run = (number: number) => page.getByRole("listitem").filter({ hasText: `Run ${number}` });
+    for (const number of [1, 2]) {
+      await visitor.press("Start a run");
+      await run(number).waitFor();
+    }
+    await visitor.press("Start a run");
+    await visitor.see(/^Both places are taken\. The first lease ends in [\d.]+\ss\.$/);
+    await visitor.press("End run 2");
+    await visitor.see("Run 2 has ended: its place is free.");
+    await visitor.press("Kill run 1");
+    await visitor.see("Run 1 died. Its place is free when the lease ends.");
+    await visitor.press("Start a run");
+    await visitor.see("It runs, and holds a place.");
+    await visitor.press("Start a run");
+    await visitor.see(/^Both places are taken/);
     return visitor;
   },
 

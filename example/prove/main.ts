@@ -1,4 +1,4 @@
-/** `npm run prove`: what only a deployment can show, checked on yours. See docs/deploy.md. */
+/** `npm run prove`: what only a deployment can show, checked on yours. See example/README.md. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";

@@ -26,7 +26,7 @@ const PARTS = [
   { heading: "Show a limit: a component", page: "docs/react.md", section: "useRateLimit" },
   { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
   { heading: "Override a limit for one key", page: "docs/admin.md", section: "Set and clear" },
-  { heading: "Several limits", page: "docs/several-limits.md", section: undefined },
+  { heading: "Several limits", page: "docs/choosing.md", section: "Several limits at once" },
   { heading: "Queues", page: "docs/queue.md", section: undefined },
   { heading: "HTTP", page: "docs/http.md", section: undefined },
   { heading: "Test", page: "docs/start.md", section: "Test it" },

@@ -1,6 +1,6 @@
 /** Bundled modules, evaluated: the functions that each registers. */
 import { evaluate, sourcesOf } from "./isolate.js";
-import { nameFault, pathFault } from "./names.js";
+import { nameFault, pathFault, refuseIf } from "./names.js";
 import { sortedJson } from "./validatorJson.js";
 import {
   type AnalyzedFunction,
@@ -25,8 +25,7 @@ export async function analyzeModules(modules: readonly Module[]): Promise<Analyz
   const sources = sourcesOf(modules);
   const analyzed: Record<string, AnalyzedModule> = {};
   for (const { path: file, environment } of modules) {
-    const fault = pathFault(file);
-    if (fault !== undefined) throw new Error(fault);
+    refuseIf(pathFault(file));
     // The CLI bundles auth.config.js with them; a deployment evaluates it by itself, with the app's variables.
     if (file.startsWith("_deps/") || environment === "node" || file === "auth.config.js") continue;
     const exported = await evaluate(sources, file, "at import time");
@@ -54,8 +53,7 @@ function functionOf(name: string, value: unknown): AnalyzedFunction | undefined 
         ? "Action"
         : undefined;
   if (udfType === undefined) return undefined;
-  const fault = nameFault(name);
-  if (fault !== undefined) throw new Error(fault);
+  refuseIf(nameFault(name));
   const { isPublic, exportArgs, exportReturns } = value as unknown as Registered;
   return {
     name,

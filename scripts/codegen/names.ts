@@ -24,3 +24,8 @@ export function definitionPathFault(path: string): string | undefined {
   const isPlain = !path.startsWith("/") && /^[\x20-\x7e]*$/.test(path) && !path.includes("\\");
   return isPlain ? undefined : `the component's path ${path} is not relative, of printable ASCII characters`;
 }
+
+/** @throws Error with the fault, when there is one */
+export function refuseIf(fault: string | undefined): void {
+  if (fault !== undefined) throw new Error(fault);
+}

@@ -2,7 +2,7 @@
 import { version } from "convex";
 import { evaluate } from "./isolate.js";
 import { analyzeModules, exportTree } from "./modules.js";
-import { definitionPathFault, nameFault } from "./names.js";
+import { definitionPathFault, nameFault, refuseIf } from "./names.js";
 import { schemaFault, type SchemaJson } from "./schemas.js";
 import {
   type AnalyzedModules,
@@ -54,10 +54,6 @@ export async function analyzePush({ appDefinition, componentDefinitions }: PushR
     app: instanceOf(APP, "", analysis),
     schemaChange: NO_CHANGE,
   };
-}
-
-function refuseIf(fault: string | undefined): void {
-  if (fault !== undefined) throw new Error(fault);
 }
 
 type Analysis = ReturnType<typeof analysisOf>;

@@ -1,6 +1,6 @@
 /** Validators as JSON, in the order that a deployment gives them: fields of objects by name. */
 
-import { nameFault } from "./names.js";
+import { nameFault, refuseIf } from "./names.js";
 
 interface FieldJson {
   readonly fieldType: ValidatorJson;
@@ -33,9 +33,9 @@ function firstFault<T>(judged: readonly T[], judge: (each: T) => string | undefi
 /** The JSON text of a validator, sorted; null for a function without one. @throws Error for a name that a deployment refuses */
 export function sortedJson(text: string): string | null {
   const validator = JSON.parse(text) as ValidatorJson | null;
-  const fault = validator === null ? undefined : fieldFault(validator);
-  if (fault !== undefined) throw new Error(fault);
-  return validator === null ? null : JSON.stringify(sorted(validator));
+  if (validator === null) return null;
+  refuseIf(fieldFault(validator));
+  return JSON.stringify(sorted(validator));
 }
 
 function sorted(validator: ValidatorJson): ValidatorJson {

@@ -1,7 +1,7 @@
 /** How the tests run on planted faults: in process, the nearest to the engine first, with the same random numbers every time. */
 import { configDefaults } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import base from "../../vitest.config.js";
+import base, { repository } from "../../vitest.config.js";
 
 /** Folders of tests from the fastest and nearest to the rest: most faults end in the first. */
 const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "model"];
@@ -29,8 +29,8 @@ export default {
     include: [process.env["MUTANTS_TESTS"] ?? `test/{${FOLDERS.join(",")}}/**/*.test.ts`],
     exclude: [
       ...configDefaults.exclude,
-      // The compiler says nothing about a fault.
-      "test/client/{autocompletion,compilerMessages}.test.ts",
+      // They read files and ask compilers: nothing there notices a fault.
+      ...repository,
       ...(process.env["MUTANTS_SLOW"] === undefined ? SLOW : []),
     ],
     setupFiles: ["scripts/mutants/sameSeed.ts"],

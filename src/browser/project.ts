@@ -19,7 +19,7 @@ interface TooLargeStatus {
  */
 export type ProjectedStatus = (RateLimitStatus | TooLargeStatus) & { value: number; remaining: number };
 
-/** What holds now: the limit's config, its plan's, or an override's. Of `tokens`, `tokens - remaining` are used. */
+/** The config that holds now: the limit's, its plan's, or an override's. */
 export interface LimitInForce {
   config: RateLimitConfig;
   /** What a full bucket holds. */

@@ -22,8 +22,8 @@ export interface UseRateLimitResult {
   /** The answer at the last change; undefined while loading, when skipped, and on the server. */
   status: ProjectedStatus | undefined;
   /**
-   * What the answer is by: the `config` and the `plan` in force, and the `tokens` of a full bucket. "73 of 100 used" is
-   * `limit.tokens - status.remaining` of `limit.tokens`, the latter for a demand of `count: 0`. Undefined as long as `status` is.
+   * The `config` and the `plan` in force, and the `tokens` of a full bucket; undefined as long as `status` is. To show "73 of 100
+   * used", ask for `count: 0`: then `limit.tokens - status.remaining` are used of `limit.tokens`.
    */
   limit: LimitInForce | undefined;
   /** The answer now, for the same demand or another one; undefined as long as `status` is. */
@@ -32,8 +32,8 @@ export interface UseRateLimitResult {
 
 /**
  * The status of a limit. The component renders again when `ok`, `retryAt` or the whole tokens in `remaining` change because tokens
- * were taken, a wait ended, a window started, or the bucket is full, and when `limit` changes. `remaining` and `value` are from that time; `check()` returns
- * the current ones.
+ * were taken, a wait ended, a window started, or the bucket is full, and when `limit` changes. `remaining` and `value` are
+ * from that time; `check()` returns the current ones.
  *
  * The result and what is in it are the same objects until something changes. The server enforces the limit: this only shows it.
  *

@@ -59,7 +59,7 @@ function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
   if (prefix === false) return canonical(groups);
   const bits = groups[0] === 0x2002 ? Math.min(prefix, SIX_TO_FOUR_PREFIX) : prefix;
   const kept = groups.map((group, i) => group & (0xffff_0000 >> Math.min(16, Math.max(0, bits - 16 * i))));
-  return `${canonical(kept.map((group) => group & 0xffff))}/${bits}`;
+  return `${canonical(kept)}/${bits}`;
 }
 
 /** As RFC 5952 writes it, and the host of a URL: the first of the longest runs of two or more zero groups is "::". */

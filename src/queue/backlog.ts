@@ -8,8 +8,12 @@ import type { Queue } from "./terms.js";
 
 /** The worker's count includes cancelled jobs. So all are counted again before a queue is reported full, and this often while it is. */
 const RECOUNT_MS = 10_000;
+/** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */
+const MOST_WAITING = 20_000;
 /** Jobs may be cancelled while the worker sleeps: a queue is said to be full for no longer than this. */
 const MOST_FULL_MS = 60_000;
+/** While a worker that has slept runs, the queue is still full: what it says next must not come too late. */
+const WAKING_MS = 400;
 
 interface Backlog {
   /** The state for the next run. */
@@ -38,10 +42,10 @@ export async function backlogOf(
   functions: Worker,
 ): Promise<Backlog> {
   const { maxQueued, exact, fair } = queue.terms;
-  const fullUntil = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : now + FULL_MS;
+  const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;
   if (exact) {
     const counted = taken > 0 && row.queued !== undefined ? { queued: Math.max(0, row.queued - taken) } : {};
-    return { run: {}, row: { ...counted, ...(pace.kind === "wait" && { fullUntil }) } };
+    return { run: {}, row: { ...counted, ...(wakesAt !== undefined && { fullUntil: wakesAt }) } };
   }
   // The number that callers counted while the queue was exact is no longer true.
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
@@ -52,15 +56,17 @@ export async function backlogOf(
   const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
   if (isUnknown || found.arrived >= MOST_COUNTED || isOld) {
-    const { count, isCut } = await findWaiting(ctx, queue, maxQueued + taken, functions);
+    const { count, isCut } = await findWaiting(ctx, queue, MOST_WAITING, functions);
     queued = Math.max(count - taken, isCut ? queued : 0);
     countedAt = now;
   }
   const left = (row.fullUntil ?? 0) - now;
   if (queued >= maxQueued) {
-    const isSaid = left >= FULL_MS / 2 && pace.kind === "run";
+    const fullUntil = wakesAt === undefined ? now + FULL_MS : wakesAt + WAKING_MS;
+    const isSaid = left >= 0.7 * FULL_MS && pace.kind === "run";
     return { run: { queued, countedAt }, row: { ...forgotten, ...(!isSaid && { fullUntil }) } };
   }
   // A report for a second ends by itself.
-  return { run: { queued, countedAt }, row: { ...forgotten, ...(left > FULL_MS && { fullUntil: now }) } };
+  const isStale = left > (row.state === "waiting" ? 0 : FULL_MS);
+  return { run: { queued, countedAt }, row: { ...forgotten, ...(isStale && { fullUntil: now }) } };
 }

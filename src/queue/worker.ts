@@ -24,12 +24,11 @@ import type { workArgs } from "../wire/queue.js";
  * takes to come and to commit, so that a job is told a second ahead.
  */
 const AHEAD_MS = 1050;
-/**
- * The number of jobs that a run looks at. While the bucket is short, it is twice as many as the last run paid, since reading jobs that cannot
- * be paid is wasted. Otherwise it is as many as keep the transaction short.
- */
-const LEAST_JOBS = 16;
+/** The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the transaction short. */
+const FIRST_JOBS = 16;
 const MOST_JOBS = 256;
+/** While the bucket is short, reading jobs that cannot be paid is wasted: a few more than the last run paid. */
+const mostWhileShort = (taken: number) => Math.min(MOST_JOBS, 4 + Math.ceil(1.25 * taken));
 /** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
 const MOST_SLEEP_MS = 86_400_000;
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
@@ -53,7 +52,7 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp
   const row = await readOwnWorker(ctx, run, now);
   if (!row) return;
   const queue = lookUp(row) ?? storedQueue(row);
-  const { most = LEAST_JOBS } = run;
+  const { most = FIRST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
   const { taken, retried, awaited } = await takeJobs(ctx, queue, now, found.first, functions);
   // A clock that steps back would make it linger until it has come as far again.
@@ -68,7 +67,7 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp
     generation: run.generation,
     ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
     busyAt,
-    most: awaited ? Math.min(MOST_JOBS, Math.max(LEAST_JOBS, 2 * taken)) : MOST_JOBS,
+    most: awaited ? mostWhileShort(taken) : MOST_JOBS,
     ...backlog.run,
   };
   await goOn(ctx, { queue, row, next, now, pace, awaited }, backlog.row, functions);

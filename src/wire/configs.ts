@@ -100,8 +100,8 @@ const queue = () => ({
   /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
   fair: v.optional(v.boolean()),
   /**
-   * Requires `maxQueued` and makes it exact, at the price of conflicts. Without it, about one second of extra jobs may be accepted. Default
-   * false.
+   * Requires `maxQueued` and makes it exact, at the price of conflicts. Without it, jobs are accepted until the worker notices: within
+   * a second. Default false.
    */
   exact: v.optional(v.boolean()),
   /**

@@ -54,7 +54,8 @@ export function accruedAnew(config: RateLimitConfig, from: number, to: number): 
     if (typeof period === "string") return calendarStarts(config, from)[Number(step) - 1] ?? NaN;
     return Number(BigInt(config.start ?? 0) + step * BigInt(period));
   }) as [number, number];
-  const part = fraction(BigInt(next - Math.max(begun, from)), BigInt(next - begun));
+  if (from <= begun) return accrued(config, from, to);
+  const part = fraction(BigInt(next - from), BigInt(next - begun));
   return plus(rational(Number(floorOf(times(rational(rate), part)))), times(rational(rate), fraction(steps - 1n, 1n)));
 }
 

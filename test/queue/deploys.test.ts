@@ -228,6 +228,19 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(denied).toEqual({ ok: false, retryAt: (starts[1]?.at ?? NaN) - 1050 });
   });
 
+  it("a queue that has room when its worker wakes accepts at once", async () => {
+    const { t, enqueue } = open({ maxQueued: 1 }, slow);
+    await enqueue("1");
+    await pass(t, 1000);
+    await enqueue("2");
+    await pass(t, 1000);
+    const denied = await enqueue("3");
+    if (denied.ok) throw new Error("It is not full.");
+    // What the worker said covers its own run, and ends with it.
+    await pass(t, denied.retryAt - Date.now() - 300);
+    expect(await enqueue("3")).toMatchObject({ ok: true });
+  });
+
   it("a job that ends after a deploy is settled by the limit as it is now", async () => {
     const window: RateLimitConfig = { kind: "sliding window", rate: 20, period: MINUTE };
     const { t, enqueue, deploy, until, starts, functions } = open({}, slow);

@@ -3,7 +3,7 @@
  * every load for so long, as `npm run bench:queues` does, and holds it to the goals.
  */
 import { describe, expect, it } from "vitest";
-import { jobsAlone, type QueueLoad, runQueueLoad } from "../../bench/queues.js";
+import { jobsAlone, type QueueLoad, runPoolLoad, runQueueLoad } from "../../bench/queues.js";
 import { Backend } from "../../bench/simulator/backend.js";
 import { job, queueApp } from "../../bench/simulator/queues.js";
 
@@ -50,6 +50,24 @@ describe("callers on one bucket that is short by a fifth", () => {
     expect(figures.jobsPerSecond).toBeGreaterThan(0.86 * most);
   });
 });
+
+/** For half a minute of callers, as `npm run bench:queues` measures them; 1000 a second for less. */
+it.each([
+  { perSecond: 5, seconds: 30, platform: "S16", calls: 4.3, documents: 12 },
+  { perSecond: 60, seconds: 30, platform: "S16", calls: 2.35, documents: 5 },
+  { perSecond: 1000, seconds: 3, platform: "S256", calls: 2.05, documents: 3.5 },
+] as const)(
+  "$perSecond jobs a second cost at most $calls calls and $documents documents each, fewer than in Workpool",
+  async ({ calls, documents, ...load }) => {
+    const queue = await runQueueLoad({ ...load, place: "tables", seed: "1" });
+    expect(queue.callsPerJob).toBeLessThanOrEqual(calls);
+    expect(queue.documentsPerJob).toBeLessThanOrEqual(documents);
+    const pool = await runPoolLoad({ ...load, seed: "1" });
+    expect(pool.jobs).toBe(queue.jobs);
+    expect(pool.callsPerJob).toBeGreaterThan(queue.callsPerJob);
+    expect(pool.documentsPerJob).toBeGreaterThan(queue.documentsPerJob);
+  },
+);
 
 describe("a caller that comes while the worker stops", () => {
   it("is not forgotten, whatever the moment", async () => {

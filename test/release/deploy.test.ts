@@ -1,4 +1,4 @@
-/** docs/deploy.md, command by command, against the help of the real CLI and the functions of the example. */
+/** "On a deployment of yours" in example/README.md, command by command, against the help of the real CLI and the functions of the example. */
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { files, manifest, read, root } from "../tidy/files.js";
 
 const cli = path.join(root, "node_modules/convex/bin/main.js");
-const block = /```sh\n([^]*?)```/.exec(read("docs/deploy.md"))?.[1] ?? "";
+const block = /## On a deployment of yours[^]*?```sh\n([^]*?)```/.exec(read("example/README.md"))?.[1] ?? "";
 /** Without what a reader is told about them. */
 const commands = block.split("\n").flatMap((line) => line.replace(/\s+#.*$/, "") || []);
 const ofCli = commands.filter((command) => command.startsWith("npx convex "));

@@ -50,6 +50,23 @@ function committed<Result>(calls: readonly Call<Result>[]): Result[] {
 }
 
 describe("the simulated backend", () => {
+  it("keeps what was written: a function may change objects that it inserted or has read", async () => {
+    const backend = new Backend({ schema }, { seed: "copies" });
+    const own = { name: "n", value: 1, parts: [{ left: 1 }] };
+    const insertAndChange = async ({ db }: SimulatedCtx) => {
+      await db.insert("counters", own);
+      own.parts[0] = { left: 2 };
+    };
+    const readAndChange = async ({ db }: SimulatedCtx) => {
+      const parts = ((await db.query("counters").first())?.["parts"] ?? []) as { left: number }[];
+      const left = parts[0]?.left;
+      parts[0] = { left: 3 };
+      return left;
+    };
+    await run(backend, insertAndChange, 1, 0);
+    expect([await backend.runAlone(readAndChange, 0), await backend.runAlone(readAndChange, 0)]).toEqual([1, 1]);
+  });
+
   it("loses no update: a counter counts every call that committed, and no other", async () => {
     const backend = new Backend({ schema }, { seed: "counter" });
     const calls = await run(backend, increment, 500, 5);

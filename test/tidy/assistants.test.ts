@@ -17,7 +17,9 @@ it("llms.txt lists every page of the docs, and AGENTS.md leads to it", () => {
 });
 
 it("a page's line in llms.txt is its title and what it has", () => {
-  expect(made["llms.txt"]).toContain("- [Several limits](docs/several-limits.md): all or nothing, in one call\n");
+  expect(made["llms.txt"]).toContain(
+    "- [Plans](docs/plans.md): a config for each plan, chosen by name; what a row remembers\n",
+  );
 });
 
 it("AGENTS.md has the code of a first limit, and what not to do", () => {

@@ -13,7 +13,6 @@ const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file) && file !
 
 /** Pages whose blocks go on from the app of another page. */
 const CONTINUED: Readonly<Record<string, string>> = {
-  "docs/recipes-packages.md": "docs/recipes.md",
   "docs/client.md": "docs/react.md",
 };
 

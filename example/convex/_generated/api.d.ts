@@ -45,6 +45,7 @@ import type * as stage_promises from "../stage/promises.js";
 import type * as stage_queue from "../stage/queue.js";
 import type * as stage_rollback from "../stage/rollback.js";
 import type * as stage_rooms from "../stage/rooms.js";
+import type * as stage_runs from "../stage/runs.js";
 import type * as stage_several from "../stage/several.js";
 import type * as stage_tables from "../stage/tables.js";
 import type * as stage_windows from "../stage/windows.js";
@@ -96,6 +97,7 @@ declare const fullApi: ApiFromModules<{
   "stage/queue": typeof stage_queue;
   "stage/rollback": typeof stage_rollback;
   "stage/rooms": typeof stage_rooms;
+  "stage/runs": typeof stage_runs;
   "stage/several": typeof stage_several;
   "stage/tables": typeof stage_tables;
   "stage/windows": typeof stage_windows;

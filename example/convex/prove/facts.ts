@@ -124,7 +124,7 @@ export const zones = query({
       return starts;
     };
     const startsIn = async (zone: string) =>
-      [await startsOf(zone, "day"), await startsOf(zone, "week"), await startsOf(zone, "month")].flat();
+      (await Promise.all((["day", "week", "month"] as const).map((period) => startsOf(zone, period)))).flat();
     return await Promise.all(names.map((name) => startsIn(name).catch(() => null)));
   },
 });

@@ -1,6 +1,6 @@
 /**
  * The functions of this folder make load on purpose and write what they are told, so nobody may call them: they run only on a
- * deployment whose environment variable PROVE_SECRET was set, for callers that know it. See docs/deploy.md.
+ * deployment whose environment variable PROVE_SECRET was set, for callers that know it. See example/README.md.
  */
 import { ConvexError, v } from "convex/values";
 

@@ -35,6 +35,14 @@ export const taskFields = {
   denied: v.optional(v.number()),
 };
 
+export const runFields = {
+  room: v.string(),
+  number: v.number(),
+  /** Milliseconds since the epoch: when it took its place. */
+  takenAt: v.number(),
+  isKilled: v.optional(v.boolean()),
+};
+
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
 export const stageTables = {
@@ -60,6 +68,7 @@ export const stageTables = {
     ...taskFields,
     job: v.optional(vRateLimitQueuedJob),
   }).index("by_room_number", ["room", "number"]),
+  stageRuns: defineTable(runFields).index("by_room", ["room"]),
   stageJobs: defineTable({
     ...jobFields,
     reservation: v.optional(vRateLimitedJob),

@@ -9,10 +9,12 @@ import { useAutoplay } from "../stage/autoplay.js";
 import { useMoment } from "../useMoment.js";
 import { amount, problem, wait } from "../words.js";
 import { Promises } from "./Promises.js";
+import { Runs } from "./Runs.js";
 
 const WAYS = [
   { value: 0, label: "A queue" },
   { value: 1, label: "A promise" },
+  { value: 2, label: "Two at once" },
 ] as const;
 
 const JOB_TOKENS = 100;
@@ -22,14 +24,16 @@ const BUSY_MS = 5000;
 
 type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
-/** Two ways to wait for tokens: with a place that moves up, or with a time that never moves. */
+/** Three ways to wait: with a place that moves up, with a time that never moves, or for one of two places. */
 export function Queue({ count, view, onView }: { count: number; view: number; onView: (view: number) => void }) {
   return (
     <div className="flex flex-col gap-3">
       <div className="flex">
         <Choice legend="How jobs wait" options={WAYS} value={view} onChange={onView} />
       </div>
-      {view === 0 ? <Waiting /> : <Promises count={count} />}
+      {view === 0 && <Waiting />}
+      {view === 1 && <Promises count={count} />}
+      {view === 2 && <Runs />}
     </div>
   );
 }

@@ -9,6 +9,7 @@ import login from "../../convex/stage/login.ts?code";
 import plans from "../../convex/stage/plans.ts?code";
 import promises from "../../convex/stage/promises.ts?code";
 import queue from "../../convex/stage/queue.ts?code";
+import runs from "../../convex/stage/runs.ts?code";
 import rollback from "../../convex/stage/rollback.ts?code";
 import several from "../../convex/stage/several.ts?code";
 import windows from "../../convex/stage/windows.ts?code";
@@ -92,7 +93,7 @@ export const TABS: readonly Tab[] = [
     id: "queue",
     title: "Queue LLM calls",
     Panel: Queue,
-    views: [moduleAt("queue", queue), moduleAt("promises", promises)],
+    views: [moduleAt("queue", queue), moduleAt("promises", promises), moduleAt("runs", runs)],
     limits: { model: { query: stage.promises.bucket } },
     count: countIn(promises),
   },

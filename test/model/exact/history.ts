@@ -16,9 +16,14 @@ export interface Happened {
 }
 export type History = readonly Happened[];
 
-/** With one thing more. What a full bucket had before does not matter; what was taken at one time is one. */
+/**
+ * With one thing more. What a full bucket had before does not matter, unless more was used under a larger capacity than a lower one
+ * can count; what was taken at one time is one.
+ */
 export function withEvent(history: History, event: Happened): History {
-  const kept = isLess(event.before, rational(event.limit.capacity)) ? history : [];
+  const { before, limit, window } = event;
+  const counts = window !== undefined && isLess(ZERO, plus(window.used, window.excess ?? ZERO));
+  const kept = counts || isLess(before, rational(limit.capacity)) ? history : [];
   const last = kept.at(-1);
   const isSame = last?.ts === event.ts && last.limit === event.limit && !last.isPause && !event.isPause;
   if (!last || !isSame || isLess(last.taken, ZERO) || isLess(event.taken, ZERO)) return [...kept, event];

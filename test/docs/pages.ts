@@ -1,0 +1,62 @@
+/**
+ * The code of the docs, as modules to import: "docs:recipes/convex/limits" is the block of docs/recipes.md that begins with
+ * "// convex/limits.ts", and "docs:recipes" has all of them as convex-test wants them. Several pages can be one app:
+ * "docs:http-keys,http". Of a file that is written twice the later one holds, as for a reader who goes on. What
+ * Convex would generate is added; test/tidy compiles the blocks with its types.
+ */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { Plugin } from "vitest/config";
+
+const docs = path.resolve(import.meta.dirname, "../../docs");
+
+/** No such folder exists: what is imported from it is made here. */
+const APPS = path.resolve(import.meta.dirname, "../../.docs");
+
+const GENERATED = {
+  "convex/_generated/api.ts": `
+    import { anyApi, componentsGeneric } from "convex/server";
+    export { anyApi as api, anyApi as internal };
+    export const components = componentsGeneric();`,
+  "convex/_generated/server.ts": `
+    export {
+      actionGeneric as action, httpActionGeneric as httpAction, internalActionGeneric as internalAction,
+      internalMutationGeneric as internalMutation, internalQueryGeneric as internalQuery, mutationGeneric as mutation,
+      queryGeneric as query,
+    } from "convex/server";`,
+};
+
+/** @param pages - their names, separated by commas. */
+function appOf(pages: string): ReadonlyMap<string, string> {
+  const text = pages.split(",").map((page) => readFileSync(path.join(docs, `${page}.md`), "utf8"));
+  const blocks = [...text.join("\n").matchAll(/^```ts\n(\/\/ ((?:convex|src)\/\S+\.ts)\n.*?)^```/gms)];
+  const files = new Map([
+    ...Object.entries(GENERATED),
+    ...blocks.map(([, code = "", file = ""]) => [file, code] as const),
+  ]);
+  const modules = [...files.keys()].map((file) => `"./${file}": () => import("./${file}")`);
+  return files.set("index.ts", `export default { ${modules.join(", ")} };`);
+}
+
+export function documents(): Plugin {
+  return {
+    name: "documents",
+    enforce: "pre",
+    resolveId(source, importer) {
+      if (source.startsWith("docs:")) {
+        const [pages = "", ...file] = source.slice("docs:".length).split("/");
+        return path.join(APPS, pages, `${file.length === 0 ? "index" : file.join("/")}.ts`);
+      }
+      if (!importer?.startsWith(APPS) || !source.startsWith(".")) return undefined;
+      return `${path.resolve(path.dirname(importer), source).replace(/\.ts$/, "")}.ts`;
+    },
+    load(id) {
+      if (!id.startsWith(APPS)) return undefined;
+      const [pages = "", ...file] = path.relative(APPS, id).split(path.sep);
+      const code = appOf(pages).get(file.join("/"));
+      if (code === undefined) throw new Error(`docs/${pages}.md has no block of ${file.join("/")}.`);
+      // A test of the page finds the app's modules on the reader's disk.
+      return code.replace('import.meta.glob("./**/*.ts")', `(await import("docs:${pages}")).default`);
+    },
+  };
+}

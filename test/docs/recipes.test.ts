@@ -1,0 +1,271 @@
+/** The recipes of docs/recipes.md, run. */
+import { convexTest } from "convex-test";
+import { isRateLimitError } from "convex-rate-limits";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import modules from "docs:recipes";
+import { api, internal } from "docs:recipes/convex/_generated/api";
+import schema from "docs:recipes/convex/schema";
+import { overdraft } from "../../example/demo/laws.js";
+
+const NOW = Date.UTC(2026, 0, 1);
+const MINUTE = 60_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+const openApp = () => convexTest({ schema, modules });
+type App = ReturnType<typeof openApp>;
+
+async function runJobs(t: App): Promise<void> {
+  while (vi.getTimerCount() > 0) {
+    vi.advanceTimersToNextTimer();
+    await t.finishInProgressScheduledFunctions();
+  }
+}
+
+/** When each call went out to somebody else's server, and to which address. */
+function useServer(answer: unknown) {
+  const calls: { at: number; url: string }[] = [];
+  vi.stubGlobal("fetch", (url: string) => {
+    calls.push({ at: Date.now(), url });
+    return Promise.resolve(new Response(typeof answer === "string" ? answer : JSON.stringify(answer)));
+  });
+  return calls;
+}
+
+async function denialOf(call: Promise<unknown>) {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return isRateLimitError(error) ? error.data : error;
+}
+
+const addUser = (t: App, plan: "free" | "pro" = "free") =>
+  t.run(async (ctx) => await ctx.db.insert("users", { email: "ada@example.com", password: "correct horse", plan }));
+
+describe("middleware", () => {
+  it("limits each signed-in user before the mutation does anything", async () => {
+    const t = openApp();
+    const [ada, bob] = [t.withIdentity({ subject: "ada" }), t.withIdentity({ subject: "bob" })];
+    for (let i = 0; i < 5; i++) await ada.mutation(api.notes.add, { text: `note ${i}` });
+    expect(await denialOf(ada.mutation(api.notes.add, { text: "one more" }))).toMatchObject({
+      name: "write",
+      retryAt: NOW + 2000,
+    });
+    await bob.mutation(api.notes.add, { text: "mine" });
+    await expect(t.mutation(api.notes.add, { text: "who am I?" })).rejects.toMatchObject({
+      data: { kind: "SignedOut" },
+    });
+    expect(await t.run(async (ctx) => (await ctx.db.query("notes").collect()).length)).toBe(6);
+  });
+
+  it("gives the token back when the mutation throws", async () => {
+    const ada = openApp().withIdentity({ subject: "ada" });
+    for (let i = 0; i < 9; i++) await expect(ada.mutation(api.notes.add, { text: "" })).rejects.toThrow("needs a text");
+    await ada.mutation(api.notes.add, { text: "at last" });
+  });
+});
+
+describe("anonymous callers", () => {
+  it("get a session for a captcha, so many for each address", async () => {
+    const captchas = useServer({ success: true });
+    const t = openApp();
+    const [here, there] = ["192.0.2.1", "192.0.2.2"].map((ip) => t.withRequestMetadata({ ip }));
+    const start = (from = here) =>
+      from?.action(api.anonymous.startSession, { captcha: "solved" }) ?? Promise.reject(new Error());
+    for (let i = 0; i < 10; i++) await start();
+    const denial = await denialOf(start());
+    expect(denial).toMatchObject({ name: "newSession" });
+    // The error reaches the client: it does not say by which key it was limited.
+    expect(denial).not.toHaveProperty("key");
+    await start(there);
+    expect(captchas).toHaveLength(12);
+  });
+
+  it("get none for a captcha that is not solved", async () => {
+    useServer({ success: false });
+    const t = openApp();
+    const start = t.action(api.anonymous.startSession, { captcha: "guessed" });
+    await expect(start).rejects.toMatchObject({ data: { kind: "NotHuman" } });
+    expect(await t.run(async (ctx) => await ctx.db.query("rateLimits").collect())).toEqual([]);
+  });
+
+  it("are limited by session and by address, and a session that nobody gave is none", async () => {
+    useServer({ success: true });
+    const t = openApp().withRequestMetadata({ ip: "192.0.2.1" });
+    const sessions = [];
+    for (let i = 0; i < 6; i++) sessions.push(await t.action(api.anonymous.startSession, { captcha: "solved" }));
+    const results: unknown[] = [];
+    for (const session of sessions) {
+      for (let i = 0; i < 6; i++)
+        results.push(await denialOf(t.mutation(api.anonymous.comment, { session, text: "Hi." })));
+    }
+    const names = results.map((result) => (result as { name?: string } | undefined)?.name ?? "ok");
+    const full = [...Array<string>(5).fill("ok"), "comment"];
+    expect(names.slice(0, 24)).toEqual([...full, ...full, ...full, ...full]);
+    expect(new Set(names.slice(24))).toEqual(new Set(["commentsFromAddress"]));
+    const gone = await t.action(api.anonymous.startSession, { captcha: "solved" });
+    await t.run(async (ctx) => {
+      await ctx.db.delete("sessions", gone);
+    });
+    const forged = t.mutation(api.anonymous.comment, { session: gone, text: "Hi." });
+    await expect(forged).rejects.toMatchObject({ data: { kind: "NoSession" } });
+  });
+});
+
+describe("plans", () => {
+  it("an upgrade counts at once, and grants nothing for the past", async () => {
+    const t = openApp();
+    const user = await addUser(t);
+    for (let i = 0; i < 3; i++) await t.mutation(api.reports.make, { user });
+    expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
+    await t.run(async (ctx) => {
+      await ctx.db.patch("users", user, { plan: "pro" });
+    });
+    expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 14.4 * MINUTE });
+    vi.setSystemTime(NOW + 14.4 * MINUTE);
+    expect(await t.mutation(api.reports.make, { user })).toEqual({ left: 0 });
+  });
+
+  it("are swept when they are full on every plan", async () => {
+    const t = openApp();
+    const user = await addUser(t);
+    await t.mutation(api.reports.make, { user });
+    const rows = async () => {
+      await t.mutation(internal.reports.sweep, {});
+      await runJobs(t);
+      return await t.run(async (ctx) => (await ctx.db.query("rateLimits").collect()).length);
+    };
+    vi.setSystemTime(NOW + 9 * 60 * MINUTE);
+    expect(await rows()).toBe(1);
+    vi.setSystemTime(NOW + 40 * 24 * 60 * MINUTE);
+    expect(await rows()).toBe(0);
+  });
+});
+
+describe("several steps", () => {
+  it("a refused prompt costs nothing, an image does, and who has none left is told first", async () => {
+    const t = openApp();
+    const user = await addUser(t);
+    const draw = (prompt: string) => t.mutation(api.images.draw, { user, prompt });
+    for (let i = 0; i < 9; i++) expect(await draw("a passport")).toBe("refused");
+    for (let i = 0; i < 3; i++) expect(await draw("a cat")).toBe("drawn");
+    expect(await draw("a passport")).toBe("no image left today");
+    expect(await draw("a cat")).toBe("no image left today");
+  });
+});
+
+describe("failed logins", () => {
+  it("count although the client gets an error: of fifty guesses, five are looked at", async () => {
+    const t = openApp();
+    await addUser(t);
+    const logIn = (password: string) => t.action(api.logins.logIn, { email: "ada@example.com", password });
+    const kinds: string[] = [];
+    for (let i = 0; i < 50; i++) {
+      const error: unknown = await logIn(`guess ${i}`).catch((thrown: unknown) => thrown);
+      kinds.push((error as { data: { kind: string } }).data.kind);
+    }
+    expect(kinds.filter((kind) => kind === "wrong password")).toHaveLength(5);
+    expect(kinds.slice(5)).toEqual(Array<string>(45).fill("locked"));
+    await expect(logIn("correct horse")).rejects.toMatchObject({ data: { kind: "locked" } });
+    vi.setSystemTime(NOW + 12 * MINUTE);
+    expect(await logIn("correct horse")).toBeNull();
+    for (let i = 0; i < 5; i++) await expect(logIn("typo")).rejects.toMatchObject({ data: { kind: "wrong password" } });
+  });
+});
+
+describe("lockouts that grow", () => {
+  it("lock for longer each time, and forget after a success and after a quiet day", async () => {
+    const t = openApp();
+    await addUser(t);
+    const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email: "ada@example.com", password });
+    const fail = async () => {
+      const { ok, lockedUntil = 0 } = await signIn("guess");
+      expect(ok).toBe(false);
+      const lockMs = lockedUntil - Date.now();
+      vi.setSystemTime(lockedUntil - 1);
+      expect(await signIn("correct horse")).toEqual({ ok: false, lockedUntil });
+      vi.setSystemTime(lockedUntil);
+      return lockMs;
+    };
+    const locks = [];
+    for (let i = 0; i < 5; i++) locks.push(await fail());
+    expect(locks).toEqual([1000, 10_000, MINUTE, 10 * MINUTE, 10 * MINUTE]);
+    expect(await signIn("correct horse")).toEqual({ ok: true });
+    expect([await fail(), await fail()]).toEqual([1000, 10_000]);
+    vi.setSystemTime(Date.now() + 24 * 60 * MINUTE);
+    expect(await fail()).toBe(1000);
+  });
+});
+
+describe("a third party's hard cap", () => {
+  it("is kept in every minute, whenever it starts, and nobody is forgotten", async () => {
+    const calls = useServer("48.4, 8.2");
+    const t = openApp();
+    for (let i = 0; i < 100; i++)
+      expect(await t.mutation(api.geocoder.locate, { address: `${i} Main Street` })).toHaveProperty("calledAt");
+    await runJobs(t);
+    expect(calls).toHaveLength(100);
+    const perMinute = calls.map(({ at }) => calls.filter((other) => other.at >= at && other.at < at + MINUTE).length);
+    expect(Math.max(...perMinute)).toBeLessThanOrEqual(50);
+    const starts = calls.map(({ at }) => ({ earliest: at, latest: at, tokens: 1 }));
+    expect(overdraft(starts, { rate: 40, period: MINUTE, capacity: 10 })).toBeUndefined();
+    const found = await t.run(async (ctx) => await ctx.db.query("places").collect());
+    expect(found.filter((place) => place.found === "48.4, 8.2")).toHaveLength(100);
+  });
+
+  it("has a queue of bounded length", async () => {
+    const t = openApp();
+    for (let i = 0; i < 410; i++) await t.mutation(api.geocoder.locate, { address: "Main Street" });
+    expect(await t.mutation(api.geocoder.locate, { address: "Main Street" })).toEqual({ retryAt: NOW + 1500 });
+    expect(await t.run(async (ctx) => (await ctx.db.query("places").collect()).length)).toBe(410);
+  });
+});
+
+describe("perfectly spaced work", () => {
+  it("starts a second apart, from wherever it is scheduled", async () => {
+    const calls = useServer("ok");
+    const t = openApp();
+    await t.mutation(api.partner.notify, { events: ["a", "b", "c"] });
+    vi.advanceTimersByTime(500);
+    await t.mutation(api.partner.notify, { events: ["d"] });
+    await runJobs(t);
+    expect(calls.map(({ at }) => at - NOW)).toEqual([1000, 2000, 3000, 4000]);
+  });
+
+  it("is all scheduled or not at all", async () => {
+    const calls = useServer("ok");
+    const t = openApp();
+    const many = Array.from({ length: 61 }, (_, i) => `event ${i}`);
+    await expect(t.mutation(api.partner.notify, { events: many })).rejects.toThrow("The queue is full until");
+    await t.mutation(api.partner.notify, { events: many.slice(1) });
+    await runJobs(t);
+    expect(calls).toHaveLength(60);
+  });
+});
+
+it("a denial that is thrown leaves one line in the log, with its fields", async () => {
+  const lines = vi.spyOn(console, "log").mockImplementation(() => undefined);
+  const t = openApp();
+  const file = () => t.mutation(api.logged.file, { user: "ada" });
+  await file();
+  expect(lines).not.toHaveBeenCalled();
+  expect(await denialOf(file())).toMatchObject({ name: "report", retryAt: NOW + MINUTE });
+  const logged = lines.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown);
+  lines.mockRestore();
+  const fields = {
+    event: "rate limited",
+    limit: "report",
+    key: "ada",
+    count: 1,
+    mode: "enforce",
+    retryAt: NOW + MINUTE,
+  };
+  expect(logged).toEqual([fields]);
+});

@@ -1,0 +1,69 @@
+/** The runbook of docs/operations.md, run, with the arguments of its commands. */
+import { convexTest } from "convex-test";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import modules from "docs:operations";
+import { internal } from "docs:operations/convex/_generated/api";
+import { limits } from "docs:operations/convex/limits";
+import schema from "docs:operations/convex/schema";
+
+const MINUTE = 60_000;
+const NOW = Date.UTC(2026, 0, 1);
+
+const pages = import.meta.glob<string>("../../docs/operations.md", { query: "?raw", import: "default", eager: true });
+const page = Object.values(pages).join();
+
+const { limited, look, unlock, give } = internal.admin;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const openApp = () => convexTest({ schema, modules });
+type App = ReturnType<typeof openApp>;
+
+/** The arguments of the page's command. */
+const argsOf = (command: string) =>
+  JSON.parse(new RegExp(`admin:${command} '(.*)'`).exec(page)?.[1] ?? "") as {
+    name: "sendMessage";
+    key: string;
+    count: number;
+  };
+const ask = (t: App, key: string) =>
+  t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "sendMessage", key }));
+
+it("lists who is locked out, shows until when, and unlocks", async () => {
+  const t = openApp();
+  const { name, key } = argsOf("unlock");
+  await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "failedLogin", key, count: 5 }));
+  expect(await t.query(limited, argsOf("limited"))).toEqual({ page: [], cursor: null });
+  expect((await t.query(limited, { name })).page).toMatchObject([{ key, ok: false, value: 0 }]);
+  expect(await t.query(look, argsOf("look"))).toMatchObject({ ok: false, retryAt: NOW + 12 * MINUTE });
+  await t.mutation(unlock, { name, key });
+  expect(await t.query(look, { name, key })).toMatchObject({ ok: true, remaining: 4 });
+  expect((await t.query(limited, { name })).page).toEqual([]);
+});
+
+it("gives tokens up to the capacity, and no more", async () => {
+  const t = openApp();
+  const { name, key, count } = argsOf("give");
+  await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name, key, count: 20 }));
+  expect((await ask(t, key)).ok).toBe(false);
+  await t.mutation(give, { name, key, count });
+  await t.mutation(give, { name, key, count });
+  expect(await t.query(look, { name, key })).toMatchObject({ ok: true, remaining: 19 });
+});
+
+it("closes the bucket of an attacker for an hour", async () => {
+  const t = openApp();
+  const [, text = ""] = /admin:give '(\{.*"count":-\d+\})'/.exec(page) ?? [];
+  const attack = JSON.parse(text) as ReturnType<typeof argsOf>;
+  await t.mutation(give, attack);
+  const { retryAt, ok } = await ask(t, attack.key);
+  expect(ok).toBe(false);
+  expect((retryAt ?? 0) - NOW).toBe(60 * MINUTE + MINUTE / 10);
+  await t.mutation(unlock, { name: attack.name, key: attack.key });
+  expect((await ask(t, attack.key)).ok).toBe(true);
+});

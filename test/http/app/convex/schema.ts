@@ -1,5 +1,0 @@
-// convex/schema.ts
-import { defineSchema } from "convex/server";
-import { rateLimitTables } from "convex-rate-limits/schema";
-
-export default defineSchema({ ...rateLimitTables });

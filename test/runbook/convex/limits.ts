@@ -1,7 +1,0 @@
-// convex/limits.ts
-import { defineRateLimits, HOUR, MINUTE } from "convex-rate-limits";
-
-export const limits = defineRateLimits({
-  sendMessage: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20, keyed: true },
-  failedLogin: { kind: "token bucket", rate: 5, period: HOUR, keyed: true },
-});

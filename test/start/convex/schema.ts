@@ -1,9 +1,0 @@
-// convex/schema.ts
-import { defineSchema, defineTable } from "convex/server";
-import { v } from "convex/values";
-import { rateLimitTables } from "convex-rate-limits/schema";
-
-export default defineSchema({
-  ...rateLimitTables,
-  messages: defineTable({ author: v.string(), body: v.string() }),
-});
