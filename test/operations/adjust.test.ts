@@ -28,83 +28,50 @@ describe.each(placeNames)("in the %s", (place) => {
   });
   const { rateLimit, adjustRateLimit, getRateLimit, checkRateLimit, resetRateLimit } = limits;
 
-  it("a charge takes tokens without asking, and the status says when the debt will be paid", async () => {
+  /** What was taken before, what is adjusted by, what is left, and when it is full again and out of debt, in ms. */
+  it.each<[string, name: string, taken: number, count: number, remaining: number, fullIn: number, paidIn?: number]>([
+    ["a charge takes tokens without asking", "llm", 0, 4, 6, 400],
+    ["a charge of more than there is says when the debt will be paid", "llm", 4, 10, 0, 1400, 400],
+    ["a charge goes beyond maxReserved", "small", 0, 100, 0, 10_000, 9000],
+    ["a charge of a fixed window is paid by the windows to come", "window", 0, 25, 0, 1000, 2000],
+    ["a negative count gives tokens back", "llm", 8, -5, 7, 300],
+    ["a negative count gives back no more than the capacity", "llm", 3, -100, 10, 0],
+    ["an adjustment by 0 says when the debt will be paid", "llm", 15, 0, 0, 1500, 500],
+    ["what is given back shortens a debt", "llm", 15, -2, 0, 1300, 300],
+    ["what is given back pays a debt", "llm", 15, -5, 0, 1000],
+  ])("%s", async (_what, name, taken, count, remaining, fullIn, paidIn) => {
     const t = openBackend();
     await t.mutation(async (ctx) => {
-      expect(await adjustRateLimit(ctx, { name: "llm", count: 4 })).toEqual({
+      if (taken > 0) await rateLimit(ctx, { name, count: taken, reserve: true });
+      const debt = paidIn === undefined ? {} : { retryAt: NOW + paidIn };
+      expect(await adjustRateLimit(ctx, { name, count })).toEqual({
         ok: true,
-        remaining: 6,
-        resetAt: NOW + 400,
+        remaining,
+        resetAt: NOW + fullIn,
+        ...debt,
       });
-      expect(await adjustRateLimit(ctx, { name: "llm", count: 10 })).toEqual({
-        ok: true,
-        retryAt: NOW + 400,
-        remaining: 0,
-        resetAt: NOW + 1400,
-      });
+      expect(await getRateLimit(ctx, { name })).toMatchObject({ value: Math.min(10, 10 - taken - count) });
     });
   });
 
-  it("a charge goes beyond maxReserved, and then everything waits", async () => {
+  it("after a charge beyond maxReserved everything waits", async () => {
     const t = openBackend();
-    await t.mutation(async (ctx) => {
-      expect(await adjustRateLimit(ctx, { name: "small", count: 100 })).toMatchObject({
-        ok: true,
-        retryAt: NOW + 9000,
-      });
-      expect(await rateLimit(ctx, { name: "small" })).toMatchObject({ ok: false, retryAt: NOW + 9100 });
-    });
+    await t.mutation((ctx) => adjustRateLimit(ctx, { name: "small", count: 100 }));
+    const status = t.mutation((ctx) => rateLimit(ctx, { name: "small" }));
+    expect(await status).toMatchObject({ ok: false, retryAt: NOW + 9100 });
   });
 
-  it("a charge of a fixed window is paid by the windows to come", async () => {
-    const t = openBackend();
-    const status = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "window", count: 25 }));
-    expect(await status).toMatchObject({ ok: true, retryAt: NOW + 2000, resetAt: NOW + 1000 });
-  });
-
-  it("a negative count gives tokens back, never above the capacity", async () => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => {
-      await rateLimit(ctx, { name: "llm", count: 8 });
-      expect(await adjustRateLimit(ctx, { name: "llm", count: -5 })).toEqual({
-        ok: true,
-        remaining: 7,
-        resetAt: NOW + 300,
-      });
-      expect(await adjustRateLimit(ctx, { name: "llm", count: -100 })).toEqual({
-        ok: true,
-        remaining: 10,
-        resetAt: NOW,
-      });
-      expect(await getRateLimit(ctx, { name: "llm" })).toMatchObject({ value: 10 });
-    });
-  });
-
-  it("giving back to a full bucket writes nothing, and so does an adjustment by 0", async () => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => {
-      for (const name of ["llm", "window", "hot"]) {
-        for (const count of [-1, -0, 0]) {
-          expect(await adjustRateLimit(ctx, { name, count })).toMatchObject({
-            ok: true,
-            remaining: name === "hot" ? 100 : 10,
-          });
-        }
+  it.each(["llm", "window", "hot"])(
+    "giving back to a full %s writes nothing, and so does an adjustment by 0",
+    async (name) => {
+      const t = openBackend();
+      for (const count of [-1, -0, 0]) {
+        const status = await t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
+        expect(status).toMatchObject({ ok: true, remaining: name === "hot" ? 100 : 10 });
       }
-    });
-    expect(await rowsIn(place, t)).toEqual([]);
-  });
-
-  it("an adjustment by 0 says when the debt will be paid", async () => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => {
-      await rateLimit(ctx, { name: "llm", count: 15, reserve: true });
-      expect(await adjustRateLimit(ctx, { name: "llm", count: 0 })).toMatchObject({ ok: true, retryAt: NOW + 500 });
-      expect(await adjustRateLimit(ctx, { name: "llm", count: -2 })).toMatchObject({ ok: true, retryAt: NOW + 300 });
-      const paid = await adjustRateLimit(ctx, { name: "llm", count: -3 });
-      expect(paid).toEqual({ ok: true, remaining: 0, resetAt: NOW + 1000 });
-    });
-  });
+      expect(await rowsIn(place, t)).toEqual([]);
+    },
+  );
 
   it("an adjustment by 0 writes nothing, also while tokens are owed", async () => {
     const t = openBackend();

@@ -466,6 +466,14 @@ describe.each(placeNames)("in the %s", (place) => {
         await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
       },
     );
+
+    it("leaves a bucket that is full by the limit's config and not by the override's", async () => {
+      await override({ config: nearlyShut });
+      await take(1);
+      vi.setSystemTime(NOW + 2 * MINUTE);
+      expect(await sweep()).toMatchObject({ deleted: 0 });
+      expect((await check(0)).remaining).toBe(3);
+    });
   });
 
   describe("nothing is stored of", () => {

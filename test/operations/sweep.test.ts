@@ -34,19 +34,22 @@ function openSwept({ sweepRateLimits }: AnyRateLimits, options: Options = {}) {
     handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { ...options, cursor, next }),
   });
   const t = openBackend({ "./sweeps.ts": () => Promise.resolve({ sweep }) });
-  return {
-    t,
-    start: () => t.mutation(async (ctx) => await sweepRateLimits(ctx, { ...options, next })),
-    finish: async () => {
-      let batches = 0;
-      while (vi.getTimerCount() > 0) {
-        vi.advanceTimersByTime(0);
-        await t.finishInProgressScheduledFunctions();
-        batches++;
-      }
-      return batches;
-    },
+  const start = () => t.mutation(async (ctx) => await sweepRateLimits(ctx, { ...options, next }));
+  const finish = async () => {
+    let batches = 0;
+    while (vi.getTimerCount() > 0) {
+      vi.advanceTimersByTime(0);
+      await t.finishInProgressScheduledFunctions();
+      batches++;
+    }
+    return batches;
   };
+  const sweepAt = async (now: number) => {
+    vi.setSystemTime(now);
+    await start();
+    await finish();
+  };
+  return { t, start, finish, sweepAt };
 }
 
 const keysOf = async (t: Backend, place: PlaceName) => (await rowsIn(place, t)).map(({ key }) => key);
@@ -73,25 +76,17 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("rows that have been full for a minute go, all others stay", async () => {
-    const { t, start, finish } = openSwept(limits);
+    const { t, sweepAt } = openSwept(limits);
     await use(t, "send", "a", 3);
     await use(t, "send", "b", 4);
     await use(t, "send", "c", 40);
     await use(t, "window", "a", 3);
     await use(t, "spaced", "a", 2);
     await use(t, "spaced", "b", 4);
-    vi.setSystemTime(NOW + 3000 + SETTLED - 1);
-    await start();
-    await finish();
-    expect((await rowsIn(place, t)).map(({ name, key }) => `${name} ${key}`)).toEqual([
-      "send a",
-      "send b",
-      "send c",
-      "spaced b",
-    ]);
-    vi.setSystemTime(NOW + 3000 + SETTLED);
-    await start();
-    await finish();
+    await sweepAt(NOW + 3000 + SETTLED - 1);
+    const left = (await rowsIn(place, t)).map(({ name, key }) => `${name} ${key}`);
+    expect(left).toEqual(["send a", "send b", "send c", "spaced b"]);
+    await sweepAt(NOW + 3000 + SETTLED);
     expect(await keysOf(t, place)).toEqual(["b", "c", "b"]);
   });
 
@@ -107,15 +102,11 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a row that a clock ahead of ours has written stays until it is full by ours", async () => {
-    const { t, start, finish } = openSwept(limits);
+    const { t, sweepAt } = openSwept(limits);
     await insertRow(place, t, { name: "send", key: "a", value: 9, ts: NOW + 5000 });
-    vi.setSystemTime(NOW + SETTLED);
-    await start();
-    await finish();
+    await sweepAt(NOW + SETTLED);
     expect(await keysOf(t, place)).toEqual(["a"]);
-    vi.setSystemTime(NOW + SETTLED + 6000);
-    await start();
-    await finish();
+    await sweepAt(NOW + SETTLED + 6000);
     expect(await keysOf(t, place)).toEqual([]);
   });
 
@@ -141,7 +132,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("the rows of a split bucket go together, once all of them are full", async () => {
-    const { t, start, finish } = openSwept(limits);
+    const { t, sweepAt } = openSwept(limits);
     const held = async () => (await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }))).value;
     // The first call leaves four rows, each full after a second. 4 tokens of one row come back in 16 s.
     await use(t, "hot", "a", 1);
@@ -152,16 +143,12 @@ describe.each(placeNames)("in the %s", (place) => {
     const rows = await rowsIn(place, t);
     expect(rows.map(({ ts }) => ts).sort()).toEqual([NOW, NOW, NOW, NOW + 10_000]);
     for (const settled of [NOW + 1000, NOW + 25_999]) {
-      vi.setSystemTime(settled + SETTLED);
-      await start();
-      await finish();
+      await sweepAt(settled + SETTLED);
       expect(await rowsIn(place, t)).toEqual(rows);
       // As of the last write: 60, and the quarter of a token that came back in each row.
       expect(await held()).toBe(60);
     }
-    vi.setSystemTime(NOW + 26_000 + SETTLED);
-    await start();
-    await finish();
+    await sweepAt(NOW + 26_000 + SETTLED);
     expect(await rowsIn(place, t)).toEqual([]);
     expect(await held()).toBe(64);
   });
@@ -169,7 +156,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it("rows of limits that are not defined go by the config that calls gave, and without one they stay", async () => {
     const pro: RateLimitConfig = { ...send, capacity: 100 };
     const inline: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000 };
-    const { t, start, finish } = openSwept(sending);
+    const { t, sweepAt } = openSwept(sending);
     await t.mutation(async (ctx) => {
       await limits.rateLimit(ctx, { name: "hot", key: "of another set" });
       await rateLimit(ctx, { name: "inline", key: "a", config: inline });
@@ -180,9 +167,7 @@ describe.each(placeNames)("in the %s", (place) => {
       await rateLimit(ctx, { name: "zone", key: "a", config: { ...inline, period: "month", timeZone: "Asia/Tokyo" } });
     });
     const left = async (afterMs: number) => {
-      vi.setSystemTime(NOW + afterMs + SETTLED);
-      await start();
-      await finish();
+      await sweepAt(NOW + afterMs + SETTLED);
       const rows = await rowsIn(place, t);
       return [...new Set(rows.map(({ name, key }) => `${name} ${key}`))].filter(
         (each) => !each.endsWith("another set"),
@@ -196,16 +181,14 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("rows that make no sense stay, and go on denying", async () => {
-    const { t, start, finish } = openSwept(limits);
+    const { t, sweepAt } = openSwept(limits);
     const bad = [
       { value: NaN, ts: NOW },
       { value: 10, ts: -1 },
       { value: 10, ts: NOW, shard: "none" },
     ];
     for (const [i, fields] of bad.entries()) await insertRow(place, t, { name: "send", key: `${i}`, ...fields });
-    vi.setSystemTime(NOW + 1e9);
-    await start();
-    await finish();
+    await sweepAt(NOW + 1e9);
     expect(await keysOf(t, place)).toEqual(["0", "1", "2"]);
     const ask = t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", key: "0" }));
     await expect(ask).rejects.toThrow("nothing is let through");
@@ -227,12 +210,8 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(first.deleted).toBeGreaterThan(500);
     expect(first.deleted).toBeLessThanOrEqual(512);
     expect(await finish()).toBe(2);
-    expect((await keysOf(t, place)).sort()).toEqual(
-      rows
-        .filter((row) => row.value < 0)
-        .map(({ key }) => key)
-        .sort(),
-    );
+    const owing = rows.flatMap(({ key, value }) => (value < 0 ? [key] : []));
+    expect((await keysOf(t, place)).sort()).toEqual(owing.sort());
   });
 
   it("more rows than a bucket can have do not stop the sweep", async () => {
