@@ -514,6 +514,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rowsIn(place, t)).toEqual([]);
   });
 
+  it("an override of a transaction that throws is none", async () => {
+    const undone = run(async (ctx) => {
+      await limits.overrideRateLimit(ctx, { ...alice, block: true });
+      expect(await limits.rateLimit(ctx, alice)).toMatchObject({ ok: false });
+      throw new Error("undone");
+    });
+    await expect(undone).rejects.toThrow("undone");
+    expect(await take()).toMatchObject({ ok: true });
+  });
+
   it("calls at once with an override take turns", async () => {
     const [first, , second] = await run((ctx) =>
       Promise.all([
