@@ -350,6 +350,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rowsIn(place, t)).toEqual(inDebt);
   });
 
+  it("unlimited, what is taken has a date by which it comes back", async () => {
+    await override({ unlimited: true });
+    const take = (more: object) => run((ctx) => limits.rateLimit(ctx, { ...alice, ...more }));
+    for (const count of [3, 30])
+      expect(await take({ count, refundable: true })).toMatchObject({ ok: true, takenAt: NOW });
+    for (const count of [3, 30]) expect(await take({ count })).not.toHaveProperty("takenAt");
+  });
+
   it("unlimited, a job starts at once", async () => {
     await override({ unlimited: true });
     const start = makeFunctionReference<"mutation">("jobs:run");

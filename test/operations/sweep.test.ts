@@ -90,6 +90,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await keysOf(t, place)).toEqual(["b", "c", "b"]);
   });
 
+  it("rows of a limit that is defined elsewhere stay, also beside one that says its config", async () => {
+    const { t, sweepAt } = openSwept(defineIn(place, {}));
+    await t.mutation(async (ctx) => {
+      await defineIn(place, {}).rateLimit(ctx, { name: "send", key: "a", config: send });
+      await sending.rateLimit(ctx, { name: "send", key: "b" });
+    });
+    await sweepAt(NOW + DAY);
+    expect(await keysOf(t, place)).toEqual(["b"]);
+  });
+
   it("a row that was filled by hand goes a minute after that, not before", async () => {
     const { t, start } = openSwept(sending);
     await use(t, "send", "a", 3);
