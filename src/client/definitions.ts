@@ -87,7 +87,8 @@ export function parseDefinitions(
 /** Names that need no closer look: printable ASCII. */
 const COMMON_NAME = /^[ -~]{1,128}$/;
 
-function parseDefinition(name: string, given: RateLimitDefinitions[string] | undefined): Definition {
+/** The parts of a definition; its config is not checked here. @throws when one of the others is invalid. */
+export function parseDefinition(name: string, given: RateLimitDefinitions[string] | undefined): Definition {
   // JavaScript may pass anything.
   const object: unknown = given;
   if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);

@@ -23,9 +23,9 @@ const ofBucket = () => ({
 });
 const request = () => ({
   ...ofBucket(),
-  mode: v.optional(v.union(v.literal("enforce"), v.literal("shadow"))),
+  mode: v.union(v.literal("enforce"), v.literal("shadow")),
   /** Whether the tokens may come back: the status then says when they were taken. */
-  refundable: v.optional(v.boolean()),
+  refundable: v.boolean(),
 });
 /** Tokens that come back to one limit; negative ones are charged. */
 const refund = () => ({
@@ -43,26 +43,22 @@ type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[] };
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
 
-/** Asks a set of limits from an HTTP action. */
-export type Asking = (ctx: HttpCtx, args: HttpMutationArgs) => Promise<readonly RateLimitStatus[]>;
-
-export function askingOf(set: LimitSet, via: HttpMutation | undefined): Asking {
-  return async (ctx, args) => {
-    const statuses = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
-    return checked(statuses, (args.take ?? args.giveBack ?? []).length);
-  };
-}
-
-/** `via` may lead to any function. An answer of any other form must not let a request pass. */
-function checked(statuses: readonly RateLimitStatus[], count: number): readonly RateLimitStatus[] {
-  const given: unknown = statuses;
-  if (Array.isArray(given) && given.length === count && given.every(isStatus)) return statuses;
+/** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead to any function. */
+export async function ask(
+  ctx: HttpCtx,
+  set: LimitSet,
+  via: HttpMutation | undefined,
+  args: HttpMutationArgs,
+): Promise<readonly RateLimitStatus[]> {
+  const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
+  const { length } = args.take ?? args.giveBack ?? [];
+  if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
   throw new Error(
-    `The limits must answer with a list of ${count} statuses, got ${show(given)}: does via name what httpMutation made?`,
+    `The limits must answer with a list of ${length} statuses, got ${show(statuses)}: does via name what httpMutation made?`,
   );
 }
 
-function isStatus(status: unknown): boolean {
+function isStatus(status: unknown): status is RateLimitStatus {
   const { ok, retryAt } = { ...(status as { ok?: unknown; retryAt?: unknown } | undefined) };
   return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
 }
@@ -73,8 +69,7 @@ async function transact(
   { take = [], giveBack = [] }: HttpMutationArgs,
 ): Promise<RateLimitStatus[]> {
   if (take.length > 0) {
-    const requests = take.map(({ bucket, mode: said, count, refundable }): JudgedRequest => {
-      const mode = said ?? set.definitions.get(bucket.name)?.mode ?? "enforce";
+    const requests = take.map(({ bucket, mode, count, refundable }): JudgedRequest => {
       const asked = { count, refundable, shadow: mode === "shadow", renews: true };
       // Denials are answered, also if the definitions throw.
       return { bucket: findBucket(set.definitions, "limitHttp", bucket), asked, mode, throws: false };

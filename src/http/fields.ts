@@ -73,26 +73,19 @@ const OF_ONE_STATE = /^x-ratelimit-|^ratelimit-(?!policy)/i;
 const MERGES: Readonly<Record<string, (known: string, added: string, isTighter: boolean) => string>> = {
   [EXPOSE]: withItems,
   vary: withItems,
-  "ratelimit-policy": withPolicies,
+  "ratelimit-policy": withItems,
   ratelimit: (known, added, isTighter) => {
-    if (known.startsWith('"') && added.startsWith('"')) return withPolicies(known, added);
+    if (known.startsWith('"') && added.startsWith('"')) return withItems(known, added);
     return isTighter ? added : known;
   },
   "retry-after": (known, added) => (waitOf(known) < waitOf(added) ? added : known),
 };
 
-/** A list with the items that it lacks. */
+/** A list, with the items whose names it lacks: a policy that is there already was charged later. */
 function withItems(known: string, added: string): string {
-  const items = known.toLowerCase().split(/[\s,]+/);
-  const missing = added.split(/[\s,]+/).filter((item) => !items.includes(item.toLowerCase()));
-  return [...(known ? [known] : []), ...missing].join(", ");
-}
-
-/** A list of policies, or of their states, with those of other names: one that is there already was charged later. */
-function withPolicies(known: string, added: string): string {
   const names = itemsOf(known).map(nameOf);
   const missing = itemsOf(added).filter((item) => !names.includes(nameOf(item)));
-  return [known, ...missing].join(", ");
+  return [...(known ? [known] : []), ...missing].join(", ");
 }
 
 /** The items of a list: a comma within a string separates nothing. */
@@ -100,9 +93,9 @@ function itemsOf(list: string): string[] {
   return list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((item) => item.trim()) ?? [];
 }
 
-/** The name of a policy; drafts before 8 had none, so that each of their items is another policy. */
+/** The name of a policy, or all of another item; drafts before 8 had no names, so that each of their items is another policy. */
 function nameOf(item: string): string {
-  return /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item;
+  return /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item.toLowerCase();
 }
 
 function waitOf(retryAfter: string): number {

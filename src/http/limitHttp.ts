@@ -3,7 +3,7 @@ import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
 import { fieldError, show } from "../engine/misuse.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { answerDenial, isResponse, problem } from "./answers.js";
-import { askingOf } from "./ask.js";
+import { ask } from "./ask.js";
 import { withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
@@ -11,7 +11,7 @@ import { parseOptions } from "./parseOptions.js";
 import { planAll } from "./plan.js";
 import type { LimitedBy } from "./quota.js";
 import { BadRequestError, type HttpCtx } from "./request.js";
-import { type AskedLimit, attempt, corsFields, refund, report, reportTwice, type Visit } from "./visit.js";
+import { type AskedLimit, attempt, corsFields, isShadow, refund, report, reportTwice, type Visit } from "./visit.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
@@ -51,14 +51,12 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
   handler: (ctx: Ctx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>,
 ): (ctx: Ctx, request: Request) => Promise<Response> {
   const set = setOf(limits, "limitHttp");
-  const rules = parseOptions(set, options);
+  const checked = parseOptions(set, options);
   // JavaScript may pass anything.
   const given: unknown = handler;
   if (typeof given !== "function") throw fieldError("limitHttp", "the handler", "a function", given);
-  const asking = askingOf(set, options.via);
-  const reportedTwice = new Set<string>();
   return async (ctx, request) => {
-    const visit: Visit = { ctx, request, options, rules, asking, reportedTwice };
+    const visit: Visit = { ctx, request, options, set, limits: checked };
     const asked = await decide(visit);
     if (isResponse(asked)) return withFields(asked, await corsFields(visit));
     if (asked.length === 0) return await handler(ctx, request, []);
@@ -80,8 +78,8 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 
 /** The limits that the request was held to, which may be none; or the answer, if it may not pass. */
 async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
-  const { options, asking, ctx, request } = visit;
-  const { jitter = 0, onError, skip } = options;
+  const { ctx, request, set, options } = visit;
+  const { jitter = 0, onError, skip, via } = options;
   let plans: Awaited<ReturnType<typeof planAll>>;
   try {
     if (request.method === "OPTIONS" || (await skip?.(request, ctx))) return [];
@@ -96,10 +94,10 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   if (plans.length === 0) return [];
   let statuses: readonly RateLimitStatus[];
   try {
-    statuses = await asking(ctx, { take: plans.map((plan) => plan.request) });
+    statuses = await ask(ctx, set, via, { take: plans.map((plan) => plan.request) });
   } catch (error) {
     await report(visit, error);
-    if (onError === "open" || plans.every(({ rule }) => rule.isShadow)) return [];
+    if (onError === "open" || plans.every(({ given }) => isShadow(given))) return [];
     const retryAfter = String(retryAfterSeconds(OUTAGE_MS, jitter));
     const detail = "The rate limits of this request could not be checked.";
     return problem(503, "Service unavailable", detail, { "Retry-After": retryAfter });

@@ -1,9 +1,7 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { limitOf } from "../client/limitOf.js";
-import { planAndConfigError, undefinedError } from "../client/errors.js";
-import { definitionUnder } from "../client/plans.js";
-import type { Definition } from "../client/definitions.js";
+import { BUCKET_FIELDS, type Definitions, findBucket, WRITTEN_FIELDS } from "../client/definitions.js";
+import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
 import {
   checkField,
@@ -14,27 +12,13 @@ import {
   isPermitted,
   required,
 } from "../engine/fields.js";
-import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/limit.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { countField } from "../engine/request.js";
+import { countField, parseBucket } from "../engine/request.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
-import { asList, checkFormats, jitterField } from "./headers.js";
+import { checkFormats, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CommonOptions, Keyless } from "./options.js";
 import type { KeySource } from "./request.js";
-
-/** A limit of the options, checked. */
-export interface Rule {
-  readonly name: string;
-  readonly given: AnyHttpLimit;
-  readonly sources: readonly KeySource[];
-  readonly definition: Definition | undefined;
-  /** The definition's limit, or the one that is given; undefined if each request has its own config. */
-  readonly limit: Limit | undefined;
-  /** Whether calls name their config, since no definition has it. */
-  readonly isInline: boolean;
-  readonly isShadow: boolean;
-}
 
 const isText = (value: unknown) => typeof value === "string";
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
@@ -87,35 +71,38 @@ const DENIAL = {
   headers: headerFields,
 };
 
-/** The limits of the options. @throws when an option is unknown, missing, of the wrong type or out of range. */
-export function parseOptions(set: LimitSet, options: AnyOptions): Rule[] {
+/** The limits of the options, each with its mode. @throws when an option is unknown, missing, of the wrong type or out of range. */
+export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): AnyHttpLimit[] {
   const isList = isObject(options) && "limits" in options;
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   checkFormats("limitHttp", options.formats ?? []);
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open")
     checkField("limitHttp", "report", required(field('a function if onError is "open"', isFunction)), options.report);
-  if (!set.place.component !== (options.via !== undefined)) {
-    const needed = set.place.component
+  if (!place.component !== (options.via !== undefined)) {
+    const needed = place.component
       ? "left out: the component is called directly"
       : "a reference to what httpMutation(limits) made: these limits are in your tables";
     throw fieldError("limitHttp", "via", needed, options.via);
   }
   // One limit is given beside the other options.
   const limits = isList ? (options.limits ?? []) : [options as AnyHttpLimit];
-  const rules = limits.map((limit) => {
+  for (const limit of limits) {
     if (!isObject(limit)) throw fieldError("limitHttp", "limits", "a list of limits", limit);
     if (isList) checkFields(limit.limit, "a limit of limitHttp", limit, LIMIT);
-    return parseRule(set, limit);
-  });
-  const names = rules.map(({ name }) => name);
+    checkLimit(definitions, limit);
+  }
+  const names = limits.map(({ limit }) => limit);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) throw misuseError(twice, "is listed twice; clients could not tell the policies apart.");
-  return rules;
+  return limits.map((limit) => ({ mode: definitions.get(limit.limit)?.mode ?? "enforce", ...limit }));
 }
 
-function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
-  const { limit: name, config, plan, by, without, identify } = given;
+/** @throws when the limit cannot work, as far as that does not depend on the request. */
+function checkLimit(
+  definitions: Definitions,
+  { limit: name, config, plan, by, without, identify }: AnyHttpLimit,
+): void {
   const definition = definitions.get(name);
   if (identify ? Boolean(by ?? without ?? config ?? plan) : by === undefined) {
     throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
@@ -125,7 +112,6 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
     const needed = isKeyless ? 'left out with by: "everyone"' : describePermitted(keylessField);
     throw fieldError(name, "without", needed, without);
   }
-  if (!definition && !config && !identify) throw undefinedError(name, definitions);
   if (definition?.keyed === isKeyless) {
     const choice = isKeyless ? '"everyone"' : "a key source";
     throw misuseError(name, `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${choice}.`);
@@ -133,23 +119,16 @@ function parseRule({ definitions }: LimitSet, given: AnyHttpLimit): Rule {
   if (plan !== undefined && config) throw planAndConfigError(name);
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
-  // A plan that a request chooses is not known here.
-  const isLater = typeof plan === "function" || (definition?.plans && identify);
-  const limit =
-    typeof config === "object"
-      ? parseLimit(name, config)
-      : definition && !config && !isLater
-        ? limitOf(name, definition.plans ? definitionUnder(name, definition, plan, true) : definition)
-        : undefined;
-  // Only the name of a config that a request chooses is known here.
-  if (!limit) parseLimit(name, { kind: "token bucket", rate: 1, period: 1 });
-  return {
+  // What a request chooses is not known here: any config and the first plan stand for it.
+  const isChosen = typeof config === "function" || (identify && !definition);
+  const bucket = {
     name,
-    given,
-    sources: by === undefined || isKeyless ? [] : asList(by),
-    definition,
-    limit,
-    isInline: config !== undefined || !definition,
-    isShadow: (given.mode ?? definition?.mode) === "shadow",
+    key: isKeyless ? undefined : "any",
+    config: isChosen ? ANY_CONFIG : (config),
+    ...(typeof plan === "string" && { plan }),
   };
+  const isPlanned = identify !== undefined || typeof plan === "function";
+  parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? WRITTEN_FIELDS : BUCKET_FIELDS));
 }
+
+const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

@@ -1,5 +1,6 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
 import type { RateLimitDefinition } from "../client/args.js";
+import { parseDefinition } from "../client/definitions.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { bucketAt } from "../engine/request.js";
@@ -85,10 +86,9 @@ export function quotaOf(limited: ParsedLimit, now: number): Quota {
 }
 
 /** The limit of the bucket: if windows have no `start`, the key says when they start. */
-function limitOf({ name, key, config, limit, status }: ParsedLimit): Limit {
-  const { override } = status;
-  const parsed = override?.config ? parseLimit(name, override.config) : (limit ?? parseLimit(name, configIn(config)));
-  return bucketAt(parsed, key).limit;
+function limitOf({ name, key, config, limit, status: { override } }: ParsedLimit): Limit {
+  if (limit && !override?.config) return limit;
+  return bucketAt(parseLimit(name, override?.config ?? parseDefinition(name, config).config), key).limit;
 }
 
 function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number, now: number): Left | undefined {
@@ -131,16 +131,6 @@ export function byTightness(a: Quota, b: Quota): number {
 export function secondsUntil(time: number, now: number): number {
   return Math.min(MAX_INTEGER, Math.max(0, Math.ceil((time - now) / 1000)));
 }
-
-/**
- * A definition of `defineRateLimits` is a config with more fields. The key is always chosen here, and a denial always answered; what
- * `mode` and `overrides` say is asked for with the request.
- */
-function configIn(definition: RateLimitDefinition): RateLimitConfig {
-  const fields = Object.entries(definition).filter(([field]) => !DEFINED.includes(field));
-  return Object.fromEntries(fields) as unknown as RateLimitConfig;
-}
-const DEFINED: readonly string[] = ["keyed", "overrides", "throws", "mode", "queue"];
 
 /** The largest Integer of RFC 9651, section 3.3.1: fifteen digits. */
 const MAX_INTEGER = 999_999_999_999_999;

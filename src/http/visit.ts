@@ -1,10 +1,10 @@
 /** One request on its way through the wrapper: what comes back to it, and what goes wrong beside it. */
+import type { LimitSet } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
-import type { Asking, LimitRefund, LimitRequest } from "./ask.js";
+import { ask, type LimitRefund, type LimitRequest } from "./ask.js";
 import { type Fields, headerFields } from "./fields.js";
-import type { AnyOptions } from "./options.js";
-import type { Rule } from "./parseOptions.js";
+import type { AnyHttpLimit, AnyOptions } from "./options.js";
 import type { ParsedLimit } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
@@ -13,17 +13,19 @@ export interface Visit {
   readonly ctx: HttpCtx;
   readonly request: Request;
   readonly options: AnyOptions;
-  readonly rules: readonly Rule[];
-  readonly asking: Asking;
-  /** The limits that were reported to be charged twice. */
-  readonly reportedTwice: Set<string>;
+  readonly set: LimitSet;
+  readonly limits: readonly AnyHttpLimit[];
 }
 
 /** The request to one limit. */
 export interface Plan {
-  readonly rule: Rule;
+  readonly given: AnyHttpLimit;
   readonly request: LimitRequest;
   readonly shown: Omit<ParsedLimit, "status">;
+}
+
+export function isShadow({ mode }: AnyHttpLimit): boolean {
+  return mode === "shadow";
 }
 
 /** A limit that was asked, and its answer. */
@@ -48,7 +50,9 @@ export async function refund(
     if (count) refunds.set(one, refundOf(one, count));
   }
   if (refunds.size === 0) return asked.map(({ limited }) => limited);
-  const statuses = await attempt(visit, () => visit.asking(visit.ctx, { giveBack: [...refunds.values()] }));
+  const statuses = await attempt(visit, () =>
+    ask(visit.ctx, visit.set, visit.options.via, { giveBack: [...refunds.values()] }),
+  );
   const settled = new Map([...refunds.keys()].map((one, i) => [one, statuses?.[i]]));
   return asked.map((one) => {
     const { shadow, override } = one.limited.status;
@@ -66,11 +70,10 @@ function refundOf({ request: { bucket, count: renews }, limited: { status } }: A
 
 /** At most what the request took; negative for a further charge. */
 async function tokensBack(
-  { rule, request: { count: taken }, limited }: AskedLimit,
+  { given: { refund: given }, request: { count: taken }, limited }: AskedLimit,
   request: Request,
   response: Response | undefined,
 ): Promise<number> {
-  const { refund: given } = rule.given;
   // A limit in shadow that would have denied has taken nothing.
   if (given === undefined || limited.status.shadow?.ok === false) return 0;
   if (typeof given !== "function") {
@@ -96,16 +99,16 @@ export async function corsFields(visit: Visit): Promise<Fields> {
 
 /** The buckets that each request has been charged: nested wrappers pass the request on. */
 const chargedBy = new WeakMap<Request, Set<string>>();
+const reported = new Set<string>();
 
 /** Reports a limit that two nested wrappers charge for one request; each once, or it would fill the log. */
 export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise<void> {
-  const { request, reportedTwice } = visit;
-  const charged = chargedBy.get(request) ?? new Set();
-  chargedBy.set(request, charged);
+  const charged = chargedBy.get(visit.request) ?? new Set();
+  chargedBy.set(visit.request, charged);
   for (const { name, key } of plans.map((plan) => plan.request.bucket)) {
     const bucket = JSON.stringify([name, key]);
-    if (charged.has(bucket) && !reportedTwice.has(name)) {
-      reportedTwice.add(name);
+    if (charged.has(bucket) && !reported.has(name)) {
+      reported.add(name);
       const problem = `Rate limit "${name}" is charged twice for one request: two nested limitHttp have it.`;
       await report(visit, new Error(problem));
     }

@@ -106,12 +106,12 @@ describe("the fields of draft 11", () => {
 
   it("are those of a definition's config, whatever else it says", () => {
     const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
-    const definition = { ...config, keyed: true, overrides: true, throws: true, mode: "enforce", queue: {} } as const;
+    const definition = { ...config, keyed: true, throws: true, mode: "enforce" } as const;
     const status = { ok: true, remaining: 1, resetAt: NOW } as const;
-    const [plain, defined] = [config, definition].map((one) =>
+    const [plain, ...defined] = [config, { ...definition, overrides: true }, { ...definition, queue: {} }].map((one) =>
       rateLimitHeaders({ name: "api", status, config: one }, { now: NOW }),
     );
-    expect(defined).toEqual(plain);
+    expect(defined).toEqual([plain, plain]);
   });
 
   it("are not there when nothing was limited", () => {

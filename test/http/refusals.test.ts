@@ -127,11 +127,7 @@ it.each<[string, unknown]>([
 
 it.each<[string, () => unknown, string]>([
   ["nothing", () => undefined, "identify's key must be a non-empty string"],
-  [
-    "no config",
-    () => ({ key: "ada" }),
-    "identify's config must be a config, or a function of the name, got undefined.",
-  ],
+  ["no config", () => ({ key: "ada" }), "is not one of your limits (none is defined); give its config to use it"],
   ["no key", () => ({ config: five.config }), "identify's key must be a non-empty string, or left out with"],
   ["an id that is a number", () => ({ key: 7, config: five.config }), "identify's key must be a non-empty string"],
 ])("identify that finds %s is told so", async (_, identify, message) => {
