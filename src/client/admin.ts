@@ -13,7 +13,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
-import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, WRITTEN_FIELDS } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, writtenFields } from "./definitions.js";
 import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
@@ -99,7 +99,7 @@ async function clearRateLimitOverride(set: LimitSet, ctx: Ctx, args: AnyBucketAr
 
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
   // An override holds under every plan.
-  const bucket = findBucket(definitions, call, args, WRITTEN_FIELDS);
+  const bucket = findBucket(definitions, call, args, writtenFields());
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }

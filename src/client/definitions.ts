@@ -95,7 +95,8 @@ export function parseDefinition(name: string, given: RateLimitDefinitions[string
   const { keyed, overrides, throws, mode, queue, plans, ...config } = object as RateLimitDefinition & {
     plans?: unknown;
   };
-  for (const field in TERM_FIELDS) checkField(name, field, TERM_FIELDS[field], object[field as never]);
+  const terms: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
+  for (const field in terms) checkField(name, field, terms[field], object[field as never]);
   if (overrides && queue) {
     throw misuseError(name, "overrides and queue cannot be combined: a queue does not read overrides.");
   }
@@ -106,8 +107,6 @@ export function parseDefinition(name: string, given: RateLimitDefinitions[string
   const definition = { config, keyed, overrides, throws, mode, queue };
   return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
 }
-
-const TERM_FIELDS: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
 
 /** The bucket fields of a call, before they are checked: JavaScript may pass anything. */
 export interface AnyBucketArgs {
@@ -120,9 +119,9 @@ export interface AnyBucketArgs {
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
 /** The fields that the arguments of every call have; each call adds its own. */
-export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
+export const bucketFields = (): Fields => ({ name: anything, key: anything, config: anything, plan: planField });
 /** The same of calls that go by what the bucket's rows say, unless they say it. */
-export const WRITTEN_FIELDS: Fields = { ...BUCKET_FIELDS, plan: anyPlanField };
+export const writtenFields = (): Fields => ({ ...bucketFields(), plan: anyPlanField });
 
 /**
  * The bucket that the arguments of a call name.
@@ -133,7 +132,7 @@ export function findBucket(
   definitions: Definitions,
   call: string,
   args: AnyBucketArgs,
-  fields: Fields = BUCKET_FIELDS,
+  fields: Fields = bucketFields(),
 ): CalledBucket {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;

@@ -72,7 +72,7 @@ interface ExposedBucket {
   plan?: string;
 }
 
-const FIELDS: Fields = {
+const fields = (): Fields => ({
   key: { permitted: "a function from ctx to the key", holds: isFunction },
   plan: {
     permitted: "the name of a plan, or a function from ctx to one",
@@ -82,7 +82,7 @@ const FIELDS: Fields = {
     permitted: "a config, or a function from ctx to one",
     holds: (value) => typeof value === "function" || (typeof value === "object" && value !== null),
   },
-};
+});
 
 /**
  * @param get - reads a bucket; throws when name, key and config do not fit together.
@@ -100,7 +100,7 @@ export function expose(
   },
 ): ExposedRateLimit {
   checkName(name);
-  checkFields(name, "the options of exposeRateLimit", args, FIELDS);
+  checkFields(name, "the options of exposeRateLimit", args, fields());
   const { key: keyFor, config, plan } = args;
   const isChosenLater = typeof config === "function" || typeof plan === "function";
   if (!isChosenLater)

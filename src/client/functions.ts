@@ -12,11 +12,11 @@ import {
   type AnyBucketArgs,
   type AnyDemandArgs,
   anything,
-  BUCKET_FIELDS,
+  bucketFields,
   findBucket,
   judge,
   type JudgedRequest,
-  WRITTEN_FIELDS,
+  writtenFields,
 } from "./definitions.js";
 import { type AnyExposeArgs, expose } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
@@ -25,17 +25,16 @@ import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";
 import { LIMIT_SET, wake } from "./set.js";
 
-const DEMAND_FIELDS: Fields = {
-  ...BUCKET_FIELDS,
+const demandFields = (): Fields => ({
+  ...bucketFields(),
   count: countField,
   reserve: reserveField,
   mode: modeField,
   refundable: booleanField,
-};
-const CALL_FIELDS: Fields = { ...DEMAND_FIELDS, atLeast: anything, throws: throwsField };
-const ADJUST_FIELDS: Fields = { ...WRITTEN_FIELDS, count: adjustedField, takenAt: anything };
-const PAUSE_FIELDS: Fields = { ...BUCKET_FIELDS, until: untilField };
-const ALL_FIELDS: Fields = { throws: throwsField };
+});
+const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws: throwsField });
+const adjustFields = (): Fields => ({ ...writtenFields(), count: adjustedField, takenAt: anything });
+const pauseFields = (): Fields => ({ ...bucketFields(), until: untilField });
 
 export function functionsOf<Contexts extends InTables | InComponent>(
   set: LimitSet<Contexts>,
@@ -61,7 +60,7 @@ async function rateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["mutation"],
   args: AnyArgs,
 ): Promise<RateLimitStatus> {
-  const request = judge(set, "rateLimit", args, CALL_FIELDS);
+  const request = judge(set, "rateLimit", args, callFields());
   const status = await set.place.consume(ctx, request);
   if (set.options.onDecision) {
     const all = { ok: true, statuses: [status] };
@@ -76,7 +75,7 @@ async function checkRateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["query"],
   args: AnyArgs,
 ): Promise<RateLimitStatus> {
-  const request = judge(set, "checkRateLimit", args, CALL_FIELDS);
+  const request = judge(set, "checkRateLimit", args, callFields());
   return conclude(request, await set.place.peek(ctx, request), set.options);
 }
 
@@ -113,9 +112,9 @@ function parseAll(
   if (!Array.isArray(given) || given.length === 0) {
     throw new Error(`${call} needs an array of one or more requests, got ${show(given)}.`);
   }
-  checkFields(call, "the options", options, ALL_FIELDS);
+  checkFields(call, "the options", options, { throws: throwsField });
   return Array.from(list, (args) => {
-    const request = judge(set, call, args, DEMAND_FIELDS);
+    const request = judge(set, call, args, demandFields());
     const { throws = request.throws } = options;
     const shadow = request.mode === "shadow" || undefined;
     return { ...request, throws, asked: { ...request.asked, shadow } };
@@ -127,7 +126,7 @@ async function adjustRateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["mutation"],
   args: AnyBucketArgs & { count: number; takenAt?: number },
 ): Promise<RateLimitStatus> {
-  const bucket = findBucket(set.definitions, "adjustRateLimit", args, ADJUST_FIELDS);
+  const bucket = findBucket(set.definitions, "adjustRateLimit", args, adjustFields());
   const { count, takenAt } = args;
   // A date that is lost on the way must not become a gift.
   if ("takenAt" in args && takenAt === undefined) {
@@ -146,7 +145,7 @@ async function pauseRateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["mutation"],
   args: AnyBucketArgs & { until: number },
 ): Promise<null> {
-  const bucket = findBucket(set.definitions, "pauseRateLimit", args, PAUSE_FIELDS);
+  const bucket = findBucket(set.definitions, "pauseRateLimit", args, pauseFields());
   return await set.place.pause(ctx, { bucket, until: args.until });
 }
 
@@ -155,7 +154,7 @@ async function resetRateLimit<Contexts extends InTables | InComponent>(
   ctx: Contexts["mutation"],
   args: AnyBucketArgs,
 ): Promise<null> {
-  const { name, key } = findBucket(set.definitions, "resetRateLimit", args, WRITTEN_FIELDS);
+  const { name, key } = findBucket(set.definitions, "resetRateLimit", args, writtenFields());
   await set.place.reset(ctx, { name, key });
   await wake(set, ctx, name, key);
   return null;
@@ -167,7 +166,7 @@ async function getRateLimit<Contexts extends InTables | InComponent>(
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args, WRITTEN_FIELDS));
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args, writtenFields()));
   return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
@@ -178,7 +177,7 @@ function exposeRateLimit<Contexts extends InTables | InComponent>(
 ) {
   return expose(name, args, {
     check: (bucket) => {
-      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket, WRITTEN_FIELDS));
+      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket, writtenFields()));
     },
     get: (ctx, bucket) => getRateLimit(set, ctx as never, bucket, "exposeRateLimit"),
   });

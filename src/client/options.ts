@@ -12,18 +12,18 @@ export const throwsField: Field = {
   },
 };
 
-export const COMMON_FIELDS: Fields = {
+export const commonFields = (): Fields => ({
   errorKeys: booleanField,
   throws: throwsField,
   onDecision: { permitted: "a function of ctx and a decision", holds: isFunction },
-};
-export const OPTION_FIELDS: Fields = {
-  ...COMMON_FIELDS,
+});
+export const optionFields = (): Fields => ({
+  ...commonFields(),
   queueModule: {
     permitted: 'the path of a module of yours, such as "limits"',
     holds: (value) => typeof value === "string" && /^\w[\w/-]*$/.test(value),
   },
-};
+});
 
 /** @throws when the module that exports the worker was not named. */
 export function queueModuleOf({ queueModule }: RateLimitsOptions & { queueModule?: string | undefined }): string {

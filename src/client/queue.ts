@@ -1,7 +1,7 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
 import { createFunctionHandle, type FunctionReference, type GenericQueryCtx, queryGeneric } from "convex/server";
 import { v, type Value } from "convex/values";
-import { checkFields, type Fields, isFunction } from "../engine/fields.js";
+import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import * as joining from "../queue/enqueue.js";
@@ -19,7 +19,7 @@ import {
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
 import { errorOf } from "./decision.js";
-import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, WRITTEN_FIELDS } from "./definitions.js";
+import { type AnyBucketArgs, anything, bucketFields, findBucket, writtenFields } from "./definitions.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
@@ -65,14 +65,14 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
 /** The ctx of either place: which one is known when the limits are defined. */
 type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InComponent["query"];
 
-const ENQUEUE_FIELDS: Fields = {
-  ...BUCKET_FIELDS,
+const enqueueFields = (): Fields => ({
+  ...bucketFields(),
   count: countField,
   priority: anything,
   fairBy: anything,
   settles: anything,
   throws: throwsField,
-};
+});
 
 async function enqueue(
   set: LimitSet,
@@ -80,7 +80,7 @@ async function enqueue(
   asked: AnyEnqueueArgs,
   work: { fn: FunctionReference<"mutation" | "action", "public" | "internal">; args: Record<string, Value> },
 ): Promise<EnqueueResult> {
-  const queue = find(set, asked, "enqueueRateLimited", ENQUEUE_FIELDS);
+  const queue = find(set, asked, "enqueueRateLimited", enqueueFields());
   const { name, key } = queue;
   const { throws = set.definitions.get(name)?.throws ?? set.options.throws ?? false } = asked;
   checkFunction(name, work.fn, [work.args]);
@@ -124,7 +124,7 @@ async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<Ra
   return await inTurn(ctx, () => position.get(ctx, queue, job.id));
 }
 
-function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields = WRITTEN_FIELDS): Queue {
+function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields = writtenFields()): Queue {
   const bucket = findBucket(definitions, call, args, fields);
   const { name } = bucket;
   const queue = definitions.get(name)?.queue;
@@ -157,10 +157,6 @@ function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
   });
 }
 
-const EXPOSE_FIELDS: Fields = {
-  job: { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true },
-};
-
 // The data model of whichever app registers the function: its own functions were typed with it.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type AnyDataModel = any;
@@ -169,7 +165,8 @@ function exposeQueue(
   args: { job: ExposedJob<AnyDataModel> },
   get: (ctx: unknown, job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>,
 ): ExposedQueue {
-  checkFields("exposeQueue", "the options", args, EXPOSE_FIELDS);
+  const job: Field = { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true };
+  checkFields("exposeQueue", "the options", args, { job });
   return {
     getQueued: queryGeneric({
       get args() {

@@ -16,7 +16,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
 import { conclude, orGiveBack, report } from "./decision.js";
-import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, WRITTEN_FIELDS } from "./definitions.js";
+import { type AnyBucketArgs, bucketFields, findBucket, judge, writtenFields } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
@@ -44,13 +44,13 @@ type Allowed = Extract<RateLimitStatus, { ok: true }>;
 export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
-const SCHEDULE_FIELDS: Fields = {
-  ...BUCKET_FIELDS,
+const scheduleFields = (): Fields => ({
+  ...bucketFields(),
   count: countField,
   spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
   mode: modeField,
   throws: throwsField,
-};
+});
 
 type AnyScheduleArgs = AnyBucketArgs & {
   count?: number;
@@ -67,7 +67,7 @@ export async function schedule<Fn extends SchedulableFunctionReference, Contexts
   fn: Fn,
   fnArgs: OptionalRestArgs<Fn>,
 ): Promise<ScheduleResult> {
-  const request = judge(set, "scheduleRateLimited", args, SCHEDULE_FIELDS);
+  const request = judge(set, "scheduleRateLimited", args, scheduleFields());
   const { name, config, count = 1, spread = 0 } = args;
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
@@ -97,7 +97,7 @@ export async function cancelScheduled<Contexts extends InTables | InComponent>(
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const isOwn = config && !set.definitions.get(job.name);
   const named = { ...idOf(job), ...(isOwn && { config }) };
-  const bucket = findBucket(set.definitions, "cancelRateLimited", named, WRITTEN_FIELDS);
+  const bucket = findBucket(set.definitions, "cancelRateLimited", named, writtenFields());
   set.place.check(bucket);
   checkField(bucket.name, "count", adjustedField, -job.count);
   const result = await inTurn(ctx, () => cancelPending(ctx, job));

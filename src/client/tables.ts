@@ -14,7 +14,7 @@ import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
 import { parseNow } from "./limitOf.js";
-import { OPTION_FIELDS, queueModuleOf } from "./options.js";
+import { optionFields, queueModuleOf } from "./options.js";
 import type { CalledRequest } from "./definitions.js";
 import type { CalledAdjustment, CalledPause, InTables, Place } from "./place.js";
 import type { KnownFields, RateLimits } from "./rateLimits.js";
@@ -66,7 +66,7 @@ export function defineRateLimits(
   options: RateLimitsOptions = {},
 ): RateLimits<RateLimitDefinitions, InTables> {
   const definitions = parseDefinitions(limits, parseNow);
-  checkFields("defineRateLimits", "the options", options, OPTION_FIELDS);
+  checkFields("defineRateLimits", "the options", options, optionFields());
   return functionsOf({ definitions, place: inTables, options });
 }
 

@@ -20,11 +20,11 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { RateLimitDefinitions, ThrowChoice } from "../client/args.js";
 import { type CalledBucket, type CalledRequest, parseDefinitions } from "../client/definitions.js";
 import { functionsOf } from "../client/functions.js";
-import { COMMON_FIELDS } from "../client/options.js";
+import { commonFields } from "../client/options.js";
 import type { ComponentCalls, InComponent, Place } from "../client/place.js";
 import type { KnownFields, RateLimits } from "../client/rateLimits.js";
 import type { RateLimitsOptions } from "../client/settings.js";
-import { checkField, checkFields } from "../engine/fields.js";
+import { checkField, checkFields, type Fields } from "../engine/fields.js";
 import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
 import { checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
@@ -63,14 +63,14 @@ export function defineRateLimits(
   const definitions = parseDefinitions(limits, (name, { config }) => {
     checkConfig(name, config);
   });
-  checkFields("defineRateLimits", "the options", options, OPTION_FIELDS);
+  checkFields("defineRateLimits", "the options", options, optionFields());
   return functionsOf({ definitions, place: inComponent(options.component), options });
 }
 
-const OPTION_FIELDS = {
-  ...COMMON_FIELDS,
+const optionFields = (): Fields => ({
+  ...commonFields(),
   component: { permitted: "a component's api, such as components.rateLimits", holds: isComponent, isRequired: true },
-};
+});
 
 /** References are proxies, which have every property. */
 function isComponent(value: unknown): boolean {

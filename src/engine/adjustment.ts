@@ -57,8 +57,6 @@ export function parsePause(name: string, until: number, now: number): number {
   return Math.ceil(until);
 }
 
-const TIME: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
-
 /**
  * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all that was charged
  * comes back. With `takenAt` tokens come back that were taken then.
@@ -69,7 +67,8 @@ export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: Adj
   const taken = takenAt ?? at;
   const adjustment = { ...bucket, count, units, at, takenAt, renews };
   if (taken === undefined) return { ...adjustment, taking: undefined };
-  checkField(bucket.name, "at", TIME, at);
-  checkField(bucket.name, "takenAt", TIME, takenAt);
+  const time: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
+  checkField(bucket.name, "at", time, at);
+  checkField(bucket.name, "takenAt", time, takenAt);
   return { ...adjustment, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
 }

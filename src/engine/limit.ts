@@ -1,7 +1,7 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
 import type { RateLimitConfig } from "../wire/configs.js";
 import { checkConfig } from "./kinds/fields.js";
-import { KINDS } from "./kinds/index.js";
+import { kindOf } from "./kinds/index.js";
 import type { Limit } from "./kinds/kind.js";
 import { checkName } from "./names.js";
 
@@ -17,7 +17,6 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
 
 /** The same of a name and a config that have been checked. */
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
-  const kind = KINDS[config.kind];
-  if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields but no parser.`);
-  return kind.parse({ name, config });
+  const kind = kindOf(config.kind);
+  return kind.parse({ name, config, kind });
 }

@@ -16,17 +16,17 @@ export type Override = { readonly until: number } & (
   { readonly does: "configure"; readonly limit: Limit } | { readonly does: "block" | "unlimit" }
 );
 
-const onlyTrue: Field = { permitted: "true", holds: (value) => value === true };
-const FIELDS: Fields = {
+const onlyTrue = (): Field => ({ permitted: "true", holds: (value) => value === true });
+const fields = (): Fields => ({
   config: { permitted: "a config", holds: (value) => typeof value === "object" && value !== null },
-  block: onlyTrue,
-  unlimited: onlyTrue,
+  block: onlyTrue(),
+  unlimited: onlyTrue(),
   until: { above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true },
   note: {
     permitted: `a well-formed string of at most ${MAX_NOTE} characters (UTF-16 units)`,
     holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && isWellFormed(value),
   },
-};
+});
 const WAYS = ["config", "block", "unlimited"] as const;
 
 /**
@@ -34,7 +34,7 @@ const WAYS = ["config", "block", "unlimited"] as const;
  * @throws when it is not exactly one of config, block and unlimited, or a field is unknown or out of range.
  */
 export function parseOverride(name: string, override: RateLimitOverride): RateLimitOverride {
-  checkFields(name, "overrideRateLimit", override, FIELDS);
+  checkFields(name, "overrideRateLimit", override, fields());
   const { config, block, unlimited, until, note } = override;
   const given = WAYS.filter((way) => override[way] !== undefined);
   if (given.length !== 1) {

@@ -1,6 +1,6 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { BUCKET_FIELDS, type Definitions, findBucket, WRITTEN_FIELDS } from "../client/definitions.js";
+import { bucketFields, type Definitions, findBucket, writtenFields } from "../client/definitions.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
 import {
@@ -124,11 +124,11 @@ function checkLimit(
   const bucket = {
     name,
     key: isKeyless ? undefined : "any",
-    config: isChosen ? ANY_CONFIG : (config),
+    config: isChosen ? ANY_CONFIG : config,
     ...(typeof plan === "string" && { plan }),
   };
   const isPlanned = identify !== undefined || typeof plan === "function";
-  parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? WRITTEN_FIELDS : BUCKET_FIELDS));
+  parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? writtenFields() : bucketFields()));
 }
 
 const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

@@ -13,17 +13,17 @@ export const MAX_PRIORITIES = 10;
 /** A job that is refused this often is refused for a lasting reason. */
 const MAX_ATTEMPTS = 100;
 
-const FIELDS: Fields = {
+const fields = (): Fields => ({
   maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
   priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
   aging: { atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true },
   fair: booleanField,
   exact: booleanField,
   attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
-};
+});
 
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function checkQueueConfig(name: string, config: QueueConfig): void {
-  checkFields(name, "queue", config, FIELDS);
+  checkFields(name, "queue", config, fields());
   if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
 }

@@ -156,16 +156,15 @@ export async function replaceRows(
   contents: readonly Content[],
 ): Promise<void> {
   const { plan } = bucket;
+  // A patch takes a field away by undefined.
+  const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
   for (const [index, content] of contents.entries()) {
     const row = rows[index];
-    if (row) await db.patch("rateLimits", row._id, { ...NOTHING, ...content, plan });
+    if (row) await db.patch("rateLimits", row._id, { ...none, ...content, plan });
     else await db.insert("rateLimits", { ...idOf(bucket), ...content, ...(plan !== undefined && { plan }) });
   }
   for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
 }
-
-/** A patch takes a field away by undefined. */
-const NOTHING = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
 
 /** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */
 export async function readOverrideRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {

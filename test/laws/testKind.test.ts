@@ -6,7 +6,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterAll } from "vitest";
 import type { Field, Fields } from "../../src/engine/fields.js";
-import { FIELDS } from "../../src/engine/kinds/fields.js";
+import { fieldsByKind } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/index.js";
 import type { Kind, Limit } from "../../src/engine/kinds/kind.js";
 import { refilling } from "../../src/engine/kinds/refilling.js";
@@ -82,10 +82,10 @@ const tidal: Kind<TidalLimit> = {
 };
 
 // The registry is a constant for everybody else, and other files share it.
-const kinds = KINDS as Record<string, Kind>;
-const fieldsOf = FIELDS as Record<string, Fields>;
-kinds[tidal.name] = tidal;
-const { capacity: depth, ...fields } = FIELDS["token bucket"] as { readonly capacity: Field } & Fields;
+const kinds = KINDS as Record<string, () => Kind>;
+const fieldsOf = fieldsByKind() as Record<string, Fields>;
+kinds[tidal.name] = () => tidal;
+const { capacity: depth, ...fields } = fieldsByKind()["token bucket"] as { readonly capacity: Field } & Fields;
 fieldsOf[tidal.name] = { ...fields, depth, kind: { oneOf: ["tidal"] } };
 afterAll(() => {
   Reflect.deleteProperty(kinds, tidal.name);

@@ -12,13 +12,6 @@ import { isTimeZone } from "./zoneName.js";
 /** Milliseconds: 31,000 years. */
 const MAX_PERIOD_MS = 1e15;
 
-const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
-const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };
-const shards: Field = {
-  permitted: `a whole number from 1 to ${MAX_SHARDS}, "auto", or { atLeast, atMost } of such numbers`,
-  holds: (value) => value === "auto" || isRowCount(value) || isRange(value),
-};
-
 function isRowCount(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
 }
@@ -29,38 +22,52 @@ function isRange(value: unknown): boolean {
   return Object.keys(others).length === 0 && isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost;
 }
 
-const wholeMs = { above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds", isRequired: true } as const;
+/** Made by the first check, and then remembered: a run that checks no config does not pay for it. */
+let byKind: Readonly<Record<string, Fields>> | undefined;
 
 /** The fields of each kind of limit, by its name. */
-export const FIELDS: Readonly<Record<string, Fields>> = {
-  "token bucket": {
-    kind: { oneOf: ["token bucket"] },
-    rate,
-    period: { above: 0, atMost: MAX_PERIOD_MS, isRequired: true },
-    capacity: tokens,
-    maxReserved: tokens,
-    shards,
-  },
-  "fixed window": {
-    kind: { oneOf: ["fixed window"] },
-    rate,
-    period: { ...wholeMs, oneOf: ["day", "week", "month"] },
-    capacity: tokens,
-    maxReserved: tokens,
-    shards,
-    // Within ±MAX_PERIOD_MS the distance from any real time to `start` is exact.
-    start: { atLeast: -MAX_PERIOD_MS, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" },
-    timeZone: { permitted: 'the IANA name of a time zone, such as "Europe/Berlin"', holds: isTimeZone },
-    anchor: { permitted: "a whole number", holds: Number.isInteger },
-  },
-  "sliding window": {
-    kind: { oneOf: ["sliding window"] },
-    rate,
-    period: wholeMs,
-    maxReserved: tokens,
-    shards,
-  },
-};
+export function fieldsByKind(): Readonly<Record<string, Fields>> {
+  return (byKind ??= makeFields());
+}
+
+function makeFields(): Readonly<Record<string, Fields>> {
+  const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
+  const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };
+  const shards: Field = {
+    permitted: `a whole number from 1 to ${MAX_SHARDS}, "auto", or { atLeast, atMost } of such numbers`,
+    holds: (value) => value === "auto" || isRowCount(value) || isRange(value),
+  };
+  const ms = { above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds", isRequired: true } as const;
+  return {
+    "token bucket": {
+      kind: { oneOf: ["token bucket"] },
+      rate,
+      period: { above: 0, atMost: MAX_PERIOD_MS, isRequired: true },
+      capacity: tokens,
+      maxReserved: tokens,
+      shards,
+    },
+    "fixed window": {
+      kind: { oneOf: ["fixed window"] },
+      rate,
+      period: { ...ms, oneOf: ["day", "week", "month"] },
+      capacity: tokens,
+      maxReserved: tokens,
+      shards,
+      // Within ±MAX_PERIOD_MS the distance from any real time to `start` is exact.
+      start: { atLeast: -MAX_PERIOD_MS, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" },
+      timeZone: { permitted: 'the IANA name of a time zone, such as "Europe/Berlin"', holds: isTimeZone },
+      anchor: { permitted: "a whole number", holds: Number.isInteger },
+    },
+    "sliding window": {
+      kind: { oneOf: ["sliding window"] },
+      rate,
+      period: ms,
+      maxReserved: tokens,
+      shards,
+    },
+  };
+}
 
 /** @throws when a field is missing, unknown, out of range or beside one that excludes it; naming limit, field, value and range. */
 export function checkConfig(name: string, config: RateLimitConfig): void {
@@ -68,10 +75,10 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
   const given: unknown = config;
   if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);
   // typeof: an array of one string would pass for its element.
-  const fields =
-    typeof config.kind === "string" && Object.hasOwn(FIELDS, config.kind) ? FIELDS[config.kind] : undefined;
+  const kinds = fieldsByKind();
+  const fields = typeof config.kind === "string" && Object.hasOwn(kinds, config.kind) ? kinds[config.kind] : undefined;
   if (!fields) {
-    const known = Object.keys(FIELDS).map((one) => `"${one}"`);
+    const known = Object.keys(kinds).map((one) => `"${one}"`);
     throw fieldError(name, "kind", known.join(" or "), config.kind);
   }
   checkFields(name, `a ${config.kind}`, config, fields);

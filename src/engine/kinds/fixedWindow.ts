@@ -1,12 +1,12 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
-import type { FixedWindowConfig } from "../../wire/configs.js";
+import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit, Share, State } from "./kind.js";
+import type { Arrivals, Kind, Limit, Outlook, Share, State, Terms } from "./kind.js";
 import { refilling, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
@@ -98,91 +98,110 @@ function windowAt(limit: FixedWindowLimit, state: State, to: number, value: numb
   return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
 }
 
-export const fixedWindow: Kind<FixedWindowLimit> = {
-  ...refilling({ accrued, whenAccrued, held, windowAt }),
-  name: "fixed window",
-  parse({ name, config: given }) {
-    const config = given as FixedWindowConfig;
-    const { rate, period, capacity = rate, maxReserved, shards } = config;
-    const isCalendar = typeof period === "string";
-    const averageMs = isCalendar ? CALENDAR_MS[period] : period;
-    const timeZone = config.timeZone ?? "UTC";
-    const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
-    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
-    // A window brings whole tokens to each shard, so each must get some.
-    const most = Math.min(capacity, rate);
-    return {
-      name,
-      kind: fixedWindow,
-      config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
-      ...counted,
-      averageMs,
-      windows: isCalendar
-        ? calendarOf(period, timeZone, anchor)
-        : periodic(period, config.start ?? hashedStart(name, period)),
-      levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
-    };
-  },
-  /** If the config does not say when windows start, a hash of the key does. */
-  forKey(limit, key) {
-    const { period, start } = limit.config as FixedWindowConfig;
-    if (typeof period === "string" || start !== undefined) return limit;
-    return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
-  },
-  shownConfig({ config, windows }) {
-    const start = windows.startOf(0);
-    return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
-  },
-  arrivals(limit) {
-    const { refill, windows, averageMs, config } = limit;
-    const { period, timeZone } = config as FixedWindowConfig;
-    // The days and weeks of UTC have one length.
-    const isEven = typeof period === "number" || (timeZone === "UTC" && period !== "month");
-    return {
-      refill,
-      runsFrom: (ts) => {
-        if (isEven) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
-        const begin = ts || FIRST_USE;
-        return runsOf(windows, begin, begin + LISTED_MS, averageMs);
-      },
-      shortStep: (state) => {
-        const units = refill - firstRefill(limit, state);
-        if (units === 0) return undefined;
-        const window = windows.windowAt(state.ts);
-        const start = windows.startOf(window);
-        return { start, period: windows.startOf(window + 1) - start, count: 1, units };
-      },
-    };
-  },
-  entries: () => undefined,
-  shareOf(limit, share) {
-    const { capacity, refill, unitsPerToken } = limit;
-    const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
-    return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
-  },
-  quota: {
-    windowMs({ config, tokens, windows }, now) {
-      const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
-      const window = windows.windowAt(now);
-      return windows.startOf(window + count) - windows.startOf(window);
+function parse({ name, config: given, kind }: Terms): FixedWindowLimit {
+  const config = given as FixedWindowConfig;
+  const { rate, period, capacity = rate, maxReserved, shards } = config;
+  const isCalendar = typeof period === "string";
+  const averageMs = isCalendar ? CALENDAR_MS[period] : period;
+  const timeZone = config.timeZone ?? "UTC";
+  const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
+  const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
+  // A window brings whole tokens to each shard, so each must get some.
+  const most = Math.min(capacity, rate);
+  return {
+    name,
+    kind,
+    config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
+    ...counted,
+    averageMs,
+    windows: isCalendar
+      ? calendarOf(period, timeZone, anchor)
+      : periodic(period, config.start ?? hashedStart(name, period)),
+    levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
+  };
+}
+
+/** If the config does not say when windows start, a hash of the key does. */
+function forKey(limit: FixedWindowLimit, key: string | undefined): FixedWindowLimit {
+  const { period, start } = limit.config as FixedWindowConfig;
+  if (typeof period === "string" || start !== undefined) return limit;
+  return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
+}
+
+function shownConfig({ config, windows }: FixedWindowLimit): RateLimitConfig {
+  const start = windows.startOf(0);
+  return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
+}
+
+function arrivals(limit: FixedWindowLimit): Arrivals {
+  const { refill, windows, averageMs, config } = limit;
+  const { period, timeZone } = config as FixedWindowConfig;
+  // The days and weeks of UTC have one length.
+  const isEven = typeof period === "number" || (timeZone === "UTC" && period !== "month");
+  return {
+    refill,
+    runsFrom: (ts) => {
+      if (isEven) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
+      const begin = ts || FIRST_USE;
+      return runsOf(windows, begin, begin + LISTED_MS, averageMs);
     },
-    renewedAt({ config, windows }, { remaining, resetAt, retryAt = 0 }, spent, count) {
-      // A window brings `rate` tokens, which may be less than a request takes.
-      const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
-      const next = Math.max(resetAt, retryAt);
-      return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
+    shortStep: (state) => {
+      const units = refill - firstRefill(limit, state);
+      if (units === 0) return undefined;
+      const window = windows.windowAt(state.ts);
+      const start = windows.startOf(window);
+      return { start, period: windows.startOf(window + 1) - start, count: 1, units };
     },
-    restoredInMs: () => 0,
-  },
-  // A capacity above the refill saves up tokens.
-  lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
-  countsMs: ({ averageMs }) => Math.ceil(averageMs),
-  unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
-  whenReset(limit, state, now) {
-    const { windows } = limit;
-    const current = windows.windowAt(Math.max(state.ts, now));
-    // A window that brings nothing resets nothing.
-    const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
-    return windows.startOf(current + (isEmpty ? 2 : 1));
-  },
-};
+  };
+}
+
+function shareOf(limit: FixedWindowLimit, share: Share): FixedWindowLimit {
+  const { capacity, refill, unitsPerToken } = limit;
+  const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
+  return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
+}
+
+function windowMs({ config, tokens, windows }: FixedWindowLimit, now: number): number {
+  const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
+  const window = windows.windowAt(now);
+  return windows.startOf(window + count) - windows.startOf(window);
+}
+
+function renewedAt(
+  { config, windows }: FixedWindowLimit,
+  { remaining, resetAt, retryAt = 0 }: Outlook,
+  spent: number,
+  count: number,
+): number {
+  // A window brings `rate` tokens, which may be less than a request takes.
+  const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
+  const next = Math.max(resetAt, retryAt);
+  return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
+}
+
+function whenReset(limit: FixedWindowLimit, state: State, now: number): number {
+  const { windows } = limit;
+  const current = windows.windowAt(Math.max(state.ts, now));
+  // A window that brings nothing resets nothing.
+  const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
+  return windows.startOf(current + (isEmpty ? 2 : 1));
+}
+
+export function fixedWindow(): Kind<FixedWindowLimit> {
+  return {
+    ...refilling({ accrued, whenAccrued, held, windowAt }),
+    name: "fixed window",
+    parse,
+    forKey,
+    shownConfig,
+    arrivals,
+    entries: () => undefined,
+    shareOf,
+    quota: { windowMs, renewedAt, restoredInMs: () => 0 },
+    // A capacity above the refill saves up tokens.
+    lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
+    countsMs: ({ averageMs }) => Math.ceil(averageMs),
+    unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
+    whenReset,
+  };
+}

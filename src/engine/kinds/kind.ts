@@ -59,9 +59,10 @@ export interface Limit {
 }
 
 /** The checked fields of a config that every kind has, for `Kind.parse`. */
-interface Terms<Config = RateLimitConfig> {
+export interface Terms {
   readonly name: string;
-  readonly config: Config;
+  readonly config: RateLimitConfig;
+  readonly kind: Kind;
 }
 
 /** When a reservation has its units, the state that holds it, and the units then owed after now. */
@@ -85,7 +86,7 @@ export interface Run {
 }
 
 /** How units arrive, for a client's calculations. */
-interface Arrivals {
+export interface Arrivals {
   /** Units at each step. */
   readonly refill: number;
   /** The starts of windows, from the last write on; without them a step is a ms. */
@@ -107,7 +108,7 @@ interface QuotaTerms<L> {
 }
 
 /** The fields of a status that depend on the bucket. */
-interface Outlook {
+export interface Outlook {
   readonly remaining: number;
   readonly resetAt: number;
   readonly retryAt?: number | undefined;

@@ -6,7 +6,7 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
-import type { Entry, Kind, Limit, State } from "./kind.js";
+import type { Entry, Kind, Limit, Reservation, State, Taking, Terms } from "./kind.js";
 import { insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -76,109 +76,128 @@ function owed({ recent = [], ts }: State): number {
   return sum(recent.filter(({ at }) => at > ts));
 }
 
-export const slidingWindow: Kind<SlidingWindowLimit> = {
-  name: "sliding window",
-  parse({ name, config }) {
-    const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
-    const counted = countIn(name, {
-      rate,
-      per: "window",
-      stepMs: period,
-      capacity: rate,
-      maxReserved,
-    });
-    const levels = shards
-      ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate })
-      : ONE_ROW;
-    return { name, kind: slidingWindow, config, ...counted, period, levels };
-  },
-  forKey: (limit) => limit,
-  shownConfig: ({ config }) => config,
-  arrivals: ({ period }) => ({ refill: 1, lastsMs: period }),
-  entries: entriesOf,
-  shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
-  quota: {
-    windowMs: ({ period }) => period,
-    // Tokens taken earlier come back earlier. Tokens spent now come back after a whole period.
-    renewedAt: ({ period }, { renewsAt }, _spent, _count, now) => renewsAt ?? now + period,
-    restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
-  },
-  lapses: () => "singly",
-  unitsPerMs: ({ capacity, period }) => capacity / period,
-  most: ({ capacity }) => capacity,
+function parse({ name, config, kind }: Terms): SlidingWindowLimit {
+  const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
+  const counted = countIn(name, {
+    rate,
+    per: "window",
+    stepMs: period,
+    capacity: rate,
+    maxReserved,
+  });
+  const levels = shards ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate }) : ONE_ROW;
+  return { name, kind, config, ...counted, period, levels };
+}
 
-  advance(limit, state, now) {
-    const ts = Math.max(state.ts, now);
-    const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
-    return { value: limit.capacity - sum(entries), ts, recent: entries };
-  },
-  whenHolding,
-  whenReset: (limit, state, now) => Math.max(now, whenHolding(limit, state, limit.capacity)),
-  take,
-  /** In order: never before what is promised already. */
-  reserve(limit, advanced, units) {
-    const entries = entriesOf(limit, advanced);
-    const last = entries.at(-1)?.at ?? advanced.ts;
-    const at = Math.max(advanced.ts, last, whenHolding(limit, advanced, units));
-    const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
-    return { at, state, owed: owed(advanced) + (at > advanced.ts ? units : 0) };
-  },
-  whenReservable(limit, state, units) {
-    const atOnce = whenHolding(limit, state, units);
-    const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
-    let reservable = state.ts;
-    let promised = sum(promises);
-    for (const { at, units: started } of promises) {
-      if (promised + units <= limit.maxReserved) break;
-      promised -= started;
-      reservable = at;
-    }
-    return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
-  },
-  owed,
-  /** Takes from its own entry. Once that has left, older ones have left as well, and nothing comes back. */
-  giveBack(limit, advanced, units, taking) {
-    const { ts } = advanced;
-    const entries = entriesOf(limit, advanced);
-    if (entries.some(isUnknown)) return advanced;
-    return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
-  },
-  /** As if all that the window held, or had taken before, were taken at that time. */
-  pause(limit, state, until) {
-    const ts = Math.max(state.ts, until);
-    const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
-    const later = entries.filter(({ at }) => at > ts);
-    const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
-    return withEntries(limit, insert(later, { at: ts, units }), ts);
-  },
-  split(left, right, { value, ts, recent = [] }) {
-    const whole = left.capacity + right.capacity;
-    const taken = whole - value;
-    // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
-    // proportion.
-    const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-    const { unitsPerToken } = left;
-    let before = 0;
-    let given = 0;
-    const ofLeft: Entry[] = [];
-    const ofRight: Entry[] = [];
-    for (const { at, units } of recent) {
-      before += units;
-      const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
-      const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
-      const own = Math.min(units, upTo - given);
-      given += own;
-      if (own > 0) ofLeft.push({ at, units: own });
-      if (units > own) ofRight.push({ at, units: units - own });
-    }
-    return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
-  },
-  join(limit, states) {
-    const ts = Math.max(...states.map((state) => state.ts));
-    // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
-    const logs = states.map(({ recent = [], ts: own }) =>
-      own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
-    );
-    return withEntries(limit, merge(logs), ts);
-  },
-};
+function advance(limit: SlidingWindowLimit, state: State, now: number): State {
+  const ts = Math.max(state.ts, now);
+  const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+  return { value: limit.capacity - sum(entries), ts, recent: entries };
+}
+
+/** In order: never before what is promised already. */
+function reserve(limit: SlidingWindowLimit, advanced: State, units: number): Reservation {
+  const entries = entriesOf(limit, advanced);
+  const last = entries.at(-1)?.at ?? advanced.ts;
+  const at = Math.max(advanced.ts, last, whenHolding(limit, advanced, units));
+  const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
+  return { at, state, owed: owed(advanced) + (at > advanced.ts ? units : 0) };
+}
+
+function whenReservable(limit: SlidingWindowLimit, state: State, units: number): number {
+  const atOnce = whenHolding(limit, state, units);
+  const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
+  let reservable = state.ts;
+  let promised = sum(promises);
+  for (const { at, units: started } of promises) {
+    if (promised + units <= limit.maxReserved) break;
+    promised -= started;
+    reservable = at;
+  }
+  return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
+}
+
+/** Takes from its own entry. Once that has left, older ones have left as well, and nothing comes back. */
+function giveBack(limit: SlidingWindowLimit, advanced: State, units: number, taking?: Taking): State {
+  const { ts } = advanced;
+  const entries = entriesOf(limit, advanced);
+  if (entries.some(isUnknown)) return advanced;
+  return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
+}
+
+/** As if all that the window held, or had taken before, were taken at that time. */
+function pause(limit: SlidingWindowLimit, state: State, until: number): State {
+  const ts = Math.max(state.ts, until);
+  const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+  const later = entries.filter(({ at }) => at > ts);
+  const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
+  return withEntries(limit, insert(later, { at: ts, units }), ts);
+}
+
+function split(
+  left: SlidingWindowLimit,
+  right: SlidingWindowLimit,
+  { value, ts, recent = [] }: State,
+): readonly [State, State] {
+  const whole = left.capacity + right.capacity;
+  const taken = whole - value;
+  // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
+  // proportion.
+  const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+  const { unitsPerToken } = left;
+  let before = 0;
+  let given = 0;
+  const ofLeft: Entry[] = [];
+  const ofRight: Entry[] = [];
+  for (const { at, units } of recent) {
+    before += units;
+    const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
+    const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
+    const own = Math.min(units, upTo - given);
+    given += own;
+    if (own > 0) ofLeft.push({ at, units: own });
+    if (units > own) ofRight.push({ at, units: units - own });
+  }
+  return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
+}
+
+function join(limit: SlidingWindowLimit, states: readonly State[]): State {
+  const ts = Math.max(...states.map((state) => state.ts));
+  // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
+  const logs = states.map(({ recent = [], ts: own }) =>
+    own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
+  );
+  return withEntries(limit, merge(logs), ts);
+}
+
+export function slidingWindow(): Kind<SlidingWindowLimit> {
+  return {
+    name: "sliding window",
+    parse,
+    forKey: (limit) => limit,
+    shownConfig: ({ config }) => config,
+    arrivals: ({ period }) => ({ refill: 1, lastsMs: period }),
+    entries: entriesOf,
+    shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
+    quota: {
+      windowMs: ({ period }) => period,
+      // Tokens taken earlier come back earlier. Tokens spent now come back after a whole period.
+      renewedAt: ({ period }, { renewsAt }, _spent, _count, now) => renewsAt ?? now + period,
+      restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
+    },
+    lapses: () => "singly",
+    unitsPerMs: ({ capacity, period }) => capacity / period,
+    most: ({ capacity }) => capacity,
+    advance,
+    whenHolding,
+    whenReset: (limit, state, now) => Math.max(now, whenHolding(limit, state, limit.capacity)),
+    take,
+    reserve,
+    whenReservable,
+    owed,
+    giveBack,
+    pause,
+    split,
+    join,
+  };
+}

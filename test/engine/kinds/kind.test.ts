@@ -7,7 +7,7 @@ import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 describe("the registry of kinds", () => {
   it("has each kind under its own name", () => {
     expect(Object.keys(KINDS)).toEqual(["token bucket", "fixed window", "sliding window"]);
-    for (const [name, kind] of Object.entries(KINDS)) expect(kind.name).toBe(name);
+    for (const [name, kind] of Object.entries(KINDS)) expect(kind().name).toBe(name);
   });
 });
 

@@ -3,10 +3,10 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
 import { isPermitted } from "../../../src/engine/fields.js";
-import { FIELDS } from "../../../src/engine/kinds/fields.js";
+import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
 import type { Levels } from "../../../src/engine/sharding/levels.js";
 
-const shardsField = FIELDS["token bucket"]?.["shards"];
+const shardsField = fieldsByKind()["token bucket"]?.["shards"];
 if (!shardsField) throw new Error("a token bucket has no field shards");
 
 const SECOND = 1000;
