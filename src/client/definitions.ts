@@ -1,7 +1,4 @@
-/**
- * The limits of an app. Every function that imports them evaluates this when its run begins, so a definition of the common form is only
- * looked at, and parsed at its first call.
- */
+/** The limits of an app. Each run of a function evaluates them, so a definition of the common form is parsed at its first call. */
 import { booleanField, checkField, type Field, type Fields, strangeFieldError } from "../engine/fields.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { isPlain } from "../engine/kinds/plain.js";
@@ -66,17 +63,18 @@ export function parseDefinitions(
   }
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
-    const definition = parseDefinition(name, given[name]);
+    const own = (limits as RateLimitDefinitions)[name];
+    const definition = isPlain(own) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
     if (definition.plans) checkPlans(name, definition.plans, check);
-    else if (!isPlain(definition.config)) check(name, definition);
+    else if (!isPlain(own)) check(name, definition);
     remembered.set(name, definition);
     return definition;
   };
   const names = Object.keys(limits);
   for (const name of names) {
-    if (!COMMON_NAME.test(name)) checkName(name);
-    const definition: unknown = given[name];
-    if (!(typeof definition === "object" && definition && isPlain(definition))) parse(name);
+    // Printable ASCII needs no closer look.
+    if (!/^[ -~]{1,128}$/.test(name)) checkName(name);
+    if (!isPlain(given[name])) parse(name);
   }
   return {
     names,
@@ -84,19 +82,15 @@ export function parseDefinitions(
   };
 }
 
-/** Names that need no closer look: printable ASCII. */
-const COMMON_NAME = /^[ -~]{1,128}$/;
-
-/** The parts of a definition; its config is not checked here. @throws when one of the others is invalid. */
-export function parseDefinition(name: string, given: RateLimitDefinitions[string] | undefined): Definition {
+/** @throws when a definition is invalid; what its config, or those of its plans, permit is not checked here. */
+export function checkDefinition(name: string, given: unknown): Definition {
   // JavaScript may pass anything.
-  const object: unknown = given;
-  if (typeof object !== "object" || object === null) throw fieldError(name, "the definition", "an object", object);
-  const { keyed, overrides, throws, mode, queue, plans, ...config } = object as RateLimitDefinition & {
-    plans?: unknown;
-  };
+  if (typeof given !== "object" || given === null) throw fieldError(name, "the definition", "an object", given);
   const terms: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
-  for (const field in terms) checkField(name, field, terms[field], object[field as never]);
+  for (const field in terms) checkField(name, field, terms[field], given[field as never]);
+  const { plans, ...own } = given as RateLimitDefinition & { plans?: unknown };
+  const definition = parseDefinition(own);
+  const { overrides, queue, mode } = definition;
   if (overrides && queue) {
     throw misuseError(name, "overrides and queue cannot be combined: a queue does not read overrides.");
   }
@@ -104,8 +98,12 @@ export function parseDefinition(name: string, given: RateLimitDefinitions[string
     throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
-  const definition = { config, keyed, overrides, throws, mode, queue };
   return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
+}
+
+/** A config, and what a definition says beside it. */
+function parseDefinition({ keyed, overrides, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
+  return { config, keyed, overrides, throws, mode, queue };
 }
 
 /** The bucket fields of a call, before they are checked: JavaScript may pass anything. */
@@ -118,10 +116,10 @@ export interface AnyBucketArgs {
 
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
-/** The fields that the arguments of every call have; each call adds its own. */
-export const bucketFields = (): Fields => ({ name: anything, key: anything, config: anything, plan: planField });
+/** The fields that the arguments of every call have; each call adds its own, in a table that is made when it is called. */
+export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 /** The same of calls that go by what the bucket's rows say, unless they say it. */
-export const writtenFields = (): Fields => ({ ...bucketFields(), plan: anyPlanField });
+export const writtenFields = (): Fields => ({ ...BUCKET_FIELDS, plan: anyPlanField });
 
 /**
  * The bucket that the arguments of a call name.
@@ -132,7 +130,7 @@ export function findBucket(
   definitions: Definitions,
   call: string,
   args: AnyBucketArgs,
-  fields: Fields = bucketFields(),
+  fields: Fields = BUCKET_FIELDS,
 ): CalledBucket {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;

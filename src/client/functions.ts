@@ -12,7 +12,7 @@ import {
   type AnyBucketArgs,
   type AnyDemandArgs,
   anything,
-  bucketFields,
+  BUCKET_FIELDS,
   findBucket,
   judge,
   type JudgedRequest,
@@ -26,7 +26,7 @@ import { cancelScheduled, schedule } from "./schedule.js";
 import { LIMIT_SET, wake } from "./set.js";
 
 const demandFields = (): Fields => ({
-  ...bucketFields(),
+  ...BUCKET_FIELDS,
   count: countField,
   reserve: reserveField,
   mode: modeField,
@@ -34,7 +34,7 @@ const demandFields = (): Fields => ({
 });
 const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws: throwsField });
 const adjustFields = (): Fields => ({ ...writtenFields(), count: adjustedField, takenAt: anything });
-const pauseFields = (): Fields => ({ ...bucketFields(), until: untilField });
+const pauseFields = (): Fields => ({ ...BUCKET_FIELDS, until: untilField });
 
 export function functionsOf<Contexts extends InTables | InComponent>(
   set: LimitSet<Contexts>,

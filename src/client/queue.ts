@@ -19,7 +19,7 @@ import {
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
 import { errorOf } from "./decision.js";
-import { type AnyBucketArgs, anything, bucketFields, findBucket, writtenFields } from "./definitions.js";
+import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, writtenFields } from "./definitions.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
@@ -66,7 +66,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
 type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InComponent["query"];
 
 const enqueueFields = (): Fields => ({
-  ...bucketFields(),
+  ...BUCKET_FIELDS,
   count: countField,
   priority: anything,
   fairBy: anything,

@@ -16,7 +16,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./args.js";
 import { conclude, orGiveBack, report } from "./decision.js";
-import { type AnyBucketArgs, bucketFields, findBucket, judge, writtenFields } from "./definitions.js";
+import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
@@ -45,7 +45,7 @@ export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
 const scheduleFields = (): Fields => ({
-  ...bucketFields(),
+  ...BUCKET_FIELDS,
   count: countField,
   spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
   mode: modeField,

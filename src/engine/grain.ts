@@ -56,7 +56,9 @@ function toFraction(dividend: number, divisor: number): readonly [number, number
   const numerator = above.digits * below.scale;
   const denominator = below.digits * above.scale;
   if (numerator > Number.MAX_SAFE_INTEGER || denominator > Number.MAX_SAFE_INTEGER) return undefined;
-  const divisorOfBoth = greatestCommonDivisor(numerator, denominator);
+  // Euclid's algorithm; exact, since remainders of whole numbers are.
+  let [divisorOfBoth, rest] = [numerator, denominator];
+  while (rest > 0) [divisorOfBoth, rest] = [rest, divisorOfBoth % rest];
   return [numerator / divisorOfBoth, denominator / divisorOfBoth];
 }
 
@@ -67,9 +69,4 @@ function toDecimal(number: number): { digits: number; scale: number } | undefine
     if (digits / scale === number) return { digits, scale };
   }
   return undefined;
-}
-
-/** Euclid's algorithm; exact, since remainders of whole numbers are. */
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }

@@ -1,6 +1,6 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
 import type { RateLimitDefinition } from "../client/args.js";
-import { parseDefinition } from "../client/definitions.js";
+import { checkDefinition } from "../client/definitions.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { bucketAt } from "../engine/request.js";
@@ -88,7 +88,7 @@ export function quotaOf(limited: ParsedLimit, now: number): Quota {
 /** The limit of the bucket: if windows have no `start`, the key says when they start. */
 function limitOf({ name, key, config, limit, status: { override } }: ParsedLimit): Limit {
   if (limit && !override?.config) return limit;
-  return bucketAt(parseLimit(name, override?.config ?? parseDefinition(name, config).config), key).limit;
+  return bucketAt(parseLimit(name, override?.config ?? checkDefinition(name, config).config), key).limit;
 }
 
 function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number, now: number): Left | undefined {

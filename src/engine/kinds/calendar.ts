@@ -25,6 +25,14 @@ export interface Calendar {
   readonly startOf: (window: number) => number;
 }
 
+/** Windows of `period` ms, one of which starts at `start`. */
+export function periodic(period: number, start: number): Calendar {
+  return {
+    windowAt: (now) => Math.floor((now - start) / period),
+    startOf: (window) => Math.min(END_OF_TIME, start + window * period),
+  };
+}
+
 /**
  * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A month begins on
  * that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The default is the

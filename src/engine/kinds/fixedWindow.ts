@@ -2,17 +2,16 @@
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
-import { END_OF_TIME } from "../time.js";
-import { type Calendar, calendarOf, type CalendarPeriod, runsOf } from "./calendar.js";
+import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Arrivals, Kind, Limit, Outlook, Share, State, Terms } from "./kind.js";
-import { refilling, windowOf } from "./refilling.js";
+import type { Kind, Outlook, Share, State, Terms } from "./kind.js";
+import { refilling, type RefillingLimit, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
 import { countIn } from "./terms.js";
 
-interface FixedWindowLimit extends Limit {
+interface FixedWindowLimit extends RefillingLimit {
   /** Units that arrive with each window. */
   readonly refill: number;
   readonly windows: Calendar;
@@ -33,14 +32,6 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 const FIRST_USE = 1_767_225_600_000;
 /** How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
-
-/** Windows of `period` ms, one of which starts at `start`. */
-function periodic(period: number, start: number): Calendar {
-  return {
-    windowAt: (now) => Math.floor((now - start) / period),
-    startOf: (window) => Math.min(END_OF_TIME, start + window * period),
-  };
-}
 
 /**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
@@ -113,6 +104,7 @@ function parse({ name, config: given, kind }: Terms): FixedWindowLimit {
     kind,
     config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
     ...counted,
+    accrual: { accrued, whenAccrued, held, windowAt },
     averageMs,
     windows: isCalendar
       ? calendarOf(period, timeZone, anchor)
@@ -133,7 +125,7 @@ function shownConfig({ config, windows }: FixedWindowLimit): RateLimitConfig {
   return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
 }
 
-function arrivals(limit: FixedWindowLimit): Arrivals {
+function arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
   const { refill, windows, averageMs, config } = limit;
   const { period, timeZone } = config as FixedWindowConfig;
   // The days and weeks of UTC have one length.
@@ -189,7 +181,7 @@ function whenReset(limit: FixedWindowLimit, state: State, now: number): number {
 
 export function fixedWindow(): Kind<FixedWindowLimit> {
   return {
-    ...refilling({ accrued, whenAccrued, held, windowAt }),
+    ...refilling(),
     name: "fixed window",
     parse,
     forKey,

@@ -86,7 +86,7 @@ export interface Run {
 }
 
 /** How units arrive, for a client's calculations. */
-export interface Arrivals {
+interface Arrivals {
   /** Units at each step. */
   readonly refill: number;
   /** The starts of windows, from the last write on; without them a step is a ms. */

@@ -8,7 +8,8 @@ const PLAIN_PERIOD_MS = 1e12;
  * Whether a config, or a definition that is one with more fields, surely is valid: whole numbers of a common size. A quick look without
  * tables, which are slow at load: an app may define hundreds of limits in a module that every function imports.
  */
-export function isPlain(given: object): boolean {
+export function isPlain(given: unknown): boolean {
+  if (typeof given !== "object" || given === null) return false;
   const fields = given as Readonly<Record<string, unknown>>;
   const { kind } = fields;
   const saves = kind !== "sliding window";

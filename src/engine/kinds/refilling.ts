@@ -4,19 +4,23 @@
  */
 import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import type { Kind, Limit, State } from "./kind.js";
+import type { Kind, Limit, Reservation, State, Taking } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
-interface Accrual<L> {
+interface Accrual {
   /** The units that arrive after a state's `ts`, up to and including `to`; none when the clock stepped back. */
-  accrued: (limit: L, state: State, to: number) => number;
+  accrued(limit: Limit, state: State, to: number): number;
   /** The first ms, from a state's `ts` on, by which `units` have arrived. */
-  whenAccrued: (limit: L, state: State, units: number) => number;
+  whenAccrued(limit: Limit, state: State, units: number): number;
   /** The units that a state holds at its `ts`; by default its value, up to the capacity. */
-  held?: (limit: L, state: State) => number;
+  held?(limit: Limit, state: State): number;
   /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */
-  windowAt?: (limit: L, state: State, to: number, value: number) => State["window"];
+  windowAt?(limit: Limit, state: State, to: number, value: number): State["window"];
+}
+
+export interface RefillingLimit extends Limit {
+  readonly accrual: Accrual;
 }
 
 /** A state of these kinds: a field is absent, not undefined. */
@@ -38,6 +42,88 @@ function using(window: State["window"], units: number): State["window"] {
   return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units));
 }
 
+function whenHolding(limit: RefillingLimit, state: State, units: number): number {
+  const { accrual, capacity } = limit;
+  const value = accrual.held ? accrual.held(limit, state) : Math.min(capacity, state.value);
+  return accrual.whenAccrued(limit, state, units - value);
+}
+
+function take(_limit: RefillingLimit, { value, ts, headroom, window }: State, units: number): State {
+  if (value - units >= -MAX_UNITS) {
+    if (!headroom && !window) return { value: value - units, ts };
+    return stateOf(value - units, ts, headroom, using(window, units));
+  }
+  // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
+  return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom, undefined);
+}
+
+function advance(limit: RefillingLimit, state: State, now: number): State {
+  const { capacity, accrual } = limit;
+  const { ts, headroom } = state;
+  const before = accrual.held ? accrual.held(limit, state) : state.value;
+  const value = Math.min(capacity, before + accrual.accrued(limit, state, now));
+  const to = Math.max(ts, now);
+  if (!headroom && !accrual.windowAt) return { value, ts: to };
+  const window = accrual.windowAt?.(limit, state, to, value);
+  return stateOf(value, to, headroom && noted(headroom, to, capacity - value), window);
+}
+
+function reserve(limit: RefillingLimit, advanced: State, units: number): Reservation {
+  const state = take(limit, advanced, units);
+  // Not what the state can count: a debt that was cut off has no room for more.
+  return { at: whenHolding(limit, state, 0), state, owed: units - advanced.value };
+}
+
+function giveBack({ capacity }: RefillingLimit, state: State, units: number, taking?: Taking): State {
+  const { value, ts, headroom, window } = state;
+  const missing = capacity - value;
+  if (!taking) {
+    // Nothing comes back of a debt that is not known.
+    const back = Math.min(units, missing, headroomSince(state, ts + 1));
+    const pairs = headroom && afterGift(headroom, ts, missing - back);
+    return stateOf(value + back, ts, pairs, using(window, -back));
+  }
+  const { takenAt } = taking;
+  // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value the
+  // same.
+  const beyond = Math.min(units, beyondOf(window, missing, takenAt));
+  const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
+  const used = lessened(using(window, -back), beyond);
+  return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
+}
+
+function pause(limit: RefillingLimit, state: State, until: number): State {
+  const { value, ts, headroom, window } = advance(limit, state, until);
+  const level = Math.min(0, value);
+  // Later refunds pay what is still owed then, and no more.
+  return stateOf(level, ts, headroom && noted(headroom, ts, -level), using(window, value - level));
+}
+
+function split(
+  left: RefillingLimit,
+  right: RefillingLimit,
+  { value, ts, headroom, window }: State,
+): readonly [State, State] {
+  const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+  const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
+  const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
+  // All that counts beside what is missing goes to the right half.
+  const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
+  return [
+    stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, 0)),
+    stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess)),
+  ];
+}
+
+function join(_limit: RefillingLimit, states: readonly State[]): State {
+  return stateOf(
+    states.reduce((sum, { value }) => sum + value, 0),
+    Math.max(...states.map(({ ts }) => ts)),
+    joined(states.map(({ headroom }) => headroom)),
+    joinedWindow(states.map(({ window }) => window)),
+  );
+}
+
 type Common =
   | "most"
   | "advance"
@@ -51,81 +137,19 @@ type Common =
   | "split"
   | "join";
 
-export function refilling<L extends Limit>(accrual: Accrual<L>): Pick<Kind<L>, Common> {
-  const { accrued, whenAccrued, held, windowAt } = accrual;
-  function whenHolding(limit: L, state: State, units: number): number {
-    return whenAccrued(limit, state, units - (held ? held(limit, state) : Math.min(limit.capacity, state.value)));
-  }
-  function take(_limit: L, { value, ts, headroom, window }: State, units: number): State {
-    if (value - units >= -MAX_UNITS) {
-      if (!headroom && !window) return { value: value - units, ts };
-      return stateOf(value - units, ts, headroom, using(window, units));
-    }
-    // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom, undefined);
-  }
-  function advance(limit: L, state: State, now: number): State {
-    const { capacity } = limit;
-    const { ts, headroom } = state;
-    const before = held ? held(limit, state) : state.value;
-    const value = Math.min(capacity, before + accrued(limit, state, now));
-    const to = Math.max(ts, now);
-    if (!headroom && !windowAt) return { value, ts: to };
-    return stateOf(value, to, headroom && noted(headroom, to, capacity - value), windowAt?.(limit, state, to, value));
-  }
+export function refilling(): Pick<Kind<RefillingLimit>, Common> {
   return {
     whenHolding,
     take,
     advance,
-    most: ({ capacity, maxReserved }, reserve) => (reserve ? capacity + maxReserved : capacity),
-    reserve(limit, advanced, units) {
-      const state = take(limit, advanced, units);
-      // Not what the state can count: a debt that was cut off has no room for more.
-      return { at: whenHolding(limit, state, 0), state, owed: units - advanced.value };
-    },
+    most: ({ capacity, maxReserved }, reserves) => (reserves ? capacity + maxReserved : capacity),
+    reserve,
     whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
     owed: ({ value }) => Math.max(0, -value),
-    giveBack({ capacity }, state, units, taking) {
-      const { value, ts, headroom, window } = state;
-      const missing = capacity - value;
-      if (!taking) {
-        // Nothing comes back of a debt that is not known.
-        const back = Math.min(units, missing, headroomSince(state, ts + 1));
-        const pairs = headroom && afterGift(headroom, ts, missing - back);
-        return stateOf(value + back, ts, pairs, using(window, -back));
-      }
-      const { takenAt } = taking;
-      // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value the
-      // same.
-      const beyond = Math.min(units, beyondOf(window, missing, takenAt));
-      const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
-      const used = lessened(using(window, -back), beyond);
-      return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
-    },
-    pause(limit, state, until) {
-      const { value, ts, headroom, window } = advance(limit, state, until);
-      const level = Math.min(0, value);
-      // Later refunds pay what is still owed then, and no more.
-      return stateOf(level, ts, headroom && noted(headroom, ts, -level), using(window, value - level));
-    },
-    split(left, right, { value, ts, headroom, window }) {
-      const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-      const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
-      const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
-      // All that counts beside what is missing goes to the right half.
-      const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
-      return [
-        stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, 0)),
-        stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess)),
-      ];
-    },
-    join: (_limit, states) =>
-      stateOf(
-        states.reduce((sum, { value }) => sum + value, 0),
-        Math.max(...states.map(({ ts }) => ts)),
-        joined(states.map(({ headroom }) => headroom)),
-        joinedWindow(states.map(({ window }) => window)),
-      ),
+    giveBack,
+    pause,
+    split,
+    join,
   };
 }
 

@@ -78,13 +78,7 @@ function owed({ recent = [], ts }: State): number {
 
 function parse({ name, config, kind }: Terms): SlidingWindowLimit {
   const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
-  const counted = countIn(name, {
-    rate,
-    per: "window",
-    stepMs: period,
-    capacity: rate,
-    maxReserved,
-  });
+  const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
   const levels = shards ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate }) : ONE_ROW;
   return { name, kind, config, ...counted, period, levels };
 }

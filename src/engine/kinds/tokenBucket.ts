@@ -4,12 +4,12 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Limit, Outlook, Share, State, Terms } from "./kind.js";
-import { refilling } from "./refilling.js";
+import type { Kind, Outlook, Share, State, Terms } from "./kind.js";
+import { refilling, type RefillingLimit } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
-interface TokenBucketLimit extends Limit {
+interface TokenBucketLimit extends RefillingLimit {
   /** Units per ms. */
   readonly refill: number;
 }
@@ -40,7 +40,7 @@ function parse({ name, config: given, kind }: Terms): TokenBucketLimit {
   }
   const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
   const levels = shards ? levelsOf({ shards, most: capacity, perSecond: (rate / period) * 1000, capacity }) : ONE_ROW;
-  return { name, kind, config: { ...config, capacity }, ...counted, levels };
+  return { name, kind, config: { ...config, capacity }, ...counted, accrual: { accrued, whenAccrued }, levels };
 }
 
 function shareOf(limit: TokenBucketLimit, share: Share): TokenBucketLimit {
@@ -77,7 +77,7 @@ function restoredInMs({ config }: TokenBucketLimit, spent: number): number {
 
 export function tokenBucket(): Kind<TokenBucketLimit> {
   return {
-    ...refilling({ accrued, whenAccrued }),
+    ...refilling(),
     name: "token bucket",
     parse,
     forKey: (limit) => limit,
