@@ -4,8 +4,8 @@ import { type Adjustment, adjustmentOf } from "../engine/adjustment.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
-import type { Row, Writer } from "../storage/rows.js";
-import { loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
+import { type Row, write, type Writer } from "../storage/rows.js";
+import { changeOf, loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { Call } from "./answer.js";
 import { countedUnder, findTerms } from "./override.js";
@@ -69,10 +69,9 @@ async function adjustOneRow(
   const before = advance(shard, call.now);
   if (offerOf(before, adjustment) < Math.abs(units)) return undefined;
   const after = adjusted(before, adjustment);
-  const write =
-    units > 0
-      ? await settle(ctx, adjustment, shard, after, { units, reserve: false }, call)
-      : (writer: Writer) => save(writer, adjustment, [shard], [after]);
-  await write(ctx);
+  const demand = { units, reserve: false };
+  const change =
+    units > 0 ? await settle(ctx, adjustment, shard, after, demand, call) : changeOf(adjustment, [shard], [after]);
+  await write(ctx, change);
   return { ok: true };
 }

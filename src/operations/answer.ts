@@ -1,12 +1,12 @@
 /** The answer of one bucket to one demand, and the write that makes it true. */
 import { renewsAt } from "../engine/decide.js";
-import type { State } from "../engine/kinds/kind.js";
+import type { Limit, State } from "../engine/kinds/kind.js";
 import type { Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, decideOnAll, describeWhole } from "../engine/sharding/pool.js";
 import { fold } from "../engine/sharding/shard.js";
-import type { Writer } from "../storage/rows.js";
-import { save, type StoredShard } from "../storage/shards.js";
+import type { Change } from "../storage/rows.js";
+import { changeOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 
 /** The time and the randomness of one call. */
@@ -16,13 +16,18 @@ export interface Call {
   readonly random: () => number;
 }
 
-/** The answer of a bucket to a demand. Nothing is written until `write` is called. */
+/** The answer of a bucket to a demand. Nothing has been written. */
 export interface Answer {
   readonly status: RateLimitStatus;
-  /** The status of the bucket if nothing is taken from it. */
-  readonly untouched: () => RateLimitStatus;
-  /** Absent for a denial. */
-  readonly write?: (ctx: Writer) => Promise<void>;
+  /** What has to be written to make it true; absent for a denial. */
+  readonly change?: Change | undefined;
+  /** The bucket as it was, if all its rows were read. */
+  readonly before?: { readonly limit: Limit; readonly shards: readonly StoredShard[] };
+}
+
+/** The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that. */
+export function untouched({ before }: Answer, now: number): RateLimitStatus {
+  return before ? describeWhole(before.limit, before.shards, now) : { ok: true };
 }
 
 /** The answer of a call that has read all shards of a bucket. */
@@ -31,8 +36,8 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
   const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
     status: renewing(request, status, now, () => fold(limit, WHOLE, left, now).state),
-    untouched: () => describeWhole(limit, shards, now),
-    write: (ctx) => save(ctx, request, shards, left),
+    change: changeOf(request, shards, left),
+    before: { limit, shards },
   };
 }
 
@@ -50,12 +55,7 @@ export function answerCharging(request: Request, shards: readonly StoredShard[],
   const left = adjustOnAll(limit, shards, now, demand);
   return {
     status: { ...describeWhole(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
-    untouched: () => describeWhole(limit, shards, now),
-    write: (ctx) => save(ctx, request, shards, left),
+    change: changeOf(request, shards, left),
+    before: { limit, shards },
   };
-}
-
-/** The status of a bucket of which only some rows were read. */
-export function unreadStatus(): RateLimitStatus {
-  return { ok: true };
 }

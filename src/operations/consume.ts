@@ -2,13 +2,14 @@
  * Taking tokens, and asking without taking. A bucket that is always one row is read, decided and written here; one that may be
  * split goes through split.ts. Clock and randomness are read once for each call.
  */
-import { decide, outlook } from "../engine/decide.js";
+import { decide } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
+import { WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import { asWritten } from "../engine/written.js";
-import { type Reader, readRows, replaceRows, type Row, type Writer } from "../storage/rows.js";
+import { type Reader, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { loadAll, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
@@ -19,8 +20,8 @@ import { answerSplit } from "./split.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
-  const { status, write } = await answer(ctx, request, { now: Date.now(), random: Math.random });
-  await write?.(ctx);
+  const { status, change } = await answer(ctx, request, { now: Date.now(), random: Math.random });
+  if (change) await write(ctx, change);
   return status;
 }
 
@@ -38,7 +39,8 @@ export async function answerInFull(ctx: Reader, request: Request, now: number): 
 export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
   const ask = (own: Request) => answerOnAll(own, shardsOf(own, rows), now);
   if (!request.isOverridable) return ask(request);
-  return await answerUnder(overrideAmong(request, rows, now), request, now, {
+  return await answerUnder(overrideAmong(request, rows, now), request, {
+    now,
     ask,
     load: (own) => shardsOf(own, rows),
   });
@@ -80,16 +82,15 @@ export async function answer(ctx: Reader, request: Request, call: Call, known?: 
   const { status, taken } = decide(limit, stored, now, demand);
   return {
     status: request.asked.renews ? renewing(request, status, now, () => taken ?? stored) : status,
-    untouched: () => ({ ok: true, ...outlook(limit, limit.kind.advance(limit, stored, now), now) }),
-    write: async (writer) => {
-      if (taken) await replaceRows(writer, request, rows, [toStored(limit, taken)]);
-    },
+    change: taken && { bucket: request, rows, contents: [toStored(limit, taken)] },
+    before: { limit, shards: [{ interval: WHOLE, limit, state: stored, rows }] },
   };
 }
 
 async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { override, rows } = await findTerms(ctx, request, call);
-  return await answerUnder(override, request, call.now, {
+  return await answerUnder(override, request, {
+    now: call.now,
     ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
     load: (own) => (rows ? shardsOf(own, rows) : loadAll(ctx, own)),
   });

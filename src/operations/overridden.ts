@@ -9,24 +9,19 @@ import type { StoredShard } from "../storage/shards.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerCharging, unreadStatus } from "./answer.js";
+import { type Answer, answerCharging, untouched } from "./answer.js";
 
 /** How to ask a bucket, under any override of its limit. */
 interface Asking {
+  readonly now: number;
   readonly ask: (request: Request) => Answer | Promise<Answer>;
   /** All shards of a bucket. */
   readonly load: (bucket: Bucket) => readonly StoredShard[] | Promise<readonly StoredShard[]>;
 }
 
 /** @param override - the one in force. @throws when the count can never be served. */
-export async function answerUnder(
-  override: Override | undefined,
-  request: Request,
-  now: number,
-  asking: Asking,
-): Promise<Answer> {
-  if (override?.does === "unlimit")
-    return showing({ unlimited: true }, request, await letThrough(request, now, asking));
+export async function answerUnder(override: Override | undefined, request: Request, asking: Asking): Promise<Answer> {
+  if (override?.does === "unlimit") return showing({ unlimited: true }, request, await letThrough(request, asking));
   if (override?.does === "configure") {
     return showing({ config: override.limit.config }, request, await answerAs(override, request, asking));
   }
@@ -40,25 +35,21 @@ function showing(override: RateLimitStatus["override"], { asked }: Request, answ
 }
 
 /** The bucket under another config: what is asked of it in tokens is asked in the units of that. */
-async function answerAs(
-  override: Override & { does: "configure" },
-  request: Request,
-  { ask, load }: Asking,
-): Promise<Answer> {
+async function answerAs(override: Override & { does: "configure" }, request: Request, asking: Asking): Promise<Answer> {
   const own = requestTo({ ...request, limit: override.limit }, request.asked);
-  const answer = isServable(own) ? await ask(own) : await refuse(own, request, ask);
+  const answer = isServable(own) ? await asking.ask(own) : await refuse(own, request, asking);
   const { status } = answer;
   if (!status.ok && status.retryAt >= override.until) {
-    return { ...answer, status: { ...status, retryAt: await whenServedAfter(override, request, load) } };
+    return { ...answer, status: { ...status, retryAt: await whenServedAfter(override, request, asking) } };
   }
   return answer;
 }
 
 /** More than the override lets the bucket hold: for as long as it is in force, no wait is long enough. */
-async function refuse(own: Request, request: Request, ask: Asking["ask"]): Promise<Answer> {
+async function refuse(own: Request, request: Request, { ask, now }: Asking): Promise<Answer> {
   if (!isServable(request)) throw neverServedError(own.limit, request.asked);
   const nothing = await ask({ ...own, demand: { units: 0, reserve: false, withinMs: Infinity } });
-  return { ...nothing, status: { ...nothing.untouched(), ok: false, retryAt: END_OF_TIME } };
+  return { status: { ...untouched(nothing, now), ok: false, retryAt: END_OF_TIME } };
 }
 
 async function block(override: Override, request: Request, { load }: Asking): Promise<Answer> {
@@ -73,11 +64,11 @@ async function block(override: Override, request: Request, { load }: Asking): Pr
     resetAt: shards ? describeWhole(limit, shards, until).resetAt : END_OF_TIME,
     reason: "blocked",
   };
-  return { status, untouched: unreadStatus };
+  return { status };
 }
 
 /** Takes what is there, and owes the rest: all that is asked for, though less would suffice. */
-async function letThrough({ asked, ...bucket }: Request, now: number, { ask, load }: Asking): Promise<Answer> {
+async function letThrough({ asked, ...bucket }: Request, { ask, load, now }: Asking): Promise<Answer> {
   // Beside an `atLeast` a count may be any number.
   const count = Math.min(asked.count ?? 1, MAX_TOKENS);
   const all = requestTo(bucket, { count, refundable: asked.refundable });
@@ -88,7 +79,7 @@ async function letThrough({ asked, ...bucket }: Request, now: number, { ask, loa
 }
 
 /** When the limit's own config lets the request go, once the override has ended. */
-async function whenServedAfter({ until }: Override, request: Request, load: Asking["load"]): Promise<number> {
+async function whenServedAfter({ until }: Override, request: Request, { load }: Asking): Promise<number> {
   if (until === END_OF_TIME || !isServable(request)) return END_OF_TIME;
   return servedFrom(request.limit, await load(request), until, request.demand);
 }

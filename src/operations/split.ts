@@ -7,12 +7,12 @@ import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
-import { distribute, mayDenyOnTwo, describeWhole, whenAnyServes } from "../engine/sharding/pool.js";
+import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, balance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
-import type { Reader } from "../storage/rows.js";
+import type { Change, Reader } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { loadAll, loadAt, save, type StoredShard } from "../storage/shards.js";
-import { type Answer, answerOnAll, type Call, unreadStatus } from "./answer.js";
+import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
+import { type Answer, answerOnAll, type Call } from "./answer.js";
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -55,11 +55,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
     seen.push(row);
     if (heldByAll(seen, now) < units) continue;
     const left = distribute(seen, now, { units, isRefundable });
-    return {
-      status: { ok: true, ...(isRefundable && { takenAt: now }) },
-      untouched: unreadStatus,
-      write: (writer) => save(writer, request, seen, left),
-    };
+    return { status: { ok: true, ...(isRefundable && { takenAt: now }) }, change: changeOf(request, seen, left) };
   }
   if (!areFull(seen, now) && !areJustWritten(seen.slice(0, 2), now)) return denialOn(request, seen, now);
   return answerOnAll(request, await loadAll(ctx, request), now);
@@ -71,7 +67,7 @@ function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
 }
 
 function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now: number): Answer {
-  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) }, untouched: unreadStatus };
+  return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) } };
 }
 
 /**
@@ -90,16 +86,16 @@ async function answerOn(
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);
   const isWhole = shard.interval === WHOLE;
-  const untouched = isWhole ? () => describeWhole(limit, [shard], now) : unreadStatus;
-  if (!taken) return { status, untouched };
+  const known = isWhole && { before: { limit, shards: [shard] } };
+  if (!taken) return { status, ...known };
   const after = { ...shard, state: taken };
   // Evening out two rows of a window writes to one that other calls have just read.
   const balanced = short && !looksFurther(limit, demand) && balance(advance(short, now), after);
   return {
     status: isWhole ? status : partStatus(status, atLeast?.tokens(units)),
-    untouched,
-    write: balanced
-      ? (writer) => save(writer, request, [short, shard], balanced)
+    ...known,
+    change: balanced
+      ? changeOf(request, [short, shard], balanced)
       : await settle(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
   };
 }
@@ -110,7 +106,7 @@ function partStatus(status: RateLimitStatus, taken: number | undefined): RateLim
   return { ok: true, ...(taken !== undefined && { taken }), ...(takenAt !== undefined && { takenAt }) };
 }
 
-/** The write of a row's new state: it stays, is split, or is merged with its neighbours. */
+/** What a row's new state changes: it stays, is split, or is merged with its neighbours. */
 export async function settle(
   ctx: Reader,
   bucket: Bucket,
@@ -118,11 +114,11 @@ export async function settle(
   after: Shard,
   taken: ShardDemand,
   call: Call,
-): Promise<NonNullable<Answer["write"]>> {
+): Promise<Change> {
   const level = levelAfter(bucket, before, after, taken, call);
   const interval = before.interval.slice(0, level);
   const around = interval === before.interval ? [] : await loadAll(ctx, bucket, interval);
   const others = around.filter((shard) => !shard.interval.startsWith(before.interval));
   const whole = fold(bucket.limit, interval, [...others, after], call.now);
-  return (writer) => save(writer, bucket, [before, ...others], splitTo(bucket.limit, whole, level, call.now));
+  return changeOf(bucket, [before, ...others], splitTo(bucket.limit, whole, level, call.now));
 }

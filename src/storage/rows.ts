@@ -148,13 +148,15 @@ export function rowsAfter(
     .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
-/** Writes contents in the place of a bucket's rows, into as many of them as will do: each holds what is given, and the plan. */
-export async function replaceRows(
-  { db }: Writer,
-  bucket: BucketId & { readonly plan?: StoredPlan | undefined },
-  rows: readonly Row[],
-  contents: readonly Content[],
-): Promise<void> {
+/** What a call writes: contents in the place of a bucket's rows. */
+export interface Change {
+  readonly bucket: BucketId & { readonly plan?: StoredPlan | undefined };
+  readonly rows: readonly Row[];
+  readonly contents: readonly Content[];
+}
+
+/** Writes the contents into as many of the rows as will do: each holds what is given, and the plan. */
+export async function write({ db }: Writer, { bucket, rows, contents }: Change): Promise<void> {
   const { plan } = bucket;
   // A patch takes a field away by undefined.
   const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };

@@ -312,7 +312,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a denial of several limits shows as taken what was not",
     file: "operations/all.ts",
-    from: "own.map(({ status, untouched }) => (status.ok ? untouched() : status));",
+    from: "own.map((answer) => (answer.status.ok ? untouched(answer, now) : answer.status));",
     to: "own.map(({ status }) => status);",
   },
   {
