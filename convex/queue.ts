@@ -23,7 +23,7 @@ import {
 import { bucketArgs } from "../src/wire/answers.js";
 import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
-const functions = workerFunctionsIn("queue");
+const worker = workerFunctionsIn("queue");
 
 export const enqueue = mutation({
   get args() {
@@ -34,7 +34,7 @@ export const enqueue = mutation({
   },
   handler: (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
-    return joining.enqueue(ctx, queue, parseJob(queue, asked, fn, args), functions);
+    return joining.enqueue({ ...ctx, worker }, queue, parseJob(queue, asked, fn, args));
   },
 });
 
@@ -45,7 +45,7 @@ export const cancel = mutation({
   get returns() {
     return cancelQueuedResultValidator();
   },
-  handler: (ctx, { id, ...args }) => joining.cancel(ctx, parseQueue(args), id, functions),
+  handler: (ctx, { id, ...args }) => joining.cancel({ ...ctx, worker }, parseQueue(args), id),
 });
 
 export const get = query({
@@ -66,7 +66,7 @@ export const wake = mutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, bucket) => wakeWorker(ctx, bucket, functions.work),
+  handler: (ctx, bucket) => wakeWorker(ctx, bucket, worker.work),
 });
 
 // The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
@@ -81,7 +81,7 @@ export const workQueue = internalMutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, asked) => work(ctx, asked, functions, lookUp),
+  handler: (ctx, asked) => work({ ...ctx, worker, lookUp }, asked),
 });
 
 export const findArrivals = internalQuery({
@@ -101,5 +101,5 @@ export const runQueuedAction = internalAction({
   get returns() {
     return v.null();
   },
-  handler: (ctx, job) => runAction(ctx, job, functions),
+  handler: (ctx, job) => runAction(ctx, job, worker),
 });

@@ -8,7 +8,7 @@ import * as joining from "../queue/enqueue.js";
 import { parseJob } from "../queue/job.js";
 import * as position from "../queue/position.js";
 import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
-import { toStored, workerFunctionsIn } from "../queue/start.js";
+import { type QueueCtx, toStored, workerFunctionsIn } from "../queue/start.js";
 import { parseQueue, type Queue } from "../queue/terms.js";
 import { inTurn } from "../storage/rows.js";
 import {
@@ -98,7 +98,7 @@ async function enqueue(
           ctx,
           async () => {
             const fn = await createFunctionHandle(work.fn);
-            return await joining.enqueue(ctx, queue, { ...parsed, fn }, functionsIn(set));
+            return await joining.enqueue(inQueue(set, ctx), queue, { ...parsed, fn });
           },
           true,
         );
@@ -110,7 +110,7 @@ async function cancel(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise
   const queue = findJob(set, job, "cancelQueued");
   const { component } = set.place;
   if (component) return await component.mutation(ctx)(component.api.queue.cancel, { ...toStored(queue), id: job.id });
-  return await inTurn(ctx, () => joining.cancel(ctx, queue, job.id, functionsIn(set)), true);
+  return await inTurn(ctx, () => joining.cancel(inQueue(set, ctx), queue, job.id), true);
 }
 
 async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<RateLimitQueuePosition | null> {
@@ -141,8 +141,8 @@ function findJob(set: LimitSet, job: unknown, call: string): Queue {
   throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
 }
 
-function functionsIn({ options }: LimitSet) {
-  return workerFunctionsIn(queueModuleOf(options));
+function inQueue({ options }: LimitSet, ctx: Ctx): QueueCtx {
+  return { ...ctx, worker: workerFunctionsIn(queueModuleOf(options)) };
 }
 
 function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {

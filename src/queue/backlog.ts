@@ -3,7 +3,7 @@ import { FULL_MS } from "./enqueue.js";
 import { findWaiting, MOST_COUNTED, type WorkerCtx } from "./look.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
-import type { WorkArgs, Worker } from "./start.js";
+import type { WorkArgs } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /** The worker's count includes cancelled jobs. So all are counted again before a queue is reported full, and this often while it is. */
@@ -39,7 +39,6 @@ interface Look {
 export async function backlogOf(
   ctx: WorkerCtx,
   { queue, row, run, now, pace, found, taken, retried, isDrained }: Look,
-  functions: Worker,
 ): Promise<Backlog> {
   const { maxQueued, exact, fair } = queue.terms;
   const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;
@@ -56,7 +55,7 @@ export async function backlogOf(
   const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
   if (isUnknown || found.arrived >= MOST_COUNTED || isOld) {
-    const { count, isCut } = await findWaiting(ctx, queue, MOST_WAITING, functions);
+    const { count, isCut } = await findWaiting(ctx, queue, MOST_WAITING);
     queued = Math.max(count - taken, isCut ? queued : 0);
     countedAt = now;
   }

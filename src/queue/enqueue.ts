@@ -8,7 +8,7 @@ import { waitWhenFull } from "./pay.js";
 import { countWaiting } from "./arrivals.js";
 import { deleteJob, findJob, insertJob, type QueueWriter } from "./rows.js";
 import { patchWorker, readWorker } from "./workerRows.js";
-import { checkExported, ensureRunning, type Worker } from "./start.js";
+import { checkExported, ensureRunning, type QueueCtx } from "./start.js";
 import { isLost, wake } from "./wake.js";
 import { type Queue, toQueueConfig } from "./terms.js";
 import type { CancelQueuedResult, EnqueueResult } from "../wire/queue.js";
@@ -29,29 +29,24 @@ function checkWait({ limit }: Queue, { count }: QueuedArgs, now: number): void {
  * Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs.
  * @throws when jobs wait and their worker cannot run.
  */
-export async function enqueue(
-  ctx: QueueWriter,
-  queue: Queue,
-  job: QueuedArgs,
-  functions: Worker,
-): Promise<EnqueueResult> {
+export async function enqueue(ctx: QueueCtx, queue: Queue, job: QueuedArgs): Promise<EnqueueResult> {
   const now = Date.now();
   const { terms } = queue;
   checkWait(queue, job, now);
   const row = await readWorker(ctx, queue);
-  await checkExported(ctx, row, functions, now);
+  await checkExported(ctx, row, now);
   // Until a deploy's terms are stored, what was said is about another bound.
   const { fullUntil = 0 } = row && row.queue.maxQueued === toQueueConfig(terms).maxQueued ? row : {};
   const queued = terms.exact ? (row?.queued ?? (await countAll(ctx, queue))) : undefined;
   const isFull = queued === undefined ? terms.maxQueued < Infinity && now < fullUntil : queued >= terms.maxQueued;
   if (isFull) {
     // Nobody else comes in to start it again.
-    if (row && isLost(row, now)) await ensureRunning(ctx, queue, row, functions, now);
+    if (row && isLost(row, now)) await ensureRunning(ctx, queue, row, now);
     return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
   }
   const id = idOf(queue);
   const inserted = await insertJob(ctx, { ...id, ...job });
-  await ensureRunning(ctx, queue, row, functions, now, queued === undefined ? undefined : queued + 1);
+  await ensureRunning(ctx, queue, row, now, queued === undefined ? undefined : queued + 1);
   return { ok: true, job: { ...id, id: inserted } };
 }
 
@@ -63,12 +58,7 @@ async function countAll(ctx: QueueWriter, queue: Queue): Promise<number> {
 }
 
 /** Removes a job whose start time is not set: one read and one delete, unless the worker waits for just this job. */
-export async function cancel(
-  ctx: QueueWriter,
-  queue: Queue,
-  id: string,
-  functions: Worker,
-): Promise<CancelQueuedResult> {
+export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<CancelQueuedResult> {
   const job = await findJob(ctx, queue, id);
   if (!job) return { canceled: false };
   await deleteJob(ctx, job);
@@ -76,6 +66,6 @@ export async function cancel(
     const row = await readWorker(ctx, queue);
     if (row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
   }
-  if (job.isAwaited === true) await wake(ctx, queue, functions.work);
+  if (job.isAwaited === true) await wake(ctx, queue, ctx.worker.work);
   return { canceled: true };
 }

@@ -9,8 +9,8 @@ import { idOf } from "../storage/rows.js";
 import { classesOf, findArrivals, MOST_READ, readClasses, shareOf } from "./batch.js";
 import { inOrder } from "./order.js";
 import { sortIn } from "./rounds.js";
-import { type JobRow, type QueueReader, type QueueWriter, readArrivals, readJob, readRounds } from "./rows.js";
-import type { Worker } from "./start.js";
+import { type JobRow, type QueueReader, readArrivals, readJob, readRounds } from "./rows.js";
+import type { CurrentQueue, QueueCtx } from "./start.js";
 import type { Queue } from "./terms.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 
@@ -22,7 +22,9 @@ const MOST_SHOWN = 512;
 /** The fields that order a job and pay for it. */
 export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
 
-export interface WorkerCtx extends QueueWriter {
+/** The ctx of a run of the worker. */
+export interface WorkerCtx extends QueueCtx {
+  readonly lookUp: CurrentQueue;
   meta?: { getSnapshotTs?: () => bigint };
   runQuery: GenericMutationCtx<GenericDataModel>["runQuery"];
 }
@@ -42,13 +44,12 @@ export async function look(
   ctx: WorkerCtx,
   queue: Queue,
   { since, most }: { since: bigint | undefined; most: number },
-  functions: Worker,
 ): Promise<Found> {
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = { most: fair ? MOST_READ : most, mostCounted, ...(since !== undefined && { since }) };
-  const found = await find(ctx, queue, asked, functions);
+  const found = await find(ctx, queue, asked);
   const { arrivals, arrived, seenTo } = found;
   if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...found.rounds], aging, found.share) };
   const classes = classesOf(queue, arrivals.length);
@@ -84,13 +85,12 @@ async function find(
   ctx: WorkerCtx,
   queue: Queue,
   asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
-  functions: Worker,
 ): Promise<ArrivalBatch> {
   const { priorities, fair } = queue.terms;
   const args: FindArrivalsArgs = { ...idOf(queue), priorities, fair, ...asked };
   const upTo = snapshotOf(ctx);
   if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
-  return (await ctx.runQuery(functions.findArrivals, args, { useStaleSnapshot: true })) as ArrivalBatch;
+  return (await ctx.runQuery(ctx.worker.findArrivals, args, { useStaleSnapshot: true })) as ArrivalBatch;
 }
 
 /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
@@ -108,9 +108,8 @@ export async function findWaiting(
   ctx: WorkerCtx,
   queue: Queue,
   mostWaiting: number,
-  functions: Worker,
 ): Promise<{ count: number; isCut: boolean }> {
-  const { waiting } = await find(ctx, queue, { most: 1, mostCounted: 0, mostWaiting }, functions);
+  const { waiting } = await find(ctx, queue, { most: 1, mostCounted: 0, mostWaiting });
   return waiting ?? { count: 0, isCut: true };
 }
 

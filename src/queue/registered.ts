@@ -30,9 +30,9 @@ export interface RegisteredQueue {
 
 /** @param module - the one that exports them. */
 export function registeredQueue(module: string, lookUp: CurrentQueue): RegisteredQueue {
-  const functions = workerFunctionsIn(module);
+  const worker = workerFunctionsIn(module);
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
-  const own = (ctx: unknown) => ctx as WorkerCtx;
+  const own = <Ctx>(ctx: Ctx) => ({ ...(ctx as Ctx & WorkerCtx), worker, lookUp });
   return {
     workQueue: internalMutationGeneric({
       get args() {
@@ -41,7 +41,7 @@ export function registeredQueue(module: string, lookUp: CurrentQueue): Registere
       get returns() {
         return v.null();
       },
-      handler: (ctx, asked) => work({ ...own(ctx), runMutation: ctx.runMutation }, asked, functions, lookUp),
+      handler: (ctx, asked) => work(own(ctx), asked),
     }),
     findArrivals: internalQueryGeneric({
       get args() {
@@ -59,7 +59,7 @@ export function registeredQueue(module: string, lookUp: CurrentQueue): Registere
       get returns() {
         return v.null();
       },
-      handler: (ctx, job) => runAction(ctx, job, functions),
+      handler: (ctx, job) => runAction(ctx, job, worker),
     }),
   };
 }

@@ -3,8 +3,8 @@ import type { FunctionHandle } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import { idOf } from "../storage/rows.js";
 import type { TurnArgs } from "../wire/queue.js";
-import type { JobRow, QueueWriter } from "./rows.js";
-import type { Worker } from "./start.js";
+import type { JobRow } from "./rows.js";
+import type { QueueCtx } from "./start.js";
 import { type Queue, toQueueConfig } from "./terms.js";
 
 /** When a job starts, and when its tokens were taken. */
@@ -15,10 +15,9 @@ interface PaidTimes {
 
 /** Whether it could. */
 export async function schedule(
-  { scheduler }: QueueWriter,
+  { scheduler, worker }: QueueCtx,
   { limit, terms, plan }: Queue,
   job: JobRow & PaidTimes,
-  { work, runAction }: Worker,
 ): Promise<boolean> {
   const { name, key, count, fn, args, settles, runAt, takenAt } = job;
   try {
@@ -35,8 +34,8 @@ export async function schedule(
         takenAt,
         ...(terms.attempts > 1 && { turn: turnOf(job, terms) }),
       };
-      if (settles === "mutation") await scheduler.runAt(runAt, work, { job: run });
-      else await scheduler.runAt(runAt, runAction, run);
+      if (settles === "mutation") await scheduler.runAt(runAt, worker.work, { job: run });
+      else await scheduler.runAt(runAt, worker.runAction, run);
     }
     return true;
   } catch (error) {

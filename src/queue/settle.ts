@@ -9,12 +9,14 @@ import { adjust } from "../operations/adjust.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { idOf } from "../storage/rows.js";
 import { type Class, insertJobAgain, type QueueWriter, readRounds, type WorkerRow } from "./rows.js";
+import type { WorkerCtx } from "./look.js";
 import { readWorker } from "./workerRows.js";
-import { type CurrentQueue, ensureRunning, storedQueue, type Worker } from "./start.js";
+import { ensureRunning, type QueueCtx, storedQueue, type Worker } from "./start.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { wake } from "./wake.js";
 import type { queuedRunArgs, settleArgs } from "../wire/queue.js";
 
+type SettlingCtx = Pick<WorkerCtx, keyof QueueCtx | "lookUp">;
 type QueuedRun = ObjectType<ReturnType<typeof queuedRunArgs>>;
 type Settling = ObjectType<ReturnType<typeof settleArgs>>;
 
@@ -55,25 +57,23 @@ function waitOf(name: string, again: unknown): number | undefined {
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
 export async function runMutation(
-  ctx: QueueWriter & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
+  ctx: SettlingCtx & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
   run: QueuedRun,
-  functions: Worker,
-  lookUp: CurrentQueue,
 ): Promise<null> {
   const result: unknown = await ctx.runMutation(run.fn as FunctionHandle<"mutation">, run.args);
   const settlement = settlementOf(result, run, "mutation");
-  return settlement ? await settle(ctx, settlement, functions, lookUp) : null;
+  return settlement ? await settle(ctx, settlement) : null;
 }
 
 /** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
 export async function runAction(
   ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
   run: QueuedRun,
-  functions: Worker,
+  { work }: Worker,
 ): Promise<null> {
   const result: unknown = await ctx.runAction(run.fn as FunctionHandle<"action">, run.args);
   const settlement = settlementOf(result, run, "action");
-  if (settlement) await ctx.runMutation(functions.work, { settlement });
+  if (settlement) await ctx.runMutation(work, { settlement });
   return null;
 }
 
@@ -81,33 +81,27 @@ export async function runAction(
  * Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. By the limit as it is now: the job
  * may have begun before a deploy.
  */
-export async function settle(
-  ctx: QueueWriter,
-  settling: Settling,
-  functions: Worker,
-  lookUp: CurrentQueue,
-): Promise<null> {
+export async function settle(ctx: SettlingCtx, settling: Settling): Promise<null> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return null;
   const row = await readWorker(ctx, bucket);
   const queue =
-    lookUp(row ?? bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
+    ctx.lookUp(row ?? bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
   if (used !== count) {
     const charged = queue ?? parseBucket(bucket);
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
     const units = parseAdjustment(charged.limit, used) - parseAdjustment(charged.limit, count);
     await adjust(ctx, { ...adjustmentOf(charged, { count: used - count, at, takenAt }), units });
   }
-  if (again && queue) await waitAgain(ctx, { ...settling, again }, { queue, row }, functions);
-  return used < count ? await wake(ctx, bucket, functions.work) : null;
+  if (again && queue) await waitAgain(ctx, { ...settling, again }, { queue, row });
+  return used < count ? await wake(ctx, bucket, ctx.worker.work) : null;
 }
 
 /** Puts a job back into the place it had, now or later, unless it has run as often as it may. */
 async function waitAgain(
-  ctx: QueueWriter,
+  ctx: QueueCtx,
   settling: Settling & { again: NonNullable<Settling["again"]> },
   { queue, row }: { queue: Queue; row: WorkerRow | null },
-  functions: Worker,
 ): Promise<void> {
   const { count, again } = settling;
   const { turn, settles, fn, args, notBefore } = again;
@@ -119,7 +113,7 @@ async function waitAgain(
   if (notBefore !== undefined) {
     // Its use is settled by then.
     const later = { ...settling, used: count, again: { turn, settles, fn, args } };
-    await ctx.scheduler.runAt(notBefore, functions.work, { settlement: later });
+    await ctx.scheduler.runAt(notBefore, ctx.worker.work, { settlement: later });
     return;
   }
   const { at, priority, fairBy, round, runs, first } = turn;
@@ -128,7 +122,7 @@ async function waitAgain(
   const job = { ...idOf({ name, key }), at, priority, ...user, ...inRound, count, fn, args, settles, runs, first };
   await insertJobAgain(ctx, job);
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
-  await ensureRunning(ctx, queue, row, functions, Date.now(), queued);
+  await ensureRunning(ctx, queue, row, Date.now(), queued);
 }
 
 /** Rounds that are over do not come back: jobs that came in the meantime would get into them, before others that wait. */

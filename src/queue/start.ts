@@ -40,6 +40,11 @@ export interface Worker {
 /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
 export type CurrentQueue = (bucket: BucketId & { plan?: string }) => Queue | undefined;
 
+/** The ctx of a mutation that may start the worker. */
+export interface QueueCtx extends QueueWriter {
+  readonly worker: Worker;
+}
+
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
   return {
@@ -54,17 +59,12 @@ export function workerFunctionsIn(module: string): Worker {
  * Jobs wait, and the run that was to serve them has failed: an app that does not export its worker must learn it. For a minute; then
  * somebody's call starts the worker again, in case it can run by now.
  */
-export async function checkExported(
-  ctx: QueueWriter,
-  row: WorkerRow | null,
-  functions: Worker,
-  now: number,
-): Promise<void> {
+export async function checkExported(ctx: QueueCtx, row: WorkerRow | null, now: number): Promise<void> {
   if (!row?.start || !isLost(row, now) || now >= row.runsUntil + LEASE_MS) return;
   if ((await readJobState(ctx, row.start)) !== "failed") return;
   throw misuseError(
     row.name,
-    `jobs wait, and their worker cannot run: ${functions.module}.ts must export ` +
+    `jobs wait, and their worker cannot run: ${ctx.worker.module}.ts must export ` +
       "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and findArrivals before convex 1.47.",
   );
 }
@@ -74,10 +74,9 @@ export async function checkExported(
  * @param queued - with `exact`, the jobs that wait now.
  */
 export async function ensureRunning(
-  ctx: QueueWriter,
+  ctx: QueueCtx,
   queue: Queue,
   row: WorkerRow | null,
-  { work }: Worker,
   now: number,
   queued?: number,
 ): Promise<void> {
@@ -91,7 +90,7 @@ export async function ensureRunning(
   const stored = toStored(queue);
   const { config, plan, queue: terms } = stored;
   const run = { ...stored, generation } satisfies WorkArgs;
-  const start = isRunning ? undefined : await ctx.scheduler.runAt(now, work, { run });
+  const start = isRunning ? undefined : await ctx.scheduler.runAt(now, ctx.worker.work, { run });
   const changes = { ...(start !== undefined && { ...started, start }), ...counted };
   if (row) await patchWorker(ctx, row, { ...(!isSame && { config, plan, queue: terms }), ...changes });
   else await insertWorker(ctx, { ...stored, ...started, ...changes });

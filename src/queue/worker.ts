@@ -14,7 +14,7 @@ import { deleteJob, patchJob, type WorkerRow } from "./rows.js";
 import { patchWorker } from "./workerRows.js";
 import { schedule } from "./scheduling.js";
 import { runMutation, settle } from "./settle.js";
-import { type CurrentQueue, readOwnWorker, storedQueue, toStored, type WorkArgs, type Worker } from "./start.js";
+import { readOwnWorker, storedQueue, toStored, type WorkArgs } from "./start.js";
 import { LEASE_MS } from "./wake.js";
 import type { Queue } from "./terms.js";
 import type { workArgs } from "../wire/queue.js";
@@ -38,29 +38,27 @@ const DAMAGED_MS = 60_000;
 export async function work(
   ctx: WorkerCtx & Pick<GenericMutationCtx<GenericDataModel>, "runMutation">,
   { run, job, settlement }: ObjectType<ReturnType<typeof workArgs>>,
-  functions: Worker,
-  lookUp: CurrentQueue,
 ): Promise<null> {
-  if (run) await workOnce(ctx, run, functions, lookUp);
-  if (job) await runMutation(ctx, job, functions, lookUp);
-  if (settlement) await settle(ctx, settlement, functions, lookUp);
+  if (run) await workOnce(ctx, run);
+  if (job) await runMutation(ctx, job);
+  if (settlement) await settle(ctx, settlement);
   return null;
 }
 
-async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp: CurrentQueue): Promise<void> {
+async function workOnce(ctx: WorkerCtx, run: WorkArgs): Promise<void> {
   const now = Date.now();
   const row = await readOwnWorker(ctx, run, now);
   if (!row) return;
-  const queue = lookUp(row) ?? storedQueue(row);
+  const queue = ctx.lookUp(row) ?? storedQueue(row);
   const { most = FIRST_JOBS } = run;
-  const found = await look(ctx, queue, { since: run.seenTo, most }, functions);
-  const { taken, retried, awaited } = await takeJobs(ctx, queue, now, found.first, functions);
+  const found = await look(ctx, queue, { since: run.seenTo, most });
+  const { taken, retried, awaited } = await takeJobs(ctx, queue, now, found.first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = found.arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   const hasMore = !awaited && found.hasMore;
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
-  const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, retried, isDrained }, functions);
+  const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, retried, isDrained });
   // A number that was counted under other terms is not passed on: without a bound nobody counts.
   const next: WorkArgs = {
     ...toStored(queue),
@@ -70,7 +68,7 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs, functions: Worker, lookUp
     most: awaited ? mostWhileShort(taken) : MOST_JOBS,
     ...backlog.run,
   };
-  await goOn(ctx, { queue, row, next, now, pace, awaited }, backlog.row, functions);
+  await goOn(ctx, { queue, row, next, now, pace, awaited }, backlog.row);
 }
 
 interface Awaited {
@@ -85,7 +83,6 @@ async function takeJobs(
   queue: Queue,
   now: number,
   first: readonly WaitingJob[],
-  functions: Worker,
 ): Promise<{ taken: number; retried: number; awaited?: Awaited }> {
   if (first.length === 0) return { taken: 0, retried: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
@@ -103,7 +100,7 @@ async function takeJobs(
     }
     // A job that cannot be scheduled is dropped, and its tokens stay.
     const { runAt, takenAt, left } = payment;
-    if (await schedule(ctx, queue, { ...job, runAt, takenAt }, functions)) held = left;
+    if (await schedule(ctx, queue, { ...job, runAt, takenAt })) held = left;
     await deleteJob(ctx, job);
     taken++;
     if (job.runs !== undefined) retried++;
@@ -135,7 +132,6 @@ async function goOn(
   ctx: WorkerCtx,
   { queue, row, next, now, pace: found, awaited }: Step,
   more: Partial<Pick<WorkerRow, "fullUntil" | "queued">>,
-  { work }: Worker,
 ): Promise<void> {
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const isDamaged = awaited !== undefined && !awaited.job;
@@ -154,5 +150,5 @@ async function goOn(
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "stop") return;
   if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-  await ctx.scheduler.runAt(nextAt, work, { run: next });
+  await ctx.scheduler.runAt(nextAt, ctx.worker.work, { run: next });
 }

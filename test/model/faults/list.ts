@@ -110,14 +110,14 @@ export const faults: readonly Fault[] = [
   {
     name: "each half of a split bucket refills as the whole",
     file: "engine/kinds/tokenBucket.ts",
-    from: "refill: limit.refill / share.count,",
-    to: "refill: limit.refill,",
+    from: "refill: limit.refill / share.count }",
+    to: "refill: limit.refill }",
   },
   {
     name: "each half refills a little slower than its part",
     file: "engine/kinds/tokenBucket.ts",
-    from: "refill: limit.refill / share.count,",
-    to: "refill: (limit.refill * 0.999) / share.count,",
+    from: "refill: limit.refill / share.count }",
+    to: "refill: (limit.refill * 0.999) / share.count }",
   },
   {
     name: "the rows of a span leave out the last",
@@ -207,8 +207,8 @@ export const faults: readonly Fault[] = [
   {
     name: "an entry leaves the window a millisecond early",
     file: "engine/kinds/slidingWindow.ts",
-    from: "at > ts - limit.period);\n    return { value: limit.capacity",
-    to: "at > ts - limit.period + 1);\n    return { value: limit.capacity",
+    from: "at > ts - limit.period);\n  return { value: limit.capacity",
+    to: "at > ts - limit.period + 1);\n  return { value: limit.capacity",
   },
   {
     name: "a reservation may start before one that was promised",
