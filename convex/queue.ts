@@ -55,7 +55,7 @@ export const get = query({
   get returns() {
     return v.union(queuePositionValidator(), v.null());
   },
-  handler: (ctx, { id, ...args }) => position.get(ctx, parseQueue(args), id),
+  handler: (ctx, { id, ...args }) => position.getPosition(ctx, parseQueue(args), id),
 });
 
 /** Tokens have come back: what waits may be paid earlier. */

@@ -5,7 +5,7 @@ import type { ThrowChoice } from "./args.js";
 import type { CalledRequest, JudgedRequest } from "./definitions.js";
 import { denialError } from "./errors.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
-import { wake } from "./set.js";
+import { wakeQueue } from "./set.js";
 import type { RateLimitDecision, RateLimitsOptions } from "./settings.js";
 
 /** The decision about one request, as its caller gets it. @throws a denial, if the call or the definitions say so. */
@@ -109,7 +109,7 @@ export async function orGiveBack<Contexts extends InTables | InComponent, Result
     }
     for (const { bucket, count, at } of taken.values()) {
       await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at });
-      await wake(set, ctx, bucket.name, bucket.key);
+      await wakeQueue(set, ctx, bucket.name, bucket.key);
     }
     throw error;
   }

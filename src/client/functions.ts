@@ -23,7 +23,7 @@ import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";
-import { LIMIT_SET, wake } from "./set.js";
+import { LIMIT_SET, wakeQueue } from "./set.js";
 
 const demandFields = (): Fields => ({
   ...BUCKET_FIELDS,
@@ -136,7 +136,7 @@ async function adjustRateLimit<Contexts extends InTables | InComponent>(
     );
   }
   const status = await set.place.adjust(ctx, { bucket, count, takenAt });
-  if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
+  if (count < 0) await wakeQueue(set, ctx, bucket.name, bucket.key);
   return status;
 }
 
@@ -156,7 +156,7 @@ async function resetRateLimit<Contexts extends InTables | InComponent>(
 ): Promise<null> {
   const { name, key } = findBucket(set.definitions, "resetRateLimit", args, writtenFields());
   await set.place.reset(ctx, { name, key });
-  await wake(set, ctx, name, key);
+  await wakeQueue(set, ctx, name, key);
   return null;
 }
 

@@ -8,7 +8,7 @@ import * as joining from "../queue/enqueue.js";
 import { parseJob } from "../queue/job.js";
 import * as position from "../queue/position.js";
 import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
-import { type QueueCtx, toStored, workerFunctionsIn } from "../queue/start.js";
+import { type QueueCtx, toStoredQueue, workerFunctionsIn } from "../queue/start.js";
 import { parseQueue, type Queue } from "../queue/terms.js";
 import { inTurn } from "../storage/rows.js";
 import {
@@ -90,7 +90,7 @@ async function enqueue(
   const result =
     component && call
       ? await call(component.api.queue.enqueue, {
-          ...toStored(queue),
+          ...toStoredQueue(queue),
           ...parsed,
           fn: await createFunctionHandle(work.fn),
         })
@@ -109,7 +109,8 @@ async function enqueue(
 async function cancel(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<CancelQueuedResult> {
   const queue = findJob(set, job, "cancelQueued");
   const { component } = set.place;
-  if (component) return await component.mutation(ctx)(component.api.queue.cancel, { ...toStored(queue), id: job.id });
+  if (component)
+    return await component.mutation(ctx)(component.api.queue.cancel, { ...toStoredQueue(queue), id: job.id });
   return await inTurn(ctx, () => joining.cancel(inQueue(set, ctx), queue, job.id), true);
 }
 
@@ -118,10 +119,10 @@ async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<Ra
   const { component } = set.place;
   if (component) {
     const { plans } = queue;
-    const asked = { ...toStored(queue), ...(plans && { plans: [...plans] }), id: job.id };
+    const asked = { ...toStoredQueue(queue), ...(plans && { plans: [...plans] }), id: job.id };
     return await component.query(ctx)(component.api.queue.get, asked);
   }
-  return await inTurn(ctx, () => position.get(ctx, queue, job.id));
+  return await inTurn(ctx, () => position.getPosition(ctx, queue, job.id));
 }
 
 function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields = writtenFields()): Queue {

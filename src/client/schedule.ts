@@ -20,7 +20,7 @@ import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } f
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { InComponent, InTables, LimitSet } from "./place.js";
-import { wake } from "./set.js";
+import { wakeQueue } from "./set.js";
 
 /** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {
@@ -103,7 +103,7 @@ export async function cancelScheduled<Contexts extends InTables | InComponent>(
   const result = await inTurn(ctx, () => cancelPending(ctx, job));
   if (result.canceled) {
     await set.place.adjust(ctx, { bucket, count: -job.count, at: dueAt, takenAt });
-    await wake(set, ctx, bucket.name, bucket.key);
+    await wakeQueue(set, ctx, bucket.name, bucket.key);
   }
   return result;
 }

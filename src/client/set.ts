@@ -40,7 +40,7 @@ export function setOf(limits: unknown, call: string): LimitSet {
 }
 
 /** After tokens have come back to a bucket: jobs that wait in its queue, if it has one, may be paid earlier. */
-export async function wake<Contexts extends InTables | InComponent>(
+export async function wakeQueue<Contexts extends InTables | InComponent>(
   { definitions, place, options }: LimitSet<Contexts>,
   ctx: Contexts["mutation"],
   name: string,

@@ -1,5 +1,5 @@
 /** The answers that are not the handler's: problem details (RFC 9457), or a denial in the app's own words. */
-import type { Fields } from "./fields.js";
+import type { HeaderFields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
 import { isForGood, type LimitedBy, toAscii } from "./quota.js";
 import type { HttpCtx } from "./request.js";
@@ -20,7 +20,12 @@ export function tooManyRequests(
 }
 
 /** The problem that the denials are; 403 if one of them is for good. */
-function quotaExceeded(limits: readonly LimitedBy[], headers: Fields, status: number, retryAfter: number): Response {
+function quotaExceeded(
+  limits: readonly LimitedBy[],
+  headers: HeaderFields,
+  status: number,
+  retryAfter: number,
+): Response {
   const closed = limits.filter(isForGood);
   if (closed.length > 0) {
     const detail = "No wait helps: the quota is closed to this caller.";
@@ -40,7 +45,7 @@ export function problem(
   status: number,
   title: string,
   detail: string,
-  headers: Fields = {},
+  headers: HeaderFields = {},
   more: Readonly<Record<string, unknown>> = {},
 ): Response {
   return new Response(JSON.stringify({ status, title, detail, ...more }), {

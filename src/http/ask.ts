@@ -4,7 +4,7 @@ import { v } from "convex/values";
 import { concludeAll, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
-import { type DefinedRateLimits, setOf, wake } from "../client/set.js";
+import { type DefinedRateLimits, setOf, wakeQueue } from "../client/set.js";
 import { show } from "../engine/misuse.js";
 import { type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { configValidator } from "../wire/configs.js";
@@ -85,7 +85,7 @@ async function transact(
     takenAt,
   }));
   const statuses = await set.place.adjustAll(ctx, adjustments);
-  for (const { bucket, count } of adjustments) if (count < 0) await wake(set, ctx, bucket.name, bucket.key);
+  for (const { bucket, count } of adjustments) if (count < 0) await wakeQueue(set, ctx, bucket.name, bucket.key);
   return statuses;
 }
 

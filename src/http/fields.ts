@@ -1,7 +1,7 @@
 /** Header fields: their names, and how fields are added to a response that has some already. */
 import { type Field, isPermitted } from "../engine/fields.js";
 
-export type Fields = Readonly<Record<string, string>>;
+export type HeaderFields = Readonly<Record<string, string>>;
 
 /** `Headers` itself would refuse another name only at the first request. */
 export const headerNameField: Field = { permitted: "the name of a header field", holds: isHeaderName };
@@ -15,7 +15,7 @@ export const headerFields: Field = {
   holds(value) {
     if (typeof value !== "object" || value === null) return false;
     try {
-      return Boolean(new Headers(value as Fields));
+      return Boolean(new Headers(value as HeaderFields));
     } catch {
       return false;
     }
@@ -27,7 +27,7 @@ export const headerFields: Field = {
  * `Access-Control-Expose-Headers`, and the RateLimit fields, which an inner limiter or an upstream may have set. The later
  * `Retry-After` is sent.
  */
-export function withFields(response: Response, fields: Fields): Response {
+export function withFields(response: Response, fields: HeaderFields): Response {
   const { status, statusText, body } = response;
   // Response.error() and the like: no such response can be made, or needs to be.
   if (status < 200) return response;
@@ -51,7 +51,7 @@ function isChangeable(headers: Headers): boolean {
   }
 }
 
-function add(headers: Headers, fields: Fields): void {
+function add(headers: Headers, fields: HeaderFields): void {
   const isTighter = remainingIn(new Headers(fields)) < remainingIn(headers);
   for (const [name, value] of Object.entries(fields)) {
     const known = headers.get(name);

@@ -1,7 +1,7 @@
 /** Statuses → response header fields, one function for each format. When the draft changes, only this file does. */
 import { checkField, type Field } from "../engine/fields.js";
 import { fieldError, show } from "../engine/misuse.js";
-import type { Fields } from "./fields.js";
+import type { HeaderFields } from "./fields.js";
 import { byTightness, isForGood, type LimitedBy, type Quota, quotaOf, secondsUntil } from "./quota.js";
 
 /**
@@ -86,7 +86,7 @@ export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly 
   return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T];
 }
 
-const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => Fields>> = {
+const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => HeaderFields>> = {
   "draft-11": draft11,
   "draft-7": draft7,
   "draft-6": (quotas, now) => ({ ...unnamedPolicies(quotas), ...threeFields("RateLimit", quotas, now) }),
@@ -94,7 +94,7 @@ const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: 
 };
 
 /** A limit that is sent without its state sends the policy alone. */
-function draft11(quotas: readonly Quota[], now: number): Fields {
+function draft11(quotas: readonly Quota[], now: number): HeaderFields {
   const denied = quotas.filter((quota) => quota.denied);
   // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.
   const listed = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
@@ -116,7 +116,7 @@ function item({ name, partitionKey }: Quota, parameters: Readonly<Record<string,
   return `"${name.replace(/["\\]/g, "\\$&")}"${written.join("")}${pk}`;
 }
 
-function draft7(quotas: readonly Quota[], now: number): Fields {
+function draft7(quotas: readonly Quota[], now: number): HeaderFields {
   const { quota, left } = tightest(quotas);
   if (!left) return unnamedPolicies(quotas);
   const state = `limit=${quota}, remaining=${left.available}, reset=${secondsUntil(left.until, now)}`;
@@ -124,12 +124,12 @@ function draft7(quotas: readonly Quota[], now: number): Fields {
 }
 
 /** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */
-function unnamedPolicies(quotas: readonly Quota[]): Fields {
+function unnamedPolicies(quotas: readonly Quota[]): HeaderFields {
   return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
 }
 
 /** @param from - the time from which the seconds of the reset are counted. */
-function threeFields(prefix: string, quotas: readonly Quota[], from: number): Fields {
+function threeFields(prefix: string, quotas: readonly Quota[], from: number): HeaderFields {
   const { quota, left } = tightest(quotas);
   const limit = { [`${prefix}-Limit`]: String(quota) };
   if (!left) return limit;

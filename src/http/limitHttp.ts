@@ -11,7 +11,16 @@ import { parseOptions } from "./parseOptions.js";
 import { planAll } from "./plan.js";
 import type { LimitedBy } from "./quota.js";
 import { BadRequestError, type HttpCtx } from "./request.js";
-import { type AskedLimit, attempt, corsFields, isShadow, refund, report, reportTwice, type Visit } from "./visit.js";
+import {
+  type AskedLimit,
+  attempt,
+  corsFields,
+  isShadow,
+  refund,
+  reportError,
+  reportTwice,
+  type Visit,
+} from "./visit.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
@@ -87,7 +96,7 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   } catch (error) {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
     if (error instanceof BadRequestError) return problem(400, "Bad request", error.message);
-    await report(visit, error);
+    await reportError(visit, error);
     return problem(500, "Internal server error", "This request could not be processed.");
   }
   if (isResponse(plans)) return plans;
@@ -96,7 +105,7 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   try {
     statuses = await ask(ctx, set, via, { take: plans.map((plan) => plan.request) });
   } catch (error) {
-    await report(visit, error);
+    await reportError(visit, error);
     if (onError === "open" || plans.every(({ given }) => isShadow(given))) return [];
     const retryAfter = String(retryAfterSeconds(OUTAGE_MS, jitter));
     const detail = "The rate limits of this request could not be checked.";

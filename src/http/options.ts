@@ -9,7 +9,7 @@ import type { LimitedBy } from "./quota.js";
 import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
-export interface Call {
+export interface HttpCall {
   ctx: HttpCtx;
   request: Request;
   key: string | undefined;
@@ -35,7 +35,7 @@ export interface AnyHttpLimit {
   /** One of your limits, or the name of one that is not defined; clients see it. */
   limit: string;
   /** How the limit behaves in place of its definition, for all requests or by request. */
-  config?: RateLimitConfig | ((call: Call) => RateLimitConfig | Promise<RateLimitConfig>) | undefined;
+  config?: RateLimitConfig | ((call: HttpCall) => RateLimitConfig | Promise<RateLimitConfig>) | undefined;
   /** Which of the limit's plans applies, for all requests or by request. */
   plan?: PlanChoice | undefined;
   /** The key of the bucket: from the first of these sources that finds one. `"everyone"` is one bucket for the whole service. */
@@ -46,11 +46,11 @@ export interface AnyHttpLimit {
   /** Whether the limit is enforced; default: the definition's mode. */
   mode?: Mode;
   /** Whether the limit applies to a request; without it, to all. */
-  when?: (call: Omit<Call, "key">) => boolean | Promise<boolean>;
+  when?: (call: Omit<HttpCall, "key">) => boolean | Promise<boolean>;
   /** How many tokens the request takes, default 1. */
   cost?: number | HttpCost;
   /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
-  partitionKey?: (call: Call) => string | undefined | Promise<string | undefined>;
+  partitionKey?: (call: HttpCall) => string | undefined | Promise<string | undefined>;
   /**
    * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400. `"failed"`: all if
    * it is 400 or above or the handler threw. A function returns true for all, or a number of tokens: at most those that the request
@@ -67,7 +67,7 @@ export interface AnyHttpLimit {
 }
 
 type Given<Field extends keyof AnyHttpLimit> = { [Name in Field]-?: NonNullable<AnyHttpLimit[Name]> };
-type PlanChoice<Plan extends string = string> = Plan | ((call: Call) => Plan | Promise<Plan>);
+type PlanChoice<Plan extends string = string> = Plan | ((call: HttpCall) => Plan | Promise<Plan>);
 
 /** One of your limits, and its plan if it has plans. */
 type LimitOfYours<Limits> = {

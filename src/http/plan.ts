@@ -7,10 +7,10 @@ import { countField, parseBucket, parseDemand } from "../engine/request.js";
 import { isResponse, problem, violated } from "./answers.js";
 import { asList } from "./headers.js";
 import { boundedKey } from "./keys.js";
-import type { AnyHttpLimit, Call, Caller } from "./options.js";
+import type { AnyHttpLimit, HttpCall, Caller } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { BadRequestError } from "./request.js";
-import { isShadow, type Plan, report, type Visit } from "./visit.js";
+import { isShadow, type Plan, reportError, type Visit } from "./visit.js";
 
 /**
  * The requests to the limits that apply, in order; or the answer, if a limit refuses the request. A limit in shadow refuses
@@ -30,7 +30,7 @@ export async function planAll(visit: Visit): Promise<Plan[] | Response> {
       else if (!isShadow(given)) return plan;
     } catch (error) {
       if (!isShadow(given)) throw error;
-      if (!(error instanceof BadRequestError)) await report(visit, error);
+      if (!(error instanceof BadRequestError)) await reportError(visit, error);
     }
   }
   return plans;
@@ -91,7 +91,7 @@ type Found = { readonly [Field in keyof Caller]?: Caller[Field] | undefined };
 /** By the key sources, or by a look-up: limits with the same `identify` share one call of it. */
 async function findCaller(
   { limit: name, by = "everyone", without: otherwise, identify }: AnyHttpLimit,
-  { ctx, request }: Omit<Call, "key">,
+  { ctx, request }: Omit<HttpCall, "key">,
   identified: Map<unknown, Promise<Caller>>,
 ): Promise<Found> {
   if (!identify) {

@@ -3,7 +3,7 @@ import type { LimitSet } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { ask, type LimitRefund, type LimitRequest } from "./ask.js";
-import { type Fields, headerFields } from "./fields.js";
+import { type HeaderFields, headerFields } from "./fields.js";
 import type { AnyHttpLimit, AnyOptions } from "./options.js";
 import type { ParsedLimit } from "./quota.js";
 import type { HttpCtx } from "./request.js";
@@ -87,7 +87,7 @@ async function tokensBack(
 }
 
 /** If this fails, the client gets the answer without these fields. */
-export async function corsFields(visit: Visit): Promise<Fields> {
+export async function corsFields(visit: Visit): Promise<HeaderFields> {
   const { cors = {} } = visit.options;
   const fields = await attempt(visit, () => {
     const given = typeof cors === "function" ? cors(visit.request) : cors;
@@ -110,7 +110,7 @@ export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise
     if (charged.has(bucket) && !reported.has(name)) {
       reported.add(name);
       const problem = `Rate limit "${name}" is charged twice for one request: two nested limitHttp have it.`;
-      await report(visit, new Error(problem));
+      await reportError(visit, new Error(problem));
     }
     charged.add(bucket);
   }
@@ -121,13 +121,13 @@ export async function attempt<T>(visit: Visit, run: () => T | Promise<T>): Promi
   try {
     return await run();
   } catch (error) {
-    await report(visit, error);
+    await reportError(visit, error);
     return undefined;
   }
 }
 
 /** Errors that no client should see. The request has an answer already, so an error of `report` itself goes to the log. */
-export async function report({ options, request }: Visit, error: unknown): Promise<void> {
+export async function reportError({ options, request }: Visit, error: unknown): Promise<void> {
   try {
     if (options.report) await options.report(error, request);
     else console.error("The rate limits of a request could not be checked.", error);

@@ -9,7 +9,7 @@ import { changeOf, loadAll, loadAt, save, shardsOf } from "../storage/shards.js"
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { Call } from "./answer.js";
 import { countedUnder, findTerms } from "./override.js";
-import { settle } from "./split.js";
+import { reshaped } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateLimitStatus> {
@@ -71,7 +71,7 @@ async function adjustOneRow(
   const after = adjusted(before, adjustment);
   const demand = { units, reserve: false };
   const change =
-    units > 0 ? await settle(ctx, adjustment, shard, after, demand, call) : changeOf(adjustment, [shard], [after]);
+    units > 0 ? await reshaped(ctx, adjustment, shard, after, demand, call) : changeOf(adjustment, [shard], [after]);
   await write(ctx, change);
   return { ok: true };
 }

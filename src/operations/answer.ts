@@ -5,7 +5,7 @@ import type { Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, decideOnAll, describeWhole } from "../engine/sharding/pool.js";
 import { fold } from "../engine/sharding/shard.js";
-import type { Change } from "../storage/rows.js";
+import type { RowChange } from "../storage/rows.js";
 import { changeOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 
@@ -20,7 +20,7 @@ export interface Call {
 export interface Answer {
   readonly status: RateLimitStatus;
   /** What has to be written to make it true; absent for a denial. */
-  readonly change?: Change | undefined;
+  readonly change?: RowChange | undefined;
   /** The bucket as it was, if all its rows were read. */
   readonly before?: { readonly limit: Limit; readonly shards: readonly StoredShard[] };
 }

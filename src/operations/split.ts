@@ -9,7 +9,7 @@ import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, balance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
-import type { Change, Reader } from "../storage/rows.js";
+import type { RowChange, Reader } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
 import { type Answer, answerOnAll, type Call } from "./answer.js";
@@ -96,7 +96,7 @@ async function answerOn(
     ...known,
     change: balanced
       ? changeOf(request, [short, shard], balanced)
-      : await settle(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
+      : await reshaped(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
   };
 }
 
@@ -107,14 +107,14 @@ function partStatus(status: RateLimitStatus, taken: number | undefined): RateLim
 }
 
 /** What a row's new state changes: it stays, is split, or is merged with its neighbours. */
-export async function settle(
+export async function reshaped(
   ctx: Reader,
   bucket: Bucket,
   before: StoredShard,
   after: Shard,
   taken: ShardDemand,
   call: Call,
-): Promise<Change> {
+): Promise<RowChange> {
   const level = levelAfter(bucket, before, after, taken, call);
   const interval = before.interval.slice(0, level);
   const around = interval === before.interval ? [] : await loadAll(ctx, bucket, interval);

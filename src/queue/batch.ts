@@ -18,7 +18,7 @@ export async function readClasses(ctx: QueueReader, bucket: BucketId, priorities
   return classesOf(bucket, isCut ? MAX_PRIORITIES : priorities);
 }
 
-export function shareOf(most: number, classes: readonly Class[], ofAll = MOST_READ): number {
+export function shareOfClass(most: number, classes: readonly Class[], ofAll = MOST_READ): number {
   return Math.min(most, Math.floor(ofAll / classes.length));
 }
 
@@ -33,7 +33,7 @@ export async function findArrivals(
 ) {
   const bucket = { name, key };
   const classes = await readClasses(ctx, bucket, priorities);
-  const share = shareOf(most, classes);
+  const share = shareOfClass(most, classes);
   const [arrivals, rounds, newest, fresh, waiting] = await Promise.all([
     Promise.all(classes.map((of) => readArrivals(ctx, of, share, upTo))),
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.

@@ -6,7 +6,7 @@
 import type { GenericDataModel, GenericMutationCtx } from "convex/server";
 import type { GenericId } from "convex/values";
 import { idOf } from "../storage/rows.js";
-import { classesOf, findArrivals, MOST_READ, readClasses, shareOf } from "./batch.js";
+import { classesOf, findArrivals, MOST_READ, readClasses, shareOfClass } from "./batch.js";
 import { inOrder } from "./order.js";
 import { sortIn } from "./rounds.js";
 import { type JobRow, type QueueReader, readArrivals, readJob, readRounds } from "./rows.js";
@@ -54,7 +54,7 @@ export async function look(
   if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...found.rounds], aging, found.share) };
   const classes = classesOf(queue, arrivals.length);
   for (const [i, of] of classes.entries()) await sortIn(ctx, of, await readPresent(ctx, arrivals[i] ?? []));
-  const share = shareOf(most, classes);
+  const share = shareOfClass(most, classes);
   const rounds = await Promise.all(classes.map((of) => readRounds(ctx, of, share)));
   const { first, hasMore } = merged(rounds, aging, share);
   const sorted = arrivals.map(({ length }) => length);
@@ -140,7 +140,7 @@ export async function readWaiting(
   most: number,
 ): Promise<{ share: number; arrivals: JobRow[][]; rounds: JobRow[][] }> {
   const classes = await readClasses(ctx, queue, queue.terms.priorities);
-  const share = shareOf(most, classes, MOST_SHOWN);
+  const share = shareOfClass(most, classes, MOST_SHOWN);
   const [arrivals, rounds] = await Promise.all([
     Promise.all(classes.map((of) => readArrivals(ctx, of, share))),
     Promise.all(classes.map((of) => readRounds(ctx, of, share))),

@@ -13,7 +13,7 @@ import type { RateLimitQueuePosition } from "../wire/queue.js";
 const MOST_AHEAD = 200;
 
 /** Null if the job does not wait any more: its start time is set, or it was cancelled. */
-export async function get(ctx: QueueReader, asked: Queue, id: string): Promise<RateLimitQueuePosition | null> {
+export async function getPosition(ctx: QueueReader, asked: Queue, id: string): Promise<RateLimitQueuePosition | null> {
   const job = await findJob(ctx, asked, id);
   if (!job) return null;
   // Which plan the jobs wait by is known to their worker alone.

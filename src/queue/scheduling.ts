@@ -14,7 +14,7 @@ interface PaidTimes {
 }
 
 /** Whether it could. */
-export async function schedule(
+export async function scheduleJob(
   { scheduler, worker }: QueueCtx,
   { limit, terms, plan }: Queue,
   job: JobRow & PaidTimes,

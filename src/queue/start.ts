@@ -87,7 +87,7 @@ export async function ensureRunning(
   if (isRunning && isSame && queued === undefined) return;
   const generation = isRunning ? row.generation : drawGeneration();
   const started = { generation, state: "running" as const, runsUntil: now + LEASE_MS };
-  const stored = toStored(queue);
+  const stored = toStoredQueue(queue);
   const { config, plan, queue: terms } = stored;
   const run = { ...stored, generation } satisfies WorkArgs;
   const start = isRunning ? undefined : await ctx.scheduler.runAt(now, ctx.worker.work, { run });
@@ -114,7 +114,7 @@ export function storedQueue(row: WorkerRow): Queue {
   return parseQueue(row);
 }
 
-export function toStored({ name, key, limit, terms, plan }: Queue): StoredQueue {
+export function toStoredQueue({ name, key, limit, terms, plan }: Queue): StoredQueue {
   const queue = toQueueConfig(terms);
   return { ...idOf({ name, key }), config: limit.config, ...(plan !== undefined && { plan }), queue };
 }

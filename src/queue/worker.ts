@@ -12,9 +12,9 @@ import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { payFor } from "./pay.js";
 import { deleteJob, patchJob, type WorkerRow } from "./rows.js";
 import { patchWorker } from "./workerRows.js";
-import { schedule } from "./scheduling.js";
+import { scheduleJob } from "./scheduling.js";
 import { runMutation, settle } from "./settle.js";
-import { readOwnWorker, storedQueue, toStored, type WorkArgs } from "./start.js";
+import { readOwnWorker, storedQueue, toStoredQueue, type WorkArgs } from "./start.js";
 import { LEASE_MS } from "./wake.js";
 import type { Queue } from "./terms.js";
 import type { workArgs } from "../wire/queue.js";
@@ -61,7 +61,7 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs): Promise<void> {
   const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, retried, isDrained });
   // A number that was counted under other terms is not passed on: without a bound nobody counts.
   const next: WorkArgs = {
-    ...toStored(queue),
+    ...toStoredQueue(queue),
     generation: run.generation,
     ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
     busyAt,
@@ -100,7 +100,7 @@ async function takeJobs(
     }
     // A job that cannot be scheduled is dropped, and its tokens stay.
     const { runAt, takenAt, left } = payment;
-    if (await schedule(ctx, queue, { ...job, runAt, takenAt })) held = left;
+    if (await scheduleJob(ctx, queue, { ...job, runAt, takenAt })) held = left;
     await deleteJob(ctx, job);
     taken++;
     if (job.runs !== undefined) retried++;

@@ -149,14 +149,14 @@ export function rowsAfter(
 }
 
 /** What a call writes: contents in the place of a bucket's rows. */
-export interface Change {
+export interface RowChange {
   readonly bucket: BucketId & { readonly plan?: StoredPlan | undefined };
   readonly rows: readonly Row[];
   readonly contents: readonly Content[];
 }
 
 /** Writes the contents into as many of the rows as will do: each holds what is given, and the plan. */
-export async function write({ db }: Writer, { bucket, rows, contents }: Change): Promise<void> {
+export async function write({ db }: Writer, { bucket, rows, contents }: RowChange): Promise<void> {
   const { plan } = bucket;
   // A patch takes a field away by undefined.
   const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };

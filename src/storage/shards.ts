@@ -7,7 +7,7 @@ import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding
 import { fromStored, toStored } from "../engine/units.js";
 import { type StoredPlan, storedLimit, type WrittenBucket } from "../engine/written.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type Change, holdsTokens, type Reader, readLast, readRows, type Row, write, type Writer } from "./rows.js";
+import { type RowChange, holdsTokens, type Reader, readLast, readRows, type Row, write, type Writer } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
@@ -122,7 +122,7 @@ export function planOf(rows: readonly Row[]): StoredPlan | undefined {
 }
 
 /** Writes the changed shards, reusing their rows. A shard that is in both lists is not written. */
-export function changeOf(bucket: Bucket, before: readonly StoredShard[], after: readonly Shard[]): Change {
+export function changeOf(bucket: Bucket, before: readonly StoredShard[], after: readonly Shard[]): RowChange {
   const { limit } = bucket;
   const [were, are] = [new Set<Shard>(before), new Set(after)];
   const rows = before.flatMap((shard) => (are.has(shard) ? [] : shard.rows));

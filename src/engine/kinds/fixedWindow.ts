@@ -5,7 +5,7 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Outlook, Share, State, Terms } from "./kind.js";
+import type { Kind, Outlook, Share, State, CheckedTerms } from "./kind.js";
 import { refilling, type RefillingLimit, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
@@ -89,7 +89,7 @@ function windowAt(limit: FixedWindowLimit, state: State, to: number, value: numb
   return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
 }
 
-function parse({ name, config: given, kind }: Terms): FixedWindowLimit {
+function parse({ name, config: given, kind }: CheckedTerms): FixedWindowLimit {
   const config = given as FixedWindowConfig;
   const { rate, period, capacity = rate, maxReserved, shards } = config;
   const isCalendar = typeof period === "string";

@@ -59,7 +59,7 @@ export interface Limit {
 }
 
 /** The checked fields of a config that every kind has, for `Kind.parse`. */
-export interface Terms {
+export interface CheckedTerms {
   readonly name: string;
   readonly config: RateLimitConfig;
   readonly kind: Kind;
@@ -120,7 +120,7 @@ export interface Outlook {
 export interface Kind<L extends Limit = Limit> {
   readonly name: RateLimitConfig["kind"];
   /** @throws when fields that are each valid do not fit together. */
-  parse(terms: Terms): L;
+  parse(terms: CheckedTerms): L;
   /** The limit as it applies to one key. */
   forKey(limit: L, key: string | undefined): L;
   /** The config of a snapshot: with what forKey has chosen. */

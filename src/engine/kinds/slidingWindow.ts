@@ -6,7 +6,7 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
-import type { Entry, Kind, Limit, Reservation, State, Taking, Terms } from "./kind.js";
+import type { Entry, Kind, Limit, Reservation, State, Taking, CheckedTerms } from "./kind.js";
 import { insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -76,7 +76,7 @@ function owed({ recent = [], ts }: State): number {
   return sum(recent.filter(({ at }) => at > ts));
 }
 
-function parse({ name, config, kind }: Terms): SlidingWindowLimit {
+function parse({ name, config, kind }: CheckedTerms): SlidingWindowLimit {
   const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
   const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
   const levels = shards ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate }) : ONE_ROW;

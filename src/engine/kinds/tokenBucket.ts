@@ -4,7 +4,7 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Outlook, Share, State, Terms } from "./kind.js";
+import type { Kind, Outlook, Share, State, CheckedTerms } from "./kind.js";
 import { refilling, type RefillingLimit } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -31,7 +31,7 @@ function whenAccrued(limit: TokenBucketLimit, state: State, units: number): numb
   return Math.min(END_OF_TIME, time);
 }
 
-function parse({ name, config: given, kind }: Terms): TokenBucketLimit {
+function parse({ name, config: given, kind }: CheckedTerms): TokenBucketLimit {
   const config = given as TokenBucketConfig;
   const { rate, period, capacity = rate, maxReserved, shards } = config;
   if (rate / period > MAX_TOKENS) {
