@@ -44,13 +44,20 @@ interface StoredEntry {
   readonly count: number;
 }
 
+interface StoredWindow {
+  readonly since: number;
+  readonly used: number;
+  readonly excess?: number | undefined;
+  readonly loweredAt?: number | undefined;
+}
+
 /** A state as a row or a snapshot holds it: `value` tokens at `ts`, in ms since the epoch. */
 export interface StoredState {
   readonly value: number;
   readonly ts: number;
   readonly recent?: StoredEntry[] | undefined;
   readonly headroom?: StoredEntry[] | undefined;
-  readonly window?: { readonly since: number; readonly used: number; readonly excess?: number | undefined } | undefined;
+  readonly window?: StoredWindow | undefined;
 }
 
 /**
@@ -73,15 +80,19 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
 
 function windowFrom(
   { name, unitsPerToken }: Limit,
-  { since, used, excess = 0 }: NonNullable<StoredState["window"]>,
+  { since, used, excess = 0, loweredAt }: StoredWindow,
   key: string | undefined,
 ): NonNullable<State["window"]> {
   const isPlausible = [used, excess].every((tokens) => Number.isFinite(tokens) && tokens >= 0);
-  if (!(Number.isInteger(since) && since <= END_OF_TIME && isPlausible)) {
+  const areTimes = [since, loweredAt ?? 0].every((time) => Number.isInteger(time) && time <= END_OF_TIME);
+  if (!(areTimes && isPlausible)) {
     const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
     throw damageError(name, key, `the stored window is unusable (${stored})`);
   }
-  const more = excess > 0 && { excess: ceilUnits(excess, unitsPerToken) };
+  const more = {
+    ...(excess > 0 && { excess: ceilUnits(excess, unitsPerToken) }),
+    ...(loweredAt !== undefined && { loweredAt }),
+  };
   return { since, used: Math.max(0, ceilUnits(used, unitsPerToken)), ...more };
 }
 
@@ -121,6 +132,7 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
         since: window.since,
         used: window.used / unitsPerToken,
         ...(window.excess && { excess: window.excess / unitsPerToken }),
+        ...(window.loweredAt !== undefined && { loweredAt: window.loweredAt }),
       },
     }),
   };

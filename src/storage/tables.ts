@@ -44,8 +44,16 @@ export const rateLimitTables = {
     /**
      * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
      * config then counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
+     * `loweredAt`: the last write before the capacity was lowered below `used`.
      */
-    window: v.optional(v.object({ since: v.number(), used: v.number(), excess: v.optional(v.number()) })),
+    window: v.optional(
+      v.object({
+        since: v.number(),
+        used: v.number(),
+        excess: v.optional(v.number()),
+        loweredAt: v.optional(v.number()),
+      }),
+    ),
     /** The plan's name or the call's config that it was written under, unless that is a plain definition. */
     plan: v.optional(v.union(v.string(), configValidator())),
     /** The override of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */

@@ -301,7 +301,9 @@ async function goesOn(
   // Under another capacity a window holds what was not used of it.
   const unused = areWindows ? size - (sizeOf(former) - had.value) + 2 / has.unitsPerToken : -Infinity;
   const most = had.value < sizeOf(former) ? Math.max(Math.min(size, had.value), unused) : size;
-  const fewest = areWindows ? Math.min(0, had.value) : Math.min(size, least);
+  // What comes back of use above a lowered capacity counts under the larger one only, also where the bucket owes.
+  const raised = Math.max(0, sizeOf(former) - size);
+  const fewest = areWindows ? Math.min(0, had.value - raised) : Math.min(size, least);
   if (has.value > most || has.value < fewest - 1 / has.unitsPerToken) expect.fail(text());
 }
 

@@ -316,3 +316,41 @@ it("several adjustments in one call to the component have a status each, in thei
   expect(statuses).toMatchObject([{ remaining: 6 }, { remaining: 0, retryAt: NOW + 400 }, { remaining: 5 }]);
   expect(statuses).toHaveLength(3);
 });
+
+/** Tokens that are taken or reserved under a plan, at a second; or as many of those that step 0, 1, … took, which come back. */
+type Step = readonly [second: number, plan: "large" | "small" | "smaller", count: number, undone?: number];
+
+describe.each(placeNames)("a window in the %s that was lowered after 700 of its 1000 tokens were used", (place) => {
+  const plans = { large: { rate: 1000 }, small: { rate: 100 }, smaller: { rate: 50 } };
+  const { rateLimit, adjustRateLimit, getRateLimit } = defineIn(place, {
+    quota: { kind: "fixed window", period: 60_000, start: NOW, plans },
+  });
+
+  it.each<[string, value: number, ...steps: Step[]]>([
+    ["gets back what was reserved since, and no more", 0, [1, "small", 50], [2, "small", 50, 1]],
+    ["gets it back after it was lowered again, too", 0, [1, "small", 50], [2, "smaller", 50, 1]],
+    ["gets back a part of it", -30, [1, "small", 50], [2, "small", 20, 1]],
+    ["holds no more while more than its capacity is used", -50, [1, "small", 50], [2, "small", 600, 0]],
+    ["holds what is not used of its capacity", 20, [1, "small", 50], [2, "small", 50, 1], [3, "small", 620, 0]],
+    ["holds the same in the other order", 20, [1, "small", 50], [2, "small", 620, 0], [3, "small", 50, 1]],
+    ["owes what was taken under more, if it was raised and lowered again", -10, [1, "small", 10], [2, "large", 200], [3, "small", 10], [4, "small", 10, 1]], // prettier-ignore
+  ])("%s", async (_what, value, ...steps) => {
+    const t = openBackend();
+    const takes: (number | undefined)[] = [];
+    await t.mutation(async (ctx) => {
+      for (const [second, plan, count, undone] of [[0, "large", 700] as Step, ...steps]) {
+        vi.setSystemTime(NOW + second * 1000);
+        const bucket = { name: "quota", plan } as const;
+        const takenAt = undone === undefined ? undefined : (takes[undone] ?? NaN);
+        const status =
+          takenAt === undefined
+            ? await rateLimit(ctx, { ...bucket, count, reserve: true, refundable: true })
+            : await adjustRateLimit(ctx, { ...bucket, count: -count, takenAt });
+        takes.push(status.ok ? status.takenAt : NaN);
+        expect(status.ok).toBe(true);
+      }
+      const plan = steps.at(-1)?.[1] ?? "small";
+      expect((await getRateLimit(ctx, { name: "quota", plan })).value).toBe(value);
+    });
+  });
+});

@@ -6,7 +6,7 @@ import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Outlook, Share, State, CheckedTerms } from "./kind.js";
-import { refilling, type RefillingLimit, windowOf } from "./refilling.js";
+import { loweredAfter, refilling, type RefillingLimit, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
 import { countIn } from "./terms.js";
@@ -82,7 +82,7 @@ function windowAt(limit: FixedWindowLimit, state: State, to: number, value: numb
   const { window, ts } = state;
   const current = windows.windowAt(to);
   const isCurrent = current <= windows.windowAt(ts);
-  if (window && isCurrent) return window;
+  if (window && isCurrent) return loweredAfter(window, capacity - value, ts);
   const used = capacity - value;
   if (used > MAX_UNITS) return undefined;
   const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;

@@ -27,6 +27,8 @@ interface Window {
   readonly used: number;
   /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
   readonly excess?: number;
+  /** While more was used than the capacity, which was lowered: the last write before that. Units taken later are in the debt. */
+  readonly loweredAt?: number;
 }
 
 /** Units that were taken at a time, or are promised for it. */

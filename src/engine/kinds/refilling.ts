@@ -29,17 +29,28 @@ function stateOf(value: number, ts: number, headroom: State["headroom"], window:
 }
 
 /** A window as a state keeps it: without an excess of 0. */
-export function windowOf(since: number, used: number, excess: number): NonNullable<State["window"]> {
-  return { since, used, ...(excess > 0 && { excess }) };
+export function windowOf(
+  since: number,
+  used: number,
+  excess: number,
+  loweredAt?: number,
+): NonNullable<State["window"]> {
+  return { since, used, ...(excess > 0 && { excess }), ...(loweredAt !== undefined && { loweredAt }) };
+}
+
+/** A window of a bucket that is short of so many units: if more was used, its capacity was lowered after the last write, or before. */
+export function loweredAfter(window: NonNullable<State["window"]>, missing: number, ts: number): State["window"] {
+  const { since, used, excess = 0, loweredAt = ts } = window;
+  return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
 }
 
 /** A window in which more was used, or less. Undefined if the units are too many to count. */
 function using(window: State["window"], units: number): State["window"] {
   if (!window) return undefined;
-  const { since, used, excess = 0 } = window;
+  const { since, used, excess = 0, loweredAt } = window;
   if (used + excess + units > MAX_UNITS) return undefined;
   // Units come back to the window first, then to the time before it.
-  return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units));
+  return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units), loweredAt);
 }
 
 function whenHolding(limit: RefillingLimit, state: State, units: number): number {
@@ -86,9 +97,9 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   const { takenAt } = taking;
   // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value the
   // same.
-  const beyond = Math.min(units, beyondOf(window, missing, takenAt));
+  const beyond = Math.min(units, beyondOf(state, missing, takenAt));
   const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
-  const used = lessened(using(window, -back), beyond);
+  const used = lessened(using(window, -back), beyond, missing - back);
   return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
 }
 
@@ -154,17 +165,20 @@ export function refilling(): Pick<Kind<RefillingLimit>, Common> {
 }
 
 /** The units that count as used at a time beside those that are missing. */
-function beyondOf(window: State["window"], missing: number, takenAt: number): number {
+function beyondOf({ window, ts }: State, missing: number, takenAt: number): number {
   if (!window) return 0;
-  const { since, used, excess = 0 } = window;
+  const { since, used, excess = 0, loweredAt = Infinity } = window;
+  // The bucket was empty when its capacity was lowered, or owed: what was taken since is owed as well. A later time is a promise.
+  if (takenAt > loweredAt && takenAt >= since && takenAt <= ts) return 0;
   return Math.max(0, used + (takenAt < since ? excess : 0) - missing);
 }
 
-/** A window of which fewer units count, those first that were used before it. */
-function lessened(window: State["window"], units: number): State["window"] {
+/** A window of which fewer units count, those first that were used before it. @param missing - what the bucket lacks then. */
+function lessened(window: State["window"], units: number, missing: number): State["window"] {
   if (!window || units === 0) return window;
-  const { since, used, excess = 0 } = window;
-  return windowOf(since, used - Math.max(0, units - excess), excess - units);
+  const { since, used, excess = 0, loweredAt } = window;
+  const left = windowOf(since, used - Math.max(0, units - excess), excess - units, loweredAt);
+  return left.used > missing ? left : windowOf(since, left.used, excess - units);
 }
 
 /** The windows of the parts of one bucket as one: it began when the latest did. */
@@ -174,5 +188,6 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const since = Math.max(...known.map((window) => window.since));
   const used = known.reduce((sum, window) => sum + window.used, 0);
   const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
-  return using(windowOf(since, used, excess), 0);
+  const lowered = known.flatMap(({ loweredAt }) => (loweredAt === undefined ? [] : [loweredAt]));
+  return using(windowOf(since, used, excess, lowered.length > 0 ? Math.max(...lowered) : undefined), 0);
 }
