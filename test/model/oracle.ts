@@ -219,12 +219,12 @@ function afterUndo(
   const state = bucketOf(exact, place);
   const moved = exact.moved.get(idOf(place));
   const isBound = !isExactly(state, setting) && moved !== undefined;
-  if (isBound && limit.kind !== "sliding window") {
-    return afterGift(exact, place, adjust(limit, state, now, -count).after, setting);
-  }
+  const gift = isBound && limit.kind !== "sliding window" ? adjust(limit, state, now, -count).after : undefined;
+  // To a lowered window a gift may bring less.
+  if (gift && limit.kind !== "fixed window") return afterGift(exact, place, gift, setting);
   const moment = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
   const states = undo(limit, state, now, count, { takenAt, promised: moment });
-  const given = states.flatMap((after) => afterGift(exact, place, after, setting));
+  const given = [...(gift ? [gift] : []), ...states].flatMap((after) => afterGift(exact, place, after, setting));
   // Less may come back there: if it is nothing, nothing is written, and time counts since the write before.
   return isExactly(state, setting) ? given : [...given, exact];
 }

@@ -31,9 +31,7 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
     kind.lapses?.(limit) === "together" ||
     units <= unitsPerToken ||
     heldByAll(rows, now) * LIKELY_ROWS >= units * rows.length;
-  const seen = sharesOf(rows);
-  const isFull =
-    rows.length >= MOST_ROWS || seen >= limit.capacity || (rows.length >= LEAST_ROWS && seen >= TOKENS * unitsPerToken);
+  const isFull = rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken);
   return !isLikely || isFull;
 }
 
