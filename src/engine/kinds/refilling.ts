@@ -188,6 +188,6 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const since = Math.max(...known.map((window) => window.since));
   const used = known.reduce((sum, window) => sum + window.used, 0);
   const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
-  const lowered = known.flatMap(({ loweredAt }) => (loweredAt === undefined ? [] : [loweredAt]));
-  return using(windowOf(since, used, excess, lowered.length > 0 ? Math.max(...lowered) : undefined), 0);
+  // A bucket that was lowered is one row; if it is not, the next write says that it was lowered before that.
+  return using(windowOf(since, used, excess), 0);
 }
