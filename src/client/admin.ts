@@ -2,6 +2,7 @@
 import type { Scheduler } from "convex/server";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
+import { parseBucket } from "../engine/request.js";
 import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
@@ -14,7 +15,6 @@ import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, writtenFields } from "./definitions.js";
-import { limitOf } from "./limitOf.js";
 import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
@@ -65,7 +65,8 @@ async function listRateLimits(
   const definition = own.plans || plan !== undefined ? definitionUnder(name, own, plan, false) : own;
   const { config, overrides: isOverridable = false } = definition;
   const plans = plan === undefined ? plansOf(own) : undefined;
-  const request = parseList({ limit: limitOf(name, definition), plans, isOverridable }, options);
+  const { limit } = parseBucket({ name, config, definition });
+  const request = parseList({ limit, plans, isOverridable }, options);
   const { component } = set.place;
   if (!component) return await inTurn(ctx, () => list(ctx, request));
   const { from, most, onlyLimited, onlyOverridden } = request;

@@ -63,10 +63,10 @@ export function parseDefinitions(
   }
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
-    const own = (limits as RateLimitDefinitions)[name];
+    const own = given[name];
     const definition = isPlain(own) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
     if (definition.plans) checkPlans(name, definition.plans, check);
-    else if (!isPlain(own)) check(name, definition);
+    else if (!isPlain(definition.config)) check(name, definition);
     remembered.set(name, definition);
     return definition;
   };
@@ -116,7 +116,7 @@ export interface AnyBucketArgs {
 
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
-/** The fields that the arguments of every call have; each call adds its own, in a table that is made when it is called. */
+/** The fields that the arguments of every call have. Each call adds its own, in a table that it makes. */
 export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 /** The same of calls that go by what the bucket's rows say, unless they say it. */
 export const writtenFields = (): Fields => ({ ...BUCKET_FIELDS, plan: anyPlanField });

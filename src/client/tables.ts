@@ -2,6 +2,7 @@
 import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
 import { adjustmentOf } from "../engine/adjustment.js";
+import { parseLimit } from "../engine/limit.js";
 import { parseBucket, requestOf } from "../engine/request.js";
 import { adjust, adjustAll } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
@@ -13,7 +14,6 @@ import { inTurn, takingTurns } from "../storage/rows.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
-import { parseNow } from "./limitOf.js";
 import { optionFields, queueModuleOf } from "./options.js";
 import type { CalledRequest } from "./definitions.js";
 import type { CalledAdjustment, CalledPause, InTables, Place } from "./place.js";
@@ -65,7 +65,9 @@ export function defineRateLimits(
   limits: RateLimitDefinitions,
   options: RateLimitsOptions = {},
 ): RateLimits<RateLimitDefinitions, InTables> {
-  const definitions = parseDefinitions(limits, parseNow);
+  const definitions = parseDefinitions(limits, (name, definition) => {
+    definition.limit = parseLimit(name, definition.config);
+  });
   checkFields("defineRateLimits", "the options", options, optionFields());
   return functionsOf({ definitions, place: inTables, options });
 }

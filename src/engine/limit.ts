@@ -1,8 +1,8 @@
 /** Config → parsed limit. Optional and unchecked fields end here: behind `parseLimit` every field is present and valid. */
 import type { RateLimitConfig } from "../wire/configs.js";
 import { checkConfig } from "./kinds/fields.js";
-import { kindOf } from "./kinds/index.js";
-import type { Limit } from "./kinds/kind.js";
+import { KINDS } from "./kinds/index.js";
+import type { Kind, Limit } from "./kinds/kind.js";
 import { checkName } from "./names.js";
 
 /**
@@ -15,8 +15,12 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
   return parseChecked(name, config);
 }
 
+/** Each kind is made once. */
+const made: Record<string, Kind | undefined> = {};
+
 /** The same of a name and a config that have been checked. */
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
-  const kind = kindOf(config.kind);
+  const kind = (made[config.kind] ??= KINDS[config.kind]?.());
+  if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields but no parser.`);
   return kind.parse({ name, config, kind });
 }

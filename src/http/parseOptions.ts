@@ -95,7 +95,7 @@ export function parseOptions({ definitions, place }: LimitSet, options: AnyOptio
   const names = limits.map(({ limit }) => limit);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) throw misuseError(twice, "is listed twice; clients could not tell the policies apart.");
-  return limits.map((limit) => ({ mode: definitions.get(limit.limit)?.mode ?? "enforce", ...limit }));
+  return limits.map((limit) => ({ ...limit, mode: limit.mode ?? definitions.get(limit.limit)?.mode ?? "enforce" }));
 }
 
 /** @throws when the limit cannot work, as far as that does not depend on the request. */
@@ -119,7 +119,7 @@ function checkLimit(
   if (plan !== undefined && config) throw planAndConfigError(name);
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
-  // What a request chooses is not known here: any config and the first plan stand for it.
+  // The choice of a request is not known here: any config and the first plan stand for it.
   const isChosen = typeof config === "function" || (identify && !definition);
   const bucket = {
     name,

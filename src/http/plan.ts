@@ -55,7 +55,12 @@ async function planFor(
   const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
   const own = typeof given.config === "function" ? await given.config(call) : given.config;
   const config = typeof caller.config === "function" ? caller.config(name) : (caller.config ?? own);
-  const bucket = { name, ...(key !== undefined && { key }), ...(plan && { plan }), ...(config && { config }) };
+  const bucket = {
+    name,
+    ...(key !== undefined && { key }),
+    ...(plan !== undefined && { plan }),
+    ...(config !== undefined && { config }),
+  };
   const { limit } = parseBucket(findBucket(set.definitions, "limitHttp", bucket));
   const count = typeof cost === "function" ? await cost(request, limit.tokens) : cost;
   if (!isPermitted(countField, count)) {

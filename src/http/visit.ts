@@ -116,7 +116,7 @@ export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise
   }
 }
 
-/** What it gives; if it fails, that is reported, and there is no result. */
+/** The result of a function. If it throws, that is reported, and there is none. */
 export async function attempt<T>(visit: Visit, run: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await run();

@@ -5,7 +5,7 @@ import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import { type Row, write, type Writer } from "../storage/rows.js";
-import { changeOf, loadAll, loadAt, save, shardsOf } from "../storage/shards.js";
+import { changeOf, loadAll, loadAt, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { Call } from "./answer.js";
 import { countedUnder, findTerms } from "./override.js";
@@ -37,7 +37,7 @@ async function adjustRows(
   if (alone) return alone;
   const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
   const left = adjustOnAll(limit, shards, now, adjustment);
-  await save(ctx, adjustment, shards, left);
+  await write(ctx, changeOf(adjustment, shards, left));
   const { state } = fold(limit, WHOLE, left, now);
   // `retryAt` of a bucket in debt is when the debt is paid.
   const wait = state.value < 0 ? { retryAt: limit.kind.whenHolding(limit, state, 0) } : {};

@@ -19,7 +19,7 @@ export interface Call {
 /** The answer of a bucket to a demand. Nothing has been written. */
 export interface Answer {
   readonly status: RateLimitStatus;
-  /** What has to be written to make it true; absent for a denial. */
+  /** The write that makes it true; absent for a denial. */
   readonly change?: RowChange | undefined;
   /** The bucket as it was, if all its rows were read. */
   readonly before?: { readonly limit: Limit; readonly shards: readonly StoredShard[] };

@@ -2,8 +2,8 @@
 import { parsePause } from "../engine/adjustment.js";
 import type { Bucket } from "../engine/request.js";
 import { pauseAll } from "../engine/sharding/pool.js";
-import type { Writer } from "../storage/rows.js";
-import { loadAll, save, shardsOf } from "../storage/shards.js";
+import { write, type Writer } from "../storage/rows.js";
+import { changeOf, loadAll, shardsOf } from "../storage/shards.js";
 import { countedUnder, findTerms } from "./override.js";
 
 /**
@@ -18,6 +18,6 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & {
   const { override, rows } = bucket.isOverridable ? await findTerms(ctx, bucket, call) : {};
   const paused = countedUnder(override, bucket);
   const shards = rows ? shardsOf(paused, rows) : await loadAll(ctx, paused);
-  await save(ctx, paused, shards, pauseAll(paused.limit, shards, now, until));
+  await write(ctx, changeOf(paused, shards, pauseAll(paused.limit, shards, now, until)));
   return null;
 }

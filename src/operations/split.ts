@@ -9,7 +9,7 @@ import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, balance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
-import type { RowChange, Reader } from "../storage/rows.js";
+import type { Reader, RowChange } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
 import { type Answer, answerOnAll, type Call } from "./answer.js";
@@ -106,7 +106,7 @@ function partStatus(status: RateLimitStatus, taken: number | undefined): RateLim
   return { ok: true, ...(taken !== undefined && { taken }), ...(takenAt !== undefined && { takenAt }) };
 }
 
-/** What a row's new state changes: it stays, is split, or is merged with its neighbours. */
+/** The write of a row's new state: the row stays, is split, or is merged with its neighbours. */
 export async function reshaped(
   ctx: Reader,
   bucket: Bucket,

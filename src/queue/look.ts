@@ -10,7 +10,7 @@ import { classesOf, findArrivals, MOST_READ, readClasses, shareOfClass } from ".
 import { inOrder } from "./order.js";
 import { sortIn } from "./rounds.js";
 import { type JobRow, type QueueReader, readArrivals, readJob, readRounds } from "./rows.js";
-import type { CurrentQueue, QueueCtx } from "./start.js";
+import type { OwnCtx } from "./start.js";
 import type { Queue } from "./terms.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 
@@ -23,8 +23,7 @@ const MOST_SHOWN = 512;
 export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
 
 /** The ctx of a run of the worker. */
-export interface WorkerCtx extends QueueCtx {
-  readonly lookUp: CurrentQueue;
+export interface WorkerCtx extends OwnCtx {
   meta?: { getSnapshotTs?: () => bigint };
   runQuery: GenericMutationCtx<GenericDataModel>["runQuery"];
 }

@@ -9,14 +9,12 @@ import { adjust } from "../operations/adjust.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { idOf } from "../storage/rows.js";
 import { type Class, insertJobAgain, type QueueWriter, readRounds, type WorkerRow } from "./rows.js";
-import type { WorkerCtx } from "./look.js";
 import { readWorker } from "./workerRows.js";
-import { ensureRunning, type QueueCtx, storedQueue, type Worker } from "./start.js";
+import { ensureRunning, type OwnCtx, type QueueCtx, storedQueue, type Worker } from "./start.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { wake } from "./wake.js";
 import type { queuedRunArgs, settleArgs } from "../wire/queue.js";
 
-type SettlingCtx = Pick<WorkerCtx, keyof QueueCtx | "lookUp">;
 type QueuedRun = ObjectType<ReturnType<typeof queuedRunArgs>>;
 type Settling = ObjectType<ReturnType<typeof settleArgs>>;
 
@@ -57,7 +55,7 @@ function waitOf(name: string, again: unknown): number | undefined {
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
 export async function runMutation(
-  ctx: SettlingCtx & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
+  ctx: OwnCtx & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
   run: QueuedRun,
 ): Promise<null> {
   const result: unknown = await ctx.runMutation(run.fn as FunctionHandle<"mutation">, run.args);
@@ -81,7 +79,7 @@ export async function runAction(
  * Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. By the limit as it is now: the job
  * may have begun before a deploy.
  */
-export async function settle(ctx: SettlingCtx, settling: Settling): Promise<null> {
+export async function settle(ctx: OwnCtx, settling: Settling): Promise<null> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return null;
   const row = await readWorker(ctx, bucket);

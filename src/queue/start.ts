@@ -45,6 +45,11 @@ export interface QueueCtx extends QueueWriter {
   readonly worker: Worker;
 }
 
+/** The ctx of the worker's own mutations. */
+export interface OwnCtx extends QueueCtx {
+  readonly lookUp: CurrentQueue;
+}
+
 /** As the module is called that exports them: see registered.ts. */
 export function workerFunctionsIn(module: string): Worker {
   return {

@@ -5,7 +5,8 @@
 import type { GenericDataModel, GenericMutationCtx } from "convex/server";
 import type { ObjectType } from "convex/values";
 import type { Shard } from "../engine/sharding/shard.js";
-import { loadAll, save, type StoredShard } from "../storage/shards.js";
+import { write } from "../storage/rows.js";
+import { changeOf, loadAll, type StoredShard } from "../storage/shards.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
 import { backlogOf } from "./backlog.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
@@ -105,7 +106,7 @@ async function takeJobs(
     taken++;
     if (job.runs !== undefined) retried++;
   }
-  await save(ctx, queue, shards, held);
+  await write(ctx, changeOf(queue, shards, held));
   return { taken, retried, ...(awaited && { awaited }) };
 }
 

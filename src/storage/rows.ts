@@ -148,7 +148,7 @@ export function rowsAfter(
     .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
-/** What a call writes: contents in the place of a bucket's rows. */
+/** A write: contents in the place of a bucket's rows. */
 export interface RowChange {
   readonly bucket: BucketId & { readonly plan?: StoredPlan | undefined };
   readonly rows: readonly Row[];

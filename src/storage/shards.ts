@@ -7,7 +7,7 @@ import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding
 import { fromStored, toStored } from "../engine/units.js";
 import { type StoredPlan, storedLimit, type WrittenBucket } from "../engine/written.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type RowChange, holdsTokens, type Reader, readLast, readRows, type Row, write, type Writer } from "./rows.js";
+import { holdsTokens, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
@@ -121,7 +121,7 @@ export function planOf(rows: readonly Row[]): StoredPlan | undefined {
   return rows.find(holdsTokens)?.plan;
 }
 
-/** Writes the changed shards, reusing their rows. A shard that is in both lists is not written. */
+/** The changed shards, in the place of their rows. A shard that is in both lists is not written. */
 export function changeOf(bucket: Bucket, before: readonly StoredShard[], after: readonly Shard[]): RowChange {
   const { limit } = bucket;
   const [were, are] = [new Set<Shard>(before), new Set(after)];
@@ -132,13 +132,4 @@ export function changeOf(bucket: Bucket, before: readonly StoredShard[], after: 
     ...(interval !== WHOLE && { shard: interval, config: splitConfig(limit) }),
   }));
   return { bucket, rows, contents };
-}
-
-export async function save(
-  ctx: Writer,
-  bucket: Bucket,
-  before: readonly StoredShard[],
-  after: readonly Shard[],
-): Promise<void> {
-  await write(ctx, changeOf(bucket, before, after));
 }

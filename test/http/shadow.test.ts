@@ -62,6 +62,12 @@ describe.each<[string, PlaceName]>([
     expect((await down()).status).toBe(200);
   });
 
+  it("is the definition's, also if the options say undefined", async () => {
+    const definitions = { calls: { kind: "token bucket", rate: 1, period: 60_000, mode: "shadow" } } as const;
+    const send = serve({ definitions, limits: { limit: "calls", by: "everyone", mode: undefined }, place });
+    expect([(await send()).status, (await send()).status]).toEqual([200, 200]);
+  });
+
   it("a refund gives back what was taken, and nothing that was not", async () => {
     const statuses: unknown[] = [];
     const runMutation = vi.fn((call: () => Promise<unknown>) => call());

@@ -29,7 +29,7 @@ interface TidalLimit extends RefillingLimit {
   readonly refill: number;
 }
 
-/** Of the last wave that came until a moment. */
+/** The number of the last wave that came until a time. */
 function waveAt(moment: number): number {
   const tides = Math.floor(moment / TIDE_MS);
   return 2 * tides + (moment - tides * TIDE_MS >= EBB_MS ? 1 : 0);

@@ -8,8 +8,8 @@
  * Readings, where the law leaves a choice:
  * - A refund to a full bucket, or one that finds nothing to take back, may be a write or none.
  * - A sweep may delete what has been full for a minute, and need not.
- * - A job that was scheduled by a clock behind the last write has its entry at that write; whoever cancels it knows only the
- *   clock's moment, and so takes back older entries. On several rows, whose last writes differ, it may be the entry itself.
+ * - A job that was scheduled by a clock behind the last write has its entry at that write. A cancel knows only the clock's time, so it
+ *   takes back older entries. On several rows, whose last writes differ, it may take back the entry itself.
  * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
@@ -36,9 +36,9 @@ import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./ration
 export interface Exact {
   readonly buckets: ReadonlyMap<string, State>;
   readonly canceled: ReadonlySet<string>;
-  /** Of each bucket, the last write that a clock behind it has added to: on several rows what was taken is at that clock's moment. */
+  /** By bucket, the last write that a clock behind it has added to. On several rows what was taken then has the time of that clock. */
   readonly moved: ReadonlyMap<string, number>;
-  /** Of each bucket on several rows, what a clock behind its last write may still take of what it lost by being full. */
+  /** By bucket on several rows, what a clock behind its last write may still take of what it lost by being full. */
   readonly spilled: ReadonlyMap<string, readonly Spill[]>;
 }
 export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map(), spilled: new Map() };
@@ -206,7 +206,7 @@ function afterCancel(exact: Exact, job: Job, reply: Reply, setting: Setting): Ex
   return afterUndo(given, job, { takenAt, promised: Math.max(dueAt, takenAt) }, setting);
 }
 
-/** On several rows, and after a clock that stepped back, what comes back is no more than a gift. */
+/** On several rows, and after a clock that stepped back, a refund brings no more than a gift would; to a lowered window it may. */
 function afterUndo(
   exact: Exact,
   { name, key, count }: Place & { count: number },
@@ -393,10 +393,10 @@ function withBucket(exact: Exact, place: Place, state: State): Exact {
 }
 
 /**
- * A bucket after a call that took so many tokens of it, or gave them back when negative. On several rows a clock behind the last
- * write may take from a row that was written before: what that row lost by being full until the last write, and what a refund found
- * no room for, it gains instead, as if the calls had come in the order of their clocks. So the bucket keeps as much of what it took
- * as was lost meanwhile, each lost token once. A sliding window's tokens leave by that clock.
+ * A bucket after a call that took `count` tokens of it, or gave them back when negative. On several rows a clock behind the last
+ * write may take from a row that was written before. That row had lost tokens by being full until the last write, and what a refund found
+ * no room for. It gains them instead, as if the calls had come in the order of their clocks. So the bucket keeps as much of what was
+ * taken as was lost meanwhile, each lost token once. A sliding window's tokens leave by that clock.
  */
 function withTaken(exact: Exact, call: Place & { count: number }, state: State, setting: Setting): Exact {
   const { limitOf, now, isWhole } = setting;

@@ -7,8 +7,8 @@ import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 import { consume } from "../../src/operations/consume.js";
-import { readRows, type Row } from "../../src/storage/rows.js";
-import { loadAll, loadAt, save, shardsOf, type StoredShard } from "../../src/storage/shards.js";
+import { readRows, type Row, write, type Writer } from "../../src/storage/rows.js";
+import { changeOf, loadAll, loadAt, shardsOf, type StoredShard } from "../../src/storage/shards.js";
 import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { partsOf } from "../support/parts.js";
 import { type Backend, insertRows, openBackend, type QueryCtx, rowsIn, type StoredRow } from "../support/places.js";
@@ -19,6 +19,7 @@ const bucket = parseBucket({ name: "send", key: "alice", config });
 const under = (more: Partial<RateLimitConfig>): Bucket =>
   parseBucket({ name: "send", key: "alice", config: { ...config, ...more } as RateLimitConfig });
 
+const save = (ctx: Writer, ...change: Parameters<typeof changeOf>) => write(ctx, changeOf(...change));
 const tokensIn = (shards: readonly Shard[], now = NOW) =>
   shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
 const wholeOf = ({ limit }: Bucket, tokens: number): Shard =>

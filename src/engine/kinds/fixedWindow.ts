@@ -5,7 +5,7 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Outlook, Share, State, CheckedTerms } from "./kind.js";
+import type { CheckedTerms, Kind, Outlook, Share, State } from "./kind.js";
 import { loweredAfter, refilling, type RefillingLimit, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";

@@ -38,7 +38,7 @@ export function windowOf(
   return { since, used, ...(excess > 0 && { excess }), ...(loweredAt !== undefined && { loweredAt }) };
 }
 
-/** A window of a bucket that is short of so many units: if more was used, its capacity was lowered after the last write, or before. */
+/** The window of a bucket that lacks `missing` units. If more was used, the capacity was lowered: at the last write, `ts`, it was not yet. */
 export function loweredAfter(window: NonNullable<State["window"]>, missing: number, ts: number): State["window"] {
   const { since, used, excess = 0, loweredAt = ts } = window;
   return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
@@ -176,9 +176,9 @@ function beyondOf({ window, ts }: State, missing: number, takenAt: number): numb
 /** A window of which fewer units count, those first that were used before it. @param missing - what the bucket lacks then. */
 function lessened(window: State["window"], units: number, missing: number): State["window"] {
   if (!window || units === 0) return window;
-  const { since, used, excess = 0, loweredAt } = window;
-  const left = windowOf(since, used - Math.max(0, units - excess), excess - units, loweredAt);
-  return left.used > missing ? left : windowOf(since, left.used, excess - units);
+  const { since, excess = 0, loweredAt } = window;
+  const used = window.used - Math.max(0, units - excess);
+  return windowOf(since, used, excess - units, used > missing ? loweredAt : undefined);
 }
 
 /** The windows of the parts of one bucket as one: it began when the latest did. */

@@ -1,7 +1,8 @@
 /** Which configs are told at a glance: never one that the full parse refuses. */
-import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitConfig, RateLimitDefinitions } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parseDefinitions } from "../../../src/client/definitions.js";
 import { isPlain } from "../../../src/engine/kinds/plain.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 
@@ -68,6 +69,16 @@ const anyConfigs = fc
 const flags = fc.record({ keyed: fc.boolean(), throws: fc.boolean(), overrides: fc.boolean() }, { requiredKeys: [] });
 
 describe("what is told at a glance", () => {
+  it("is not parsed when it is defined, also beside a mode, a queue or a jitter", () => {
+    const parsed: string[] = [];
+    const plain = { kind: "token bucket", rate: 1, period: 1000 } as const;
+    const terms = { mode: "shadow", queue: {}, throws: { jitter: 0.5 } } as const;
+    const own = Object.entries(terms).map(([term, value]) => [term, { ...plain, [term]: value }]);
+    const definitions = Object.fromEntries([["plain", plain], ...own, ["fine", { ...plain, rate: 0.1 }]]) as object;
+    parseDefinitions(definitions as RateLimitDefinitions, (name) => void parsed.push(name));
+    expect(parsed).toEqual(["fine"]);
+  });
+
   it("is parsed, with the same limit as result, whatever else the definition says", () => {
     let accepted = 0;
     fc.assert(
