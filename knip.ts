@@ -4,10 +4,10 @@ export default {
   // What nobody imports: the entries of package.json, programs, tests and fixtures.
   entry: [
     "src/*.ts",
-    "src/{component,schema,http,compat,eslint,browser}/index.ts",
+    "src/{http,compat,eslint,browser}/index.ts",
     "src/{browser,compat}/react.ts",
-    "src/schema/queue.ts",
-    "src/client/{queue,admin}.ts",
+    "src/storage/{schema,queueSchema}.ts",
+    "src/client/{component,queue,admin}.ts",
     "convex/*.ts",
     "example/**/*.{ts,tsx}",
     "bench/*.ts",
@@ -16,7 +16,7 @@ export default {
     "test/{*,model/faults}/main.ts",
     // Read as text, planted as a fault, or built as apps of their own.
     "test/{engine/whole,eslint/typedLimits,mutants/planted/*}.ts",
-    "test/compat/apps/**/*.{ts,tsx}",
+    "test/compat/app/**/*.{ts,tsx}",
     "docs/*.md",
   ],
   // Blocks of the docs are modules of tests (test/docs/pages.ts): the packages that they import are used.

@@ -14,7 +14,7 @@ import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
 import * as pausing from "../src/operations/pause.js";
 import * as resetting from "../src/operations/reset.js";
-import { wake, workIn } from "../src/queue/wake.js";
+import { inQueue, wake } from "../src/queue/wake.js";
 import {
   adjustAllArgs,
   adjustArgs,
@@ -92,7 +92,7 @@ export const adjustAll = mutation({
   handler: async (ctx, { adjustments }) => {
     const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
     const statuses = await adjusting.adjustAll(ctx, all);
-    for (const args of adjustments) if (args.count < 0) await wake(ctx, args, workIn("queue"));
+    for (const args of adjustments) if (args.count < 0) await wake(inQueue(ctx, "queue"), args);
     return statuses;
   },
 });

@@ -1,13 +1,10 @@
 /** Queues in the component: callers join, leave and ask; the worker runs by itself. The wire is not trusted. */
 import { v } from "convex/values";
-import * as joining from "../src/queue/enqueue.js";
-import { parseJob } from "../src/queue/job.js";
-import * as position from "../src/queue/position.js";
 import { findBatch } from "../src/queue/batch.js";
+import * as jobs from "../src/queue/job.js";
 import { runAction } from "../src/queue/settle.js";
-import { type CurrentQueue, workerFunctionsIn } from "../src/queue/start.js";
 import { parseQueue } from "../src/queue/terms.js";
-import { wake as wakeWorker } from "../src/queue/wake.js";
+import { inQueue, wake as wakeWorker } from "../src/queue/wake.js";
 import { work } from "../src/queue/worker.js";
 import {
   arrivalsValidator,
@@ -23,7 +20,8 @@ import {
 import { bucketArgs } from "../src/wire/answers.js";
 import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
-const worker = workerFunctionsIn("queue");
+/** This module exports the worker's functions, too. */
+const MODULE = "queue";
 
 export const enqueue = mutation({
   get args() {
@@ -34,7 +32,7 @@ export const enqueue = mutation({
   },
   handler: (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
-    return joining.enqueue({ ...ctx, worker }, queue, parseJob(queue, asked, fn, args));
+    return jobs.enqueue(inQueue(ctx, MODULE), queue, jobs.parseJob(queue, asked, fn, args));
   },
 });
 
@@ -45,7 +43,7 @@ export const cancel = mutation({
   get returns() {
     return cancelQueuedResultValidator();
   },
-  handler: (ctx, { id, ...args }) => joining.cancel({ ...ctx, worker }, parseQueue(args), id),
+  handler: (ctx, { id, ...args }) => jobs.cancel(inQueue(ctx, MODULE), parseQueue(args), id),
 });
 
 export const get = query({
@@ -55,7 +53,7 @@ export const get = query({
   get returns() {
     return v.union(queuePositionValidator(), v.null());
   },
-  handler: (ctx, { id, ...args }) => position.getPosition(ctx, parseQueue(args), id),
+  handler: (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
 });
 
 /** Tokens have come back: what waits may be paid earlier. */
@@ -66,13 +64,13 @@ export const wake = mutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, bucket) => wakeWorker(ctx, bucket, worker.work),
+  handler: (ctx, bucket) => wakeWorker(inQueue(ctx, MODULE), bucket),
 });
 
 // The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
 
 /** The component knows no definitions: a queue is as its worker's row has it. */
-const lookUp: CurrentQueue = () => undefined;
+const lookUp = () => undefined;
 
 export const workQueue = internalMutation({
   get args() {
@@ -81,7 +79,7 @@ export const workQueue = internalMutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, asked) => work({ ...ctx, worker, lookUp }, asked),
+  handler: (ctx, asked) => work({ ...inQueue(ctx, MODULE), lookUp }, asked),
 });
 
 export const findArrivals = internalQuery({
@@ -101,5 +99,5 @@ export const runQueuedAction = internalAction({
   get returns() {
     return v.null();
   },
-  handler: (ctx, job) => runAction(ctx, job, worker),
+  handler: (ctx, job) => runAction(ctx, job, MODULE),
 });

@@ -2,7 +2,7 @@
 import type { FunctionReturnType } from "convex/server";
 import { v } from "convex/values";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
-import { deleteIdle, findIdle, sweepInTurn } from "../src/queue/sweep.js";
+import { findIdle, sweepInTurn } from "../src/queue/workers.js";
 import { idOf } from "../src/storage/rows.js";
 import { bucketArgs, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
 import { api, internal } from "./_generated/api.js";
@@ -52,15 +52,13 @@ export const sweep = mutation({
     type Found = FunctionReturnType<typeof internal.sweep.find>;
     const stale = { useStaleSnapshot: true };
     const { deleted, cursor } = await sweepInTurn(
+      ctx,
       args.cursor,
       async () => {
         const full: Found = await ctx.runQuery(internal.sweep.find, args, stale);
         return { deleted: await deleteFull(ctx, targets, full.buckets), cursor: full.cursor };
       },
-      async (from) => {
-        const idle: Found = await ctx.runQuery(internal.sweep.findWorkers, { targets, cursor: from }, stale);
-        return { deleted: await deleteIdle(ctx, idle.buckets), cursor: idle.cursor };
-      },
+      (from): Promise<Found> => ctx.runQuery(internal.sweep.findWorkers, { targets, cursor: from }, stale),
     );
     if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor });
     return { deleted, isDone: cursor === null };

@@ -1,6 +1,10 @@
 /** convex-rate-limits: rate limiting for Convex, with limits in the app's own tables. */
-export type { RateLimitDefinition, RateLimitDefinitions } from "./client/args.js";
-export type { RateLimitDecision, RateLimitsOptions } from "./client/settings.js";
+export type {
+  RateLimitDecision,
+  RateLimitDefinition,
+  RateLimitDefinitions,
+  RateLimitsOptions,
+} from "./client/definitionTypes.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./client/durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./client/errors.js";
 export type { ExposedRateLimit } from "./client/expose.js";

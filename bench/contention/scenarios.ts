@@ -284,6 +284,7 @@ export const CASES = {
   "load-1000": (size) => ({ ...load({ rate: 1000 }, size), inComponent: true }),
   "load-1000x3": (size) => load({ rate: 1000, demand: 3 }, size),
   "load-3000": (size) => load({ rate: 3000 }, size),
+  "load-10000": (size) => load({ rate: 10_000 }, size),
   "load-3000x3": (size) => load({ rate: 3000, demand: 3 }, size),
   "load-1000-resent": (size) => {
     const { title, ...rest } = load({ rate: 1000 }, size);

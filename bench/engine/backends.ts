@@ -5,7 +5,7 @@ import { convexTest } from "convex-test";
 import workerSchema from "../../node_modules/@convex-dev/batch-worker/dist/component/schema.js";
 import peerSchema from "../../node_modules/@convex-dev/rate-limiter/dist/component/schema.js";
 import componentSchema from "../../convex/schema.js";
-import { rateLimitTables } from "../../src/schema/index.js";
+import { rateLimitTables } from "../../src/storage/schema.js";
 
 type Modules = Record<string, () => Promise<Record<string, unknown>>>;
 

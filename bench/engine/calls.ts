@@ -2,9 +2,9 @@
 import { RateLimiter } from "@convex-dev/rate-limiter";
 import { componentsGeneric, type GenericMutationCtx } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import { defineRateLimits as defineInComponent } from "../../src/component/index.js";
+import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
 import { defineRateLimits } from "../../src/index.js";
-import type { RateLimitsDataModel } from "../../src/schema/index.js";
+import type { RateLimitsDataModel } from "../../src/storage/schema.js";
 import { openBackend } from "./backends.js";
 import { race, type Racer } from "./race.js";
 

@@ -26,7 +26,8 @@ export class Database {
     readonly syscalls = new Syscalls(),
   ) {}
 
-  get #stale(): boolean {
+  // Not #names: code may call through a proxy.
+  private get stale(): boolean {
     return this.kind === "stale query";
   }
 
@@ -41,41 +42,41 @@ export class Database {
     if (table !== undefined && tableOf(id) !== qualifiedName(this.component, table)) {
       throw new Error(`${id} is no id of ${table}.`);
     }
-    const document = await this.syscalls.read(() => this.transaction.get(id, { stale: this.#stale }));
+    const document = await this.syscalls.read(() => this.transaction.get(id, { stale: this.stale }));
     return document && copyOf(document);
   }
 
   query(table: string): SimulatedQuery {
-    return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.#stale, this.syscalls);
+    return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.stale, this.syscalls);
   }
 
   async insert(table: string, fields: Fields): Promise<string> {
-    this.#checkWritable();
+    this.checkWritable();
     return await this.syscalls.alone(() => this.transaction.insert(qualifiedName(this.component, table), fields));
   }
 
   async patch(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
-    this.#checkWritable();
+    this.checkWritable();
     await this.syscalls.alone(() => {
       this.transaction.patch(...idAndFields(args));
     });
   }
 
   async replace(...args: [string, Fields] | [string, string, Fields]): Promise<void> {
-    this.#checkWritable();
+    this.checkWritable();
     await this.syscalls.alone(() => {
       this.transaction.replace(...idAndFields(args));
     });
   }
 
   async delete(...args: [string] | [string, string]): Promise<void> {
-    this.#checkWritable();
+    this.checkWritable();
     await this.syscalls.alone(() => {
       this.transaction.delete(args.length === 2 ? args[1] : args[0]);
     });
   }
 
-  #checkWritable(): void {
+  private checkWritable(): void {
     if (this.kind !== "mutation") throw new Error("A query cannot write.");
   }
 }

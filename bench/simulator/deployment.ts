@@ -2,6 +2,7 @@
 import { getFunctionAddress, type GenericSchema, type SchemaDefinition } from "convex/server";
 import { qualifiedName } from "./database.js";
 import type { Store } from "./store.js";
+import type { IndexFields } from "./table.js";
 
 /** A component: its schema, the modules of its functions, the components it uses. The app is the root of the tree. */
 export interface Component {
@@ -28,19 +29,15 @@ export interface Address {
 
 export class Deployment {
   readonly #components = new Map<string, Component>();
+  /** The indexes of each table. */
+  readonly #tables = new Map<string, IndexFields>();
 
   constructor(app: Component) {
     this.#add(ROOT, app);
   }
 
   createTables(store: Store): void {
-    for (const [path, { schema }] of this.#components) {
-      store.defineTable(qualifiedName(path, JOBS), {});
-      for (const { tableName, indexes } of schema ? exportTables(schema) : []) {
-        const fields = indexes.map(({ indexDescriptor, fields }) => [indexDescriptor, fields] as const);
-        store.defineTable(qualifiedName(path, tableName), Object.fromEntries(fields));
-      }
-    }
+    for (const [name, fields] of this.#tables) store.defineTable(name, fields);
   }
 
   /** The address that a reference, or a function handle, has for code of the component `from`. */
@@ -73,6 +70,11 @@ export class Deployment {
 
   #add(path: string, component: Component): void {
     this.#components.set(path, component);
+    this.#tables.set(qualifiedName(path, JOBS), {});
+    for (const { tableName, indexes } of component.schema ? exportTables(component.schema) : []) {
+      const fields = indexes.map(({ indexDescriptor, fields }) => [indexDescriptor, fields] as const);
+      this.#tables.set(qualifiedName(path, tableName), Object.fromEntries(fields));
+    }
     for (const [name, child] of Object.entries(component.children ?? {})) {
       this.#add(path === ROOT ? name : `${path}/${name}`, child);
     }

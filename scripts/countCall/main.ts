@@ -19,7 +19,7 @@ await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 
 const { defineRateLimits } = await import("../../src/index.js");
-const { rateLimitTables } = await import("../../src/schema/index.js");
+const { rateLimitTables } = await import("../../src/storage/schema.js");
 const { rateLimit } = defineRateLimits({ send: { kind: "token bucket", rate: 10, period: 60_000 } });
 const t = convexTest(defineSchema({ ...rateLimitTables }), { "./_generated/api.js": () => Promise.resolve({}) });
 

@@ -44,7 +44,7 @@ export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
 
-export function requestTo(
+export function requestOn(
   {
     parts,
     unitsPerToken,
@@ -74,12 +74,10 @@ export function requestTo(
   const decide = (now: number): BucketDecision => {
     const ts = Math.max(now, lastWrite);
     const value = sum(parts, (part) => heldBy(part, now));
+    // If a server whose clock is ahead wrote one part, the time of the others moves with it.
+    const stored = (time: number) => sum(parts, (part) => heldBy(part, time - ts + Math.max(now, part.ts)));
     /** The units at a later time, if nobody calls and a full bucket loses nothing. */
-    const held = (time: number) =>
-      refills
-        ? value + arrived(runs, ts, time)
-        : // If a server whose clock is ahead wrote one part, the time of the others moves with it.
-          sum(parts, (part) => heldBy(part, time - ts + Math.max(now, part.ts)));
+    const held = refills ? (time: number) => value + arrived(runs, ts, time) : stored;
     // The debt of a sliding window is what is still missing after everything taken until now has come back.
     const debt = refills ? -value : capacity - held(ts + lastsMs);
     const start =
@@ -88,7 +86,8 @@ export function requestTo(
         : !reserve || (units && debt + units > maxReserved)
           ? Infinity
           : Math.max(
-              firstTime(ts, (time) => held(time) >= units),
+              // Who takes nothing writes nothing: no part of a unit is lost now.
+              firstTime(ts, (time) => (units ? held : stored)(time) >= units),
               units && lastStart,
             );
     const taken = start < Infinity ? units : 0;

@@ -2,7 +2,7 @@
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type BucketInForce, type Demand, END_OF_TIME, requestTo } from "./bucket.js";
+import { type BucketInForce, type Demand, END_OF_TIME, requestOn } from "./bucket.js";
 
 /** A denial of a count that the bucket can never give. `retryAt` is the last time that a Date can name. */
 interface TooLargeStatus {
@@ -83,9 +83,9 @@ export function projectUntilChange(
   const bucket: BucketInForce =
     override && now < override.until ? ("parts" in override ? override : { ...snapshot, ...override }) : snapshot;
   const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan } = bucket;
-  const request = requestTo(bucket, count, reserve);
+  const request = requestOn(bucket, count, reserve);
   /** The same demand on the limit's own config, which holds again from `until` on. */
-  const later = requestTo(snapshot, count, reserve);
+  const later = requestOn(snapshot, count, reserve);
   const refuse = () => new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${later.most}, got ${count}.`);
   if (count !== Math.abs(count)) throw refuse();
   const isTooLarge = Math.min(request.units, later.units) === Infinity;

@@ -8,14 +8,15 @@ import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch } from "../operations/sweep.js";
 import type { QueueWriter } from "../queue/rows.js";
-import { sweepInTurn, sweepWorkers } from "../queue/sweep.js";
+import { findIdle, sweepInTurn } from "../queue/workers.js";
 import { writeCursor } from "../storage/batches.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, writtenFields } from "./definitions.js";
-import type { InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
+import type { Ctx, LimitSet, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
@@ -50,9 +51,6 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
   };
 }
 
-/** The ctx of either place: which one is known when the limits are defined. */
-type Ctx = InTables["mutation"] & InComponent["mutation"] & InComponent["query"];
-
 async function listRateLimits(
   set: LimitSet,
   ctx: Ctx,
@@ -63,26 +61,21 @@ async function listRateLimits(
   const own = set.definitions.get(name);
   if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
   const definition = own.plans || plan !== undefined ? definitionUnder(name, own, plan, false) : own;
-  const { config, overrides: isOverridable = false } = definition;
+  const { config, overrides = false } = definition;
   const plans = plan === undefined ? plansOf(own) : undefined;
   const { limit } = parseBucket({ name, config, definition });
-  const request = parseList({ limit, plans, isOverridable }, options);
+  const request = parseList({ limit, plans, isOverridable: overrides }, options);
   const { component } = set.place;
   if (!component) return await inTurn(ctx, () => list(ctx, request));
   const { from, most, onlyLimited, onlyOverridden } = request;
   const asked = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };
-  const named = { name, config, ...(plans && { plans }), overrides: isOverridable };
-  return await component.query(ctx)(component.api.public.list, { ...named, ...asked });
+  return await component.query(ctx)(component.api.public.list, present({ name, config, plans, overrides, ...asked }));
 }
 
 async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
   checkNamed(set.definitions, "overrideRateLimit", args);
   const { name, key, plan, ...override } = args;
-  const bucket = findOverridable(set.definitions, "overrideRateLimit", {
-    name,
-    key,
-    ...(plan !== undefined && { plan }),
-  });
+  const bucket = findOverridable(set.definitions, "overrideRateLimit", { name, key, plan });
   if (plan !== undefined && override.config) throw planAndConfigError(name);
   const id = idOf(bucket);
   const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
@@ -110,7 +103,7 @@ const SWEEP_FIELDS: Fields = {
   next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };
 
-const NO_MORE = { deleted: 0, cursor: null };
+const NO_MORE = { buckets: [], cursor: null };
 
 async function sweepRateLimits(
   { definitions, place }: LimitSet,
@@ -133,9 +126,10 @@ async function sweepRateLimits(
   }
   const queued = definitions.names.filter((name) => definitions.get(name)?.queue);
   // The queue's tables may be missing if no limit has a queue.
-  const workers = async (from: string) =>
-    queued.length === 0 ? NO_MORE : await sweepWorkers(ctx as unknown as QueueWriter, queued, from);
-  const batch = () => sweepInTurn(cursor, () => sweepBatch(ctx, { targets, cursor }), workers);
+  const own = ctx as unknown as QueueWriter;
+  const findWorkers = async (from: string) =>
+    queued.length === 0 ? NO_MORE : await findIdle(own, { names: queued, cursor: from });
+  const batch = () => sweepInTurn(own, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
   const swept = await inTurn(ctx, batch, true);
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };

@@ -1,9 +1,8 @@
 /** The functions that administer limits, as their users see them, and what calls to them say. */
 import type { Scheduler } from "convex/server";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
-import type { RateLimitConfig } from "../wire/configs.js";
-import type { KeyArg } from "./args.js";
-import type { AnyPlanArg, PlanArg } from "./planTypes.js";
+import type { RateLimitOverride } from "../wire/configs.js";
+import type { KeyArg, PlanArg } from "./args.js";
 import type { InComponent, InTables } from "./place.js";
 
 /** What `listRateLimits` takes. */
@@ -17,42 +16,26 @@ export type ListArgs<Name, Definition = unknown> = {
   onlyLimited?: boolean | undefined;
   /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
-} & AnyPlanArg<Definition>;
+} & Partial<PlanArg<Definition>>;
 
 /** For a limit that is not defined with `overrides: true`, a type that no name has: the compiler shows its name. */
-type OverridesNeeded<Definition> = Definition extends { overrides?: infer Given }
-  ? true extends Given
-    ? unknown
-    : { name: LimitDefinedWithOverridesTrue }
+type OverridesNeeded<Definition> = true extends (Definition extends { overrides?: infer Given } ? Given : never)
+  ? unknown
   : { name: LimitDefinedWithOverridesTrue };
 
 interface LimitDefinedWithOverridesTrue {
   readonly "define the limit with overrides: true": never;
 }
 
-/** The override: exactly one of these. */
+/** The override: exactly one of config, block and unlimited, or a plan of the limit. */
 type OverrideWay<Definition> =
-  | (Definition extends { plans: object }
-      ? PlanArg<Definition> & { config?: undefined; block?: undefined; unlimited?: undefined }
-      : never)
-  | {
-      /** Another config; the rows of a bucket stay what the limit's own `shards` says. */
-      config: RateLimitConfig;
-      block?: undefined;
-      unlimited?: undefined;
-    }
-  | {
-      /** Nothing is let through: denials say `reason: "blocked"`, and as `retryAt` when calls succeed once `until` is over. */
-      block: true;
-      config?: undefined;
-      unlimited?: undefined;
-    }
-  | {
-      /** Everything is let through, and counted still: more than there is becomes a debt. */
-      unlimited: true;
-      config?: undefined;
-      block?: undefined;
-    };
+  | Only<"config">
+  | Only<"block">
+  | Only<"unlimited">
+  | (Definition extends { plans: object } ? PlanArg<Definition> & Without<Way> : never);
+type Way = "config" | "block" | "unlimited";
+type Only<Chosen extends Way> = Required<Pick<RateLimitOverride, Chosen>> & Without<Exclude<Way, Chosen>>;
+type Without<Fields extends string> = Partial<Record<Fields, undefined>>;
 
 /** The bucket of an override. */
 type OverriddenArgs<Limits, Name> = Name extends keyof Limits
@@ -62,10 +45,7 @@ type OverriddenArgs<Limits, Name> = Name extends keyof Limits
 /** What `overrideRateLimit` takes. */
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
   OverrideWay<Name extends keyof Limits ? Limits[Name] : never> & {
-    /** When the override ends by itself: a future time, in whole milliseconds since the epoch. Without it, it ends when it is cleared. */
-    until?: number | undefined;
-    /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
-    note?: string | undefined;
+    [Field in keyof Omit<RateLimitOverride, Way>]: RateLimitOverride[Field] | undefined;
   };
 
 /** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */

@@ -1,39 +1,7 @@
-/** The arguments of calls, typed by the limits that are defined: a call that would fail at run time does not compile. */
-import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
+/** Calls, typed by the limits that are defined: a call that would fail at run time does not compile. */
+import type { RateLimitConfig } from "../wire/configs.js";
 import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
-import type { PlanArg, PlannedConfig } from "./planTypes.js";
-
-/**
- * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and its wait
- * is longer at random by up to this fraction (0 to 1), so that not all clients of a limit return at once.
- */
-export type ThrowChoice = boolean | { jitter: number };
-
-/** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
-export type Mode = "enforce" | "shadow";
-
-/** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and how its denials are returned. */
-export type RateLimitDefinition = RateLimitConfig & Terms;
-
-/** The fields of a definition besides its config. */
-export interface Terms {
-  /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
-  keyed?: boolean;
-  /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
-  overrides?: boolean;
-  /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
-  throws?: ThrowChoice;
-  /**
-   * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
-   * answer. Default `"enforce"`.
-   */
-  mode?: Mode;
-  /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
-  queue?: QueueConfig;
-}
-/** A limit with plans. */
-export type PlannedDefinition = PlannedConfig & Terms;
-export type RateLimitDefinitions = Record<string, RateLimitDefinition | PlannedDefinition>;
+import type { Mode, ThrowChoice } from "./definitionTypes.js";
 
 /** The names that autocomplete; any other string is a limit defined inline. */
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
@@ -61,10 +29,12 @@ type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed:
 /** The entry for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
 
-type DefinedArgs<Definition> = (Definition extends { plans: object }
+type DefinedArgs<Definition> = ConfigArg<Definition> & KeyArg<Definition>;
+
+/** A config in place of the defined one, as itself or as what leads to one; of a limit with plans there is none. */
+export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends { plans: object }
   ? { config?: undefined }
-  : { config?: RateLimitConfig | undefined }) &
-  KeyArg<Definition>;
+  : { config?: Config | undefined };
 
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
 type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> & PlansByName<Limits>[Name & keyof PlansByName<Limits>];
@@ -77,6 +47,11 @@ export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
 type PlansByName<Limits> = {
   [Name in keyof Limits]: string extends keyof Limits ? { plan?: string | undefined } : PlanArg<Limits[Name]>;
 } & Others<Limits, unknown>;
+
+/** The plan, by its name or as what leads to one, if the limit has plans. */
+export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }
+  ? { plan: (keyof Plans & string) | Source }
+  : unknown;
 
 /** A key if the limit has keys, as a text or as what leads to one. */
 export type KeyArg<Definition, Key = string> = Definition extends { keyed: true }
@@ -92,17 +67,9 @@ interface NotOneOfYourLimits {
   key?: string | undefined;
 }
 
-/** A demand on a bucket. */
-interface Asked {
+export interface CountArg {
   /** Tokens to take: a finite number of at least 0, default 1. */
   count?: number | undefined;
-  /**
-   * Whether the tokens may be taken from the future, up to `maxReserved`: the work must then wait until `retryAt`. With
-   * `{ within }` it waits at most this many milliseconds, or is denied.
-   */
-  reserve?: boolean | { within: number } | undefined;
-  /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
-  refundable?: boolean | undefined;
 }
 
 interface ModeArg {
@@ -111,7 +78,17 @@ interface ModeArg {
 }
 
 /** One bucket, and the demand on it. */
-type DemandArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & Asked & ModeArg;
+type DemandArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> &
+  CountArg &
+  ModeArg & {
+    /**
+     * Whether the tokens may be taken from the future, up to `maxReserved`: the work must then wait until `retryAt`. With
+     * `{ within }` it waits at most this many milliseconds, or is denied.
+     */
+    reserve?: boolean | { within: number } | undefined;
+    /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
+    refundable?: boolean | undefined;
+  };
 
 /** `Said` is the choice of a call: the type of its answer depends on it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
@@ -123,8 +100,8 @@ export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | 
 export type RateLimitArgs<
   Limits,
   Name,
-  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
-  Least extends number | undefined = number | undefined,
+  Said extends ThrowChoice | undefined,
+  Least extends number | undefined,
 > = DemandArgs<Limits, Name> &
   ThrowsArg<Said> & {
     /**
@@ -133,32 +110,6 @@ export type RateLimitArgs<
      */
     atLeast?: Least | undefined;
   };
-
-/** Whether a denial is thrown, for each name: the call decides before the definition, and that before the options. */
-export type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
-  ? Name extends keyof Limits
-    ? Limits[Name] extends { throws: infer Own }
-      ? Own
-      : Default
-    : Default
-  : Said;
-
-/** An answer, without the denials if these are thrown. */
-export type ReturnedAnswer<Answer, Thrown> = [Thrown] extends [true | { jitter: number }]
-  ? Extract<Answer, { ok: true }>
-  : Answer;
-
-/** The status of a call with `atLeast` has `taken`. */
-export type TakenStatus<Status, Least> = [Least] extends [number]
-  ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
-  : Status;
-
-/** The answer: exact for limits that are defined without `shards`. */
-export type StatusOf<Limits, Name> = Name extends keyof Limits
-  ? "shards" extends keyof Limits[Name]
-    ? RateLimitStatus
-    : ExactRateLimitStatus
-  : RateLimitStatus;
 
 /** The arguments of `rateLimitAll`: one element for each name in `Names`. */
 export type DemandList<Limits, Names extends readonly string[]> = {
@@ -184,17 +135,41 @@ export type PauseArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
 };
 
 /** The arguments of `scheduleRateLimited`. */
-export type ScheduleArgs<
-  Limits,
-  Name,
-  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
-> = PlannedBucketArgs<Limits, Name> & {
-  /** Tokens that the job takes: a finite number of at least 0, default 1. */
-  count?: number | undefined;
-  /**
-   * Milliseconds, up to a day: the job starts up to this much later than it might, at random, so that jobs do not start all at
-   * once.
-   */
-  spread?: number | undefined;
-} & ModeArg &
-  ThrowsArg<Said>;
+export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = PlannedBucketArgs<Limits, Name> &
+  CountArg &
+  ModeArg &
+  ThrowsArg<Said> & {
+    /**
+     * Milliseconds, up to a day: the job starts up to this much later than it might, at random, so that jobs do not start all at
+     * once.
+     */
+    spread?: number | undefined;
+  };
+
+/** A call returns its answer, without the denials if these are thrown. */
+export type CallAnswer<Answer, Limits, Name, Said, Default> = Promise<
+  [ThrowChoiceIn<Limits, Name, Said, Default>] extends [true | { jitter: number }]
+    ? Extract<Answer, { ok: true }>
+    : Answer
+>;
+
+/** Whether a denial is thrown, for each name: the call decides before the definition, and that before the options. */
+type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
+  ? Name extends keyof Limits
+    ? Limits[Name] extends { throws: infer Own }
+      ? Own
+      : Default
+    : Default
+  : Said;
+
+/** The status of a call with `atLeast` has `taken`. */
+export type TakenStatus<Status, Least> = [Least] extends [number]
+  ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
+  : Status;
+
+/** The answer: exact for limits that are defined without `shards`. */
+export type StatusOf<Limits, Name> = Name extends keyof Limits
+  ? "shards" extends keyof Limits[Name]
+    ? RateLimitStatus
+    : ExactRateLimitStatus
+  : RateLimitStatus;

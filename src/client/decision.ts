@@ -1,31 +1,34 @@
 /** The end of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
 import { MAX_TOKENS } from "../engine/units.js";
+import type { BucketId } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import type { ThrowChoice } from "./args.js";
 import type { CalledRequest, JudgedRequest } from "./definitions.js";
+import type { RateLimitDecision, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { denialError } from "./errors.js";
-import type { InComponent, InTables, LimitSet } from "./place.js";
+import type { Ctx, LimitSet } from "./place.js";
 import { wakeQueue } from "./set.js";
-import type { RateLimitDecision, RateLimitsOptions } from "./settings.js";
 
-/** The decision about one request, as its caller gets it. @throws a denial, if the call or the definitions say so. */
-export function conclude(
-  request: JudgedRequest,
-  status: RateLimitStatus,
-  { errorKeys = false }: RateLimitsOptions,
-): RateLimitStatus {
-  const { bucket, throws, mode } = request;
-  if (mode === "shadow") return letThrough(request, status);
-  if (throws && !status.ok) throw errorOf(bucket, status, throws, errorKeys);
-  return status;
+/** What the limits of a call have decided. */
+type Decided = Pick<RateLimitAllStatus, "ok" | "retryAt" | "statuses">;
+
+/** The decision of one limit goes the way of those of several. */
+export function concludeOne(request: JudgedRequest, status: RateLimitStatus, options: RateLimitsOptions) {
+  const [own = status] = conclude([request], alone(status), options).statuses;
+  return own;
+}
+export function alone(status: RateLimitStatus): Decided {
+  return { ok: status.ok, retryAt: status.retryAt, statuses: [status] };
 }
 
-/** The decision about several. If any denial is thrown, it is the one that takes longest: callers have to wait for that one. */
-export function concludeAll(
+/**
+ * The decision as its caller gets it.
+ * @throws a denial, if the call or the definitions say so. Of several it is the one that takes longest: callers have to wait for it.
+ */
+export function conclude<All extends Decided>(
   requests: readonly JudgedRequest[],
-  all: RateLimitAllStatus,
+  all: All,
   { errorKeys = false }: RateLimitsOptions,
-): RateLimitAllStatus {
+): All {
   const decided = all.statuses.flatMap((status, i) => {
     const request = requests[i];
     return request ? [{ request, status }] : [];
@@ -43,7 +46,6 @@ export function concludeAll(
   );
   return { ...all, statuses };
 }
-
 /** As if there were no limit, and the true answer. */
 function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
   const { count = 1, atLeast, refundable } = asked;
@@ -61,7 +63,7 @@ function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimi
 
 /** The error of a denial, as its `throws` says. */
 export function errorOf(
-  { name, key }: { name: string; key?: string | undefined },
+  { name, key }: BucketId,
   denial: Parameters<typeof denialError>[1],
   throws: ThrowChoice,
   errorKeys: boolean,
@@ -74,7 +76,7 @@ export function errorOf(
 export async function report(
   ctx: unknown,
   requests: readonly JudgedRequest[],
-  all: Pick<RateLimitAllStatus, "ok" | "statuses">,
+  all: Decided,
   { onDecision }: RateLimitsOptions,
 ): Promise<void> {
   if (!onDecision) return;
@@ -89,10 +91,10 @@ export async function report(
  * Does what follows a decision. If that fails, the tokens come back, all that were charged, as from a cancelled reservation: a caller that
  * catches the error, or an action, would lose them.
  */
-export async function orGiveBack<Contexts extends InTables | InComponent, Result>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
-  [requests, { ok, statuses }]: readonly [readonly CalledRequest[], Pick<RateLimitAllStatus, "ok" | "statuses">],
+export async function orGiveBack<Result>(
+  set: LimitSet,
+  ctx: Ctx,
+  [requests, { ok, statuses }]: readonly [readonly CalledRequest[], Decided],
   follow: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -109,7 +111,7 @@ export async function orGiveBack<Contexts extends InTables | InComponent, Result
     }
     for (const { bucket, count, at } of taken.values()) {
       await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at });
-      await wakeQueue(set, ctx, bucket.name, bucket.key);
+      await wakeQueue(set, ctx, bucket);
     }
     throw error;
   }

@@ -6,22 +6,17 @@ import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
 import type { DemandArgs } from "../engine/request.js";
 import type { NamedPlan } from "../engine/written.js";
-import { checkQueueConfig } from "../queue/config.js";
-import type { QueueConfig, RateLimitConfig } from "../wire/configs.js";
+import { checkQueueConfig } from "../queue/terms.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
-import type { Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./args.js";
+import type { Mode, RateLimitDefinition, RateLimitDefinitions, Terms, ThrowChoice } from "./definitionTypes.js";
 import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
 /** A limit as an app defines it. */
-export interface Definition {
+export interface Definition extends Readonly<Terms> {
   readonly config: RateLimitConfig;
-  readonly keyed: boolean | undefined;
-  readonly overrides: boolean | undefined;
-  readonly throws: ThrowChoice | undefined;
-  readonly mode: Mode | undefined;
-  readonly queue: QueueConfig | undefined;
   /** For a limit with plans, whose `config` is then only the fields that they share. */
   readonly plans?: ReadonlyMap<string, Definition>;
   /** The parsed config, from the first call on; in the component there is none. */
@@ -41,7 +36,7 @@ export interface CalledBucket extends BucketId {
   readonly config: RateLimitConfig;
   /** The plan that the call names, null if it gives a config. A call without plan and config has `plans` instead. */
   readonly plan?: string | null | undefined;
-  readonly plans?: readonly NamedPlan[] | undefined;
+  readonly plans?: NamedPlan[] | undefined;
   /** The definition of the limit, or of its plan, if the call gives no config of its own. */
   readonly definition: Definition | undefined;
   /** Whether calls ask for an override of its limit. */
@@ -72,8 +67,7 @@ export function parseDefinitions(
   };
   const names = Object.keys(limits);
   for (const name of names) {
-    // Printable ASCII needs no closer look.
-    if (!/^[ -~]{1,128}$/.test(name)) checkName(name);
+    checkName(name);
     if (!isPlain(given[name])) parse(name);
   }
   return {
@@ -112,6 +106,15 @@ export interface AnyBucketArgs {
   key?: string | undefined;
   config?: RateLimitConfig | undefined;
   plan?: string | undefined;
+}
+/** The same of the fields of all calls that decide. */
+export interface AnyArgs extends AnyBucketArgs, DemandArgs {
+  mode?: Mode | undefined;
+  throws?: ThrowChoice | undefined;
+  spread?: number | undefined;
+  priority?: number | undefined;
+  fairBy?: string | undefined;
+  settles?: "mutation" | "action" | undefined;
 }
 
 /** A field whose value is checked where it is used. */
@@ -178,13 +181,9 @@ export interface JudgedRequest extends CalledRequest {
   readonly mode: Mode;
 }
 
-/** The fields of a call, before they are checked. */
-export type AnyDemandArgs = AnyBucketArgs & DemandArgs & { mode?: Mode | undefined };
-export type AnyArgs = AnyDemandArgs & { throws?: ThrowChoice | undefined };
-
 /** The request of a call, completed by the definitions. @throws when a field of the arguments is unknown, or has a value out of range. */
 export function judge(
-  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
+  { definitions, options }: { definitions: Definitions; options: Pick<Terms, "throws"> },
   call: string,
   args: AnyArgs,
   fields: Fields,

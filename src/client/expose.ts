@@ -1,4 +1,4 @@
-/** A limit as public functions, for clients. A client may ask, and request a key; the server decides everything. */
+/** What clients see of a limit: its state, and that as public functions. A client may ask, and request a key; the server decides everything. */
 import {
   type GenericDataModel,
   type GenericQueryCtx,
@@ -12,49 +12,45 @@ import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { RateLimitConfig } from "../wire/configs.js";
+import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
-import type { KeyArg } from "./args.js";
-import type { AnyPlanArg } from "./planTypes.js";
+import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
+import { type AnyBucketArgs, findBucket, writtenFields } from "./definitions.js";
+import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 
-/** A value that the server chooses from a query's ctx, and the client cannot. */
-type Decided<DataModel extends GenericDataModel, Input, Value> = (
+/** A value that the server chooses from a query's ctx and a key, and the client cannot. */
+type Decided<DataModel extends GenericDataModel, Value> = (
   ctx: GenericQueryCtx<DataModel>,
-  input: Input,
+  key: string | undefined,
 ) => Value | Promise<Value>;
 
 /**
  * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request, or
  * check it: the client sees the bucket of the returned key. Throw to refuse.
  */
-type ExposedKey<DataModel extends GenericDataModel = GenericDataModel> = Decided<DataModel, string | undefined, string>;
+type ExposedKey<DataModel extends GenericDataModel> = Decided<DataModel, string>;
 
 /** The config, where it is not the defined one: the same for all, or chosen by the server for a key (plans, tiers). */
-type ExposedConfig<DataModel extends GenericDataModel = GenericDataModel> =
-  RateLimitConfig | Decided<DataModel, string | undefined, RateLimitConfig>;
+type ExposedConfig<DataModel extends GenericDataModel> = RateLimitConfig | Decided<DataModel, RateLimitConfig>;
 
 /** The plan of a limit with plans: the same for all, or chosen by the server for a key. */
 type ExposedPlan<Definition, DataModel extends GenericDataModel> = Decided<
   DataModel,
-  string | undefined,
   Definition extends { plans: infer Plans } ? keyof Plans & string : never
 >;
 
 /** The arguments of `exposeRateLimit`: a key function if calls of the limit need a key. */
 export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
   ? KeyArg<Limits[Name], ExposedKey<DataModel>> &
-      AnyPlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>> &
-      (Limits[Name] extends { plans: object } ? { config?: undefined } : { config?: ExposedConfig<DataModel> })
+      Partial<PlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>>> &
+      ConfigArg<Limits[Name], ExposedConfig<DataModel>>
   : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
-
-// The data model of whichever app registers the functions: its own functions were typed with it.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type AnyDataModel = any;
 
 /** The arguments as JavaScript may pass them. */
 export interface AnyExposeArgs {
   key?: ExposedKey<AnyDataModel> | undefined;
   config?: ExposedConfig<AnyDataModel>;
-  plan?: string | Decided<AnyDataModel, string | undefined, string> | undefined;
+  plan?: string | Decided<AnyDataModel, string> | undefined;
 }
 
 /** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
@@ -62,14 +58,6 @@ export interface ExposedRateLimit {
   getRateLimit: RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
   /** The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached. */
   getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
-}
-
-/** One bucket as the server has decided it. */
-interface ExposedBucket {
-  name: string;
-  key?: string | undefined;
-  config?: RateLimitConfig;
-  plan?: string;
 }
 
 const fields = (): Fields => ({
@@ -84,52 +72,51 @@ const fields = (): Fields => ({
   },
 });
 
-/**
- * @param get - reads a bucket; throws when name, key and config do not fit together.
- * @throws at once when it is already certain that they will not.
- */
-export function expose(
-  name: string,
-  args: AnyExposeArgs,
-  {
-    check,
-    get,
-  }: {
-    check: (bucket: ExposedBucket) => unknown;
-    get: (ctx: GenericQueryCtx<AnyDataModel>, bucket: ExposedBucket) => Promise<RateLimitSnapshot>;
-  },
-): ExposedRateLimit {
+export async function getRateLimit(
+  { definitions, place }: LimitSet,
+  ctx: Ctx,
+  args: AnyBucketArgs,
+  call: string,
+): Promise<RateLimitSnapshot> {
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args, writtenFields()));
+  return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
+}
+
+/** @throws at once when it is already certain that name, key and config do not fit together. */
+export function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRateLimit {
+  const call = "exposeRateLimit";
   checkName(name);
-  checkFields(name, "the options of exposeRateLimit", args, fields());
-  const { key: keyFor, config, plan } = args;
+  checkFields(name, "the options of exposeRateLimit", options, fields());
+  const { key: keyFor, config, plan } = options;
   const isChosenLater = typeof config === "function" || typeof plan === "function";
-  if (!isChosenLater)
-    check({ name, ...(keyFor && { key: "any" }), ...(config && { config }), ...(plan !== undefined && { plan }) });
+  if (!isChosenLater) {
+    const bucket = { name, key: keyFor && "any", config, plan };
+    set.place.check(findBucket(set.definitions, call, bucket, writtenFields()));
+  }
+  // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
+  const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));
   return {
-    getRateLimit: queryGeneric({
-      // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
-      get args() {
-        return keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<string | undefined, "optional"> });
-      },
-      get returns() {
-        return snapshotValidator();
-      },
-      handler: async (ctx: GenericQueryCtx<AnyDataModel>, { key: requested }: { key?: string }) => {
+    getRateLimit: queryGeneric(
+      functionOf(args, snapshotValidator, async (ctx: GenericQueryCtx<AnyDataModel>, { key: requested }) => {
         const key = keyFor && someKey(name, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
         const under = typeof plan === "function" ? await plan(ctx, key) : plan;
-        const named = under !== undefined && { plan: under };
-        return await get(ctx, { name, ...(keyFor && { key }), ...(chosen && { config: chosen }), ...named });
-      },
-    }),
-    getServerTime: mutationGeneric({
-      args: {},
-      get returns() {
-        return v.number();
-      },
-      handler: async () => await Promise.resolve(Date.now()),
-    }),
+        return await getRateLimit(set, ctx as never, { name, key, config: chosen, plan: under }, call);
+      }),
+    ),
+    getServerTime: serverTime(),
   };
+}
+
+/** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
+export function serverTime(): ExposedRateLimit["getServerTime"] {
+  return mutationGeneric(
+    functionOf(
+      () => ({}),
+      v.number,
+      async () => await Promise.resolve(Date.now()),
+    ),
+  );
 }
 
 /** A key function that finds nobody must not show the bucket that belongs to everybody. */

@@ -4,13 +4,10 @@ import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, untilField } from "../engine/adjustment.js";
 import { countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { conclude, concludeAll, orGiveBack, report } from "./decision.js";
+import { alone, conclude, concludeOne, orGiveBack, report } from "./decision.js";
 import {
   type AnyArgs,
   type AnyBucketArgs,
-  type AnyDemandArgs,
   anything,
   BUCKET_FIELDS,
   findBucket,
@@ -18,9 +15,10 @@ import {
   type JudgedRequest,
   writtenFields,
 } from "./definitions.js";
-import { type AnyExposeArgs, expose } from "./expose.js";
+import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
+import { expose, getRateLimit } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
-import type { InComponent, InTables, LimitSet } from "./place.js";
+import type { Ctx, InComponent, InTables, LimitSet } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { cancelScheduled, schedule } from "./schedule.js";
 import { LIMIT_SET, wakeQueue } from "./set.js";
@@ -36,77 +34,64 @@ const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws
 const adjustFields = (): Fields => ({ ...writtenFields(), count: adjustedField, takenAt: anything });
 const pauseFields = (): Fields => ({ ...BUCKET_FIELDS, until: untilField });
 
+/** From the typed functions to those below, which take what JavaScript may pass. */
 export function functionsOf<Contexts extends InTables | InComponent>(
   set: LimitSet<Contexts>,
 ): RateLimits<RateLimitDefinitions, Contexts> {
   return {
     [LIMIT_SET]: set,
-    rateLimit: (ctx, args) => rateLimit(set, ctx, args as AnyArgs) as never,
-    checkRateLimit: (ctx, args) => checkRateLimit(set, ctx, args as AnyArgs) as never,
-    rateLimitAll: (ctx, list, options) => rateLimitAll(set, ctx, list as never, options) as never,
-    checkRateLimitAll: (ctx, list, options) => checkRateLimitAll(set, ctx, list as never, options) as never,
-    adjustRateLimit: (ctx, args) => adjustRateLimit(set, ctx, args as never) as never,
-    pauseRateLimit: (ctx, args) => pauseRateLimit(set, ctx, args as never),
-    resetRateLimit: (ctx, args) => resetRateLimit(set, ctx, args as AnyBucketArgs),
-    getRateLimit: (ctx, args) => getRateLimit(set, ctx, args as AnyBucketArgs, "getRateLimit"),
-    exposeRateLimit: (name, args) => exposeRateLimit(set, name, args as AnyExposeArgs),
-    scheduleRateLimited: (ctx, args, fn, ...fnArgs) => schedule(set, ctx, args as never, fn, fnArgs) as never,
-    cancelRateLimited: (ctx, job) => cancelScheduled(set, ctx, job),
+    rateLimit: (ctx, args) => rateLimit(set, ctx as Ctx, args) as never,
+    checkRateLimit: (ctx, args) => checkRateLimit(set, ctx as Ctx, args) as never,
+    rateLimitAll: (ctx, list, options) => rateLimitAll(set, ctx as Ctx, list, options) as never,
+    checkRateLimitAll: (ctx, list, options) => checkRateLimitAll(set, ctx as Ctx, list, options) as never,
+    adjustRateLimit: (ctx, args) => adjustRateLimit(set, ctx as Ctx, args) as never,
+    pauseRateLimit: (ctx, args) => pauseRateLimit(set, ctx as Ctx, args),
+    resetRateLimit: (ctx, args) => resetRateLimit(set, ctx as Ctx, args),
+    getRateLimit: (ctx, args) => getRateLimit(set, ctx as Ctx, args, "getRateLimit"),
+    exposeRateLimit: (name, args) => expose(set, name, args),
+    scheduleRateLimited: (ctx, args, fn, ...fnArgs) => schedule(set, ctx as never, args, { fn, fnArgs }) as never,
+    cancelRateLimited: (ctx, job) => cancelScheduled(set, ctx as never, job),
   };
 }
 
-async function rateLimit<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
-  args: AnyArgs,
-): Promise<RateLimitStatus> {
+async function rateLimit(set: LimitSet, ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
   const request = judge(set, "rateLimit", args, callFields());
   const status = await set.place.consume(ctx, request);
   if (set.options.onDecision) {
-    const all = { ok: true, statuses: [status] };
+    const all = alone(status);
     await orGiveBack(set, ctx, [[request], all], () => report(ctx, [request], all, set.options));
   }
   // The way of most calls is short.
-  return status.ok && request.mode === "enforce" ? status : conclude(request, status, set.options);
+  return status.ok && request.mode === "enforce" ? status : concludeOne(request, status, set.options);
 }
 
-async function checkRateLimit<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["query"],
-  args: AnyArgs,
-): Promise<RateLimitStatus> {
+async function checkRateLimit(set: LimitSet, ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
   const request = judge(set, "checkRateLimit", args, callFields());
-  return conclude(request, await set.place.peek(ctx, request), set.options);
+  return concludeOne(request, await set.place.peek(ctx, request), set.options);
 }
 
-async function rateLimitAll<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
-  list: readonly AnyDemandArgs[],
-  options: { throws?: ThrowChoice | undefined } = {},
-): Promise<RateLimitAllStatus> {
+/** The requests of a call, and the choice for all of them. */
+type List = readonly AnyArgs[];
+type ListOptions = { throws?: ThrowChoice | undefined } | undefined;
+
+async function rateLimitAll(set: LimitSet, ctx: Ctx, list: List, options: ListOptions): Promise<RateLimitAllStatus> {
   const requests = parseAll(set, "rateLimitAll", list, options);
   const all = await set.place.consumeAll(ctx, requests);
   await orGiveBack(set, ctx, [requests, all], () => report(ctx, requests, all, set.options));
-  return concludeAll(requests, all, set.options);
+  return conclude(requests, all, set.options);
 }
 
-async function checkRateLimitAll<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["query"],
-  list: readonly AnyDemandArgs[],
-  options: { throws?: ThrowChoice | undefined } = {},
+async function checkRateLimitAll(
+  set: LimitSet,
+  ctx: Ctx,
+  list: List,
+  options: ListOptions,
 ): Promise<RateLimitAllStatus> {
   const requests = parseAll(set, "checkRateLimitAll", list, options);
-  return concludeAll(requests, await set.place.peekAll(ctx, requests), set.options);
+  return conclude(requests, await set.place.peekAll(ctx, requests), set.options);
 }
 
-function parseAll(
-  set: LimitSet,
-  call: string,
-  list: readonly AnyDemandArgs[],
-  options: { throws?: ThrowChoice | undefined },
-): JudgedRequest[] {
+function parseAll(set: LimitSet, call: string, list: List, options: ListOptions = {}): JudgedRequest[] {
   // JavaScript may pass anything.
   const given: unknown = list;
   if (!Array.isArray(given) || given.length === 0) {
@@ -121,9 +106,9 @@ function parseAll(
   });
 }
 
-async function adjustRateLimit<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
+async function adjustRateLimit(
+  set: LimitSet,
+  ctx: Ctx,
   args: AnyBucketArgs & { count: number; takenAt?: number },
 ): Promise<RateLimitStatus> {
   const bucket = findBucket(set.definitions, "adjustRateLimit", args, adjustFields());
@@ -136,49 +121,18 @@ async function adjustRateLimit<Contexts extends InTables | InComponent>(
     );
   }
   const status = await set.place.adjust(ctx, { bucket, count, takenAt });
-  if (count < 0) await wakeQueue(set, ctx, bucket.name, bucket.key);
+  if (count < 0) await wakeQueue(set, ctx, bucket);
   return status;
 }
 
-async function pauseRateLimit<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
-  args: AnyBucketArgs & { until: number },
-): Promise<null> {
+async function pauseRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
   const bucket = findBucket(set.definitions, "pauseRateLimit", args, pauseFields());
   return await set.place.pause(ctx, { bucket, until: args.until });
 }
 
-async function resetRateLimit<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
-  args: AnyBucketArgs,
-): Promise<null> {
-  const { name, key } = findBucket(set.definitions, "resetRateLimit", args, writtenFields());
-  await set.place.reset(ctx, { name, key });
-  await wakeQueue(set, ctx, name, key);
+async function resetRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs): Promise<null> {
+  const bucket = findBucket(set.definitions, "resetRateLimit", args, writtenFields());
+  await set.place.reset(ctx, bucket);
+  await wakeQueue(set, ctx, bucket);
   return null;
-}
-
-async function getRateLimit<Contexts extends InTables | InComponent>(
-  { definitions, place }: LimitSet<Contexts>,
-  ctx: Contexts["query"],
-  args: AnyBucketArgs,
-  call: string,
-): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args, writtenFields()));
-  return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
-}
-
-function exposeRateLimit<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  name: string,
-  args: AnyExposeArgs,
-) {
-  return expose(name, args, {
-    check: (bucket) => {
-      set.place.check(findBucket(set.definitions, "exposeRateLimit", bucket, writtenFields()));
-    },
-    get: (ctx, bucket) => getRateLimit(set, ctx as never, bucket, "exposeRateLimit"),
-  });
 }

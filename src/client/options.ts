@@ -1,6 +1,6 @@
 /** The options of `defineRateLimits`, in either place, and what definitions and calls may say as well. */
 import { booleanField, type Field, type Fields, isFunction } from "../engine/fields.js";
-import type { RateLimitsOptions } from "./settings.js";
+import type { RateLimitsOptions } from "./definitionTypes.js";
 
 export const modeField: Field = { oneOf: ["enforce", "shadow"] };
 export const throwsField: Field = {
@@ -26,7 +26,7 @@ export const optionFields = (): Fields => ({
 });
 
 /** @throws when the module that exports the worker was not named. */
-export function queueModuleOf({ queueModule }: RateLimitsOptions & { queueModule?: string | undefined }): string {
+export function queueModuleOf({ queueModule }: RateLimitsOptions): string {
   if (queueModule !== undefined) return queueModule;
   throw new Error(
     'Rate limits with a queue in your tables need { queueModule: "limits" } in the options of defineRateLimits, naming the module that exports exposeQueueWorker().',

@@ -10,7 +10,7 @@ import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { CalledBucket, CalledRequest, Definitions } from "./definitions.js";
-import type { RateLimitsOptions } from "./settings.js";
+import type { RateLimitsOptions } from "./definitionTypes.js";
 
 /** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
 export interface SweepContinuation {
@@ -41,26 +41,29 @@ export interface InTables {
  * and the step of a Workflow.
  */
 interface Caller {
-  runMutation: <Fn extends FunctionReference<"mutation", FunctionVisibility>>(
-    fn: Fn,
-    args: FunctionArgs<Fn>,
-  ) => Promise<FunctionReturnType<Fn>>;
-  runQuery: <Fn extends FunctionReference<"query", FunctionVisibility>>(
-    fn: Fn,
-    args: FunctionArgs<Fn>,
-  ) => Promise<FunctionReturnType<Fn>>;
+  runMutation: RunOne<"mutation">;
+  runQuery: RunOne<"query">;
 }
+type RunOne<Type extends "mutation" | "query"> = <Fn extends FunctionReference<Type, FunctionVisibility>>(
+  fn: Fn,
+  args: FunctionArgs<Fn>,
+) => Promise<FunctionReturnType<Fn>>;
 
 /** The contexts of limits in the component. */
 export interface InComponent {
   query: Pick<Caller, "runQuery">;
   mutation: Pick<Caller, "runMutation">;
-  /** The component schedules its own batches. */
-  /** It continues by itself, so both are ignored. */
+  /** The component continues by itself, so both are ignored. */
   sweep: Partial<SweepContinuation>;
   queueQuery: Pick<Caller, "runQuery">;
   queueMutation: Pick<Caller, "runMutation">;
 }
+
+/** The ctx of either place, as the functions below the typed ones have it. */
+export type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InComponent["query"];
+// The data model of whichever app registers the functions: its own functions were typed with it.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyDataModel = any;
 
 /** Tokens that a call charges or gives back, and the bucket. */
 export interface CalledAdjustment extends AdjustmentArgs {
@@ -95,8 +98,8 @@ export interface Place<Contexts extends InTables | InComponent> {
 /** The component's functions, and how a ctx calls them. */
 export interface ComponentCalls {
   readonly api: ComponentApi;
-  readonly mutation: (ctx: Pick<Caller, "runMutation">) => Caller["runMutation"];
-  readonly query: (ctx: Pick<Caller, "runQuery">) => Caller["runQuery"];
+  readonly mutation: (ctx: Pick<Caller, "runMutation">) => RunOne<"mutation">;
+  readonly query: (ctx: Pick<Caller, "runQuery">) => RunOne<"query">;
 }
 
 /** A set of limits: what the functions of every entry work on. */

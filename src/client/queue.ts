@@ -4,13 +4,12 @@ import { v, type Value } from "convex/values";
 import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
-import * as joining from "../queue/enqueue.js";
-import { parseJob } from "../queue/job.js";
-import * as position from "../queue/position.js";
+import * as jobs from "../queue/job.js";
 import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
-import { type QueueCtx, toStoredQueue, workerFunctionsIn } from "../queue/start.js";
-import { parseQueue, type Queue } from "../queue/terms.js";
+import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
+import { inQueue } from "../queue/wake.js";
 import { inTurn } from "../storage/rows.js";
+import { functionOf } from "../wire/functionOf.js";
 import {
   type CancelQueuedResult,
   type EnqueueResult,
@@ -19,10 +18,10 @@ import {
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
 import { errorOf } from "./decision.js";
-import { type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, writtenFields } from "./definitions.js";
+import { type AnyArgs, type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, writtenFields } from "./definitions.js";
 import { queueModuleOf, throwsField } from "./options.js";
-import type { InComponent, InTables, LimitSet } from "./place.js";
-import type { AnyEnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
+import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
+import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 import { checkFunction } from "./schedule.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 
@@ -62,9 +61,6 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   };
 }
 
-/** The ctx of either place: which one is known when the limits are defined. */
-type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InComponent["query"];
-
 const enqueueFields = (): Fields => ({
   ...BUCKET_FIELDS,
   count: countField,
@@ -77,29 +73,23 @@ const enqueueFields = (): Fields => ({
 async function enqueue(
   set: LimitSet,
   ctx: Ctx,
-  asked: AnyEnqueueArgs,
+  asked: AnyArgs,
   work: { fn: FunctionReference<"mutation" | "action", "public" | "internal">; args: Record<string, Value> },
 ): Promise<EnqueueResult> {
   const queue = find(set, asked, "enqueueRateLimited", enqueueFields());
   const { name, key } = queue;
   const { throws = set.definitions.get(name)?.throws ?? set.options.throws ?? false } = asked;
   checkFunction(name, work.fn, [work.args]);
-  const parsed = parseJob(queue, asked, "", work.args);
+  const parsed = jobs.parseJob(queue, asked, "", work.args);
+  const job = async () => ({ ...parsed, fn: await createFunctionHandle(work.fn) });
   const { component } = set.place;
   const call = component?.mutation(ctx);
   const result =
     component && call
-      ? await call(component.api.queue.enqueue, {
-          ...toStoredQueue(queue),
-          ...parsed,
-          fn: await createFunctionHandle(work.fn),
-        })
+      ? await call(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
       : await inTurn(
           ctx,
-          async () => {
-            const fn = await createFunctionHandle(work.fn);
-            return await joining.enqueue(inQueue(set, ctx), queue, { ...parsed, fn });
-          },
+          async () => await jobs.enqueue(inQueue(ctx, queueModuleOf(set.options)), queue, await job()),
           true,
         );
   if (throws && !result.ok) throw errorOf({ name, key }, result, throws, set.options.errorKeys ?? false);
@@ -111,7 +101,7 @@ async function cancel(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise
   const { component } = set.place;
   if (component)
     return await component.mutation(ctx)(component.api.queue.cancel, { ...toStoredQueue(queue), id: job.id });
-  return await inTurn(ctx, () => joining.cancel(inQueue(set, ctx), queue, job.id), true);
+  return await inTurn(ctx, () => jobs.cancel(inQueue(ctx, queueModuleOf(set.options)), queue, job.id), true);
 }
 
 async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<RateLimitQueuePosition | null> {
@@ -122,7 +112,7 @@ async function get(set: LimitSet, ctx: Ctx, job: RateLimitQueuedJob): Promise<Ra
     const asked = { ...toStoredQueue(queue), ...(plans && { plans: [...plans] }), id: job.id };
     return await component.query(ctx)(component.api.queue.get, asked);
   }
-  return await inTurn(ctx, () => position.getPosition(ctx, queue, job.id));
+  return await inTurn(ctx, () => jobs.getPosition(inQueue(ctx, ""), queue, job.id));
 }
 
 function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields = writtenFields()): Queue {
@@ -142,10 +132,6 @@ function findJob(set: LimitSet, job: unknown, call: string): Queue {
   throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
 }
 
-function inQueue({ options }: LimitSet, ctx: Ctx): QueueCtx {
-  return { ...ctx, worker: workerFunctionsIn(queueModuleOf(options)) };
-}
-
 function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
   return registeredQueue(queueModuleOf(options), ({ name, key, plan }) => {
     const own = definitions.get(name);
@@ -158,10 +144,6 @@ function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
   });
 }
 
-// The data model of whichever app registers the function: its own functions were typed with it.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type AnyDataModel = any;
-
 function exposeQueue(
   args: { job: ExposedJob<AnyDataModel> },
   get: (ctx: unknown, job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>,
@@ -169,17 +151,15 @@ function exposeQueue(
   const job: Field = { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true };
   checkFields("exposeQueue", "the options", args, { job });
   return {
-    getQueued: queryGeneric({
-      get args() {
-        return { job: v.string() };
-      },
-      get returns() {
-        return v.union(queuePositionValidator(), v.null());
-      },
-      handler: async (ctx: GenericQueryCtx<AnyDataModel>, { job: requested }: { job: string }) => {
-        const job = await args.job(ctx, requested);
-        return job && (await get(ctx, job));
-      },
-    }),
+    getQueued: queryGeneric(
+      functionOf(
+        () => ({ job: v.string() }),
+        () => v.union(queuePositionValidator(), v.null()),
+        async (ctx: GenericQueryCtx<AnyDataModel>, { job: requested }) => {
+          const job = await args.job(ctx, requested);
+          return job && (await get(ctx, job));
+        },
+      ),
+    ),
   };
 }

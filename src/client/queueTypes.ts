@@ -8,9 +8,9 @@ import type {
 } from "convex/server";
 import type { RegisteredQueue } from "../queue/registered.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
-import type { KeyArg, ReturnedAnswer, ThrowChoice, ThrowChoiceIn, ThrowsArg } from "./args.js";
+import type { CountArg, KeyArg, PlanArg, CallAnswer, ThrowsArg } from "./args.js";
+import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables } from "./place.js";
-import type { PlanArg } from "./planTypes.js";
 
 /** What `enqueueRateLimited` takes. */
 export type EnqueueArgs<
@@ -20,8 +20,6 @@ export type EnqueueArgs<
   Said extends ThrowChoice | undefined = ThrowChoice | undefined,
 > = {
   name: Name;
-  /** Tokens that the job takes: a finite number of at least 0, default 1. */
-  count?: number | undefined;
   /** 0, the default, to one less than the queue's `priorities`: the higher go first. */
   priority?: number | undefined;
   /**
@@ -29,7 +27,8 @@ export type EnqueueArgs<
    * ends, for a mutation in its own transaction. An action that dies stays charged.
    */
   settles?: FunctionType | undefined;
-} & ThrowsArg<Said> &
+} & CountArg &
+  ThrowsArg<Said> &
   (Name extends keyof Limits
     ? QueueNeeded<Limits[Name]> & KeyArg<Limits[Name]> & PlanArg<Limits[Name]> & FairByArg<Limits[Name]>
     : unknown);
@@ -55,18 +54,6 @@ type FairByArg<Definition> = Definition extends { queue: { fair: true } }
 /** No text is: the compiler shows this to a caller who names the user to a queue without turns. */
 interface OnlyWithFairTrue {
   readonly "define the limit with queue: { fair: true }": never;
-}
-
-/** The arguments as JavaScript may pass them. */
-export interface AnyEnqueueArgs {
-  name: string;
-  key?: string | undefined;
-  plan?: string | undefined;
-  count?: number | undefined;
-  priority?: number | undefined;
-  fairBy?: string | undefined;
-  settles?: "mutation" | "action" | undefined;
-  throws?: ThrowChoice | undefined;
 }
 
 /** The server's function from the caller, and the id of a job that the client asks for, to that job; null to show nothing. */
@@ -100,7 +87,7 @@ export interface RateLimitQueues<
     args: EnqueueArgs<Limits, Name, Fn["_type"], Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>
-  ) => Promise<ReturnedAnswer<EnqueueResult, ThrowChoiceIn<Limits, Name, Said, Default>>>;
+  ) => CallAnswer<EnqueueResult, Limits, Name, Said, Default>;
 
   /** Takes a job out of its queue: those behind it move up. Too late for one that has its start time, which is at most a second ahead. */
   cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;

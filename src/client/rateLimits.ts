@@ -1,26 +1,21 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
-import type { FixedWindowConfig, RateLimitConfig, SlidingWindowConfig, TokenBucketConfig } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type {
   AdjustArgs,
   DemandList,
   NameIn,
   PauseArgs,
-  PlannedDefinition,
-  RateLimitDefinition,
-  Terms,
   RateLimitArgs,
-  ReturnedAnswer,
+  CallAnswer,
   ScheduleArgs,
   StatusOf,
   TakenStatus,
-  ThrowChoice,
   ThrowsArg,
-  ThrowChoiceIn,
   WrittenBucketArgs,
 } from "./args.js";
+import type { ThrowChoice } from "./definitionTypes.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
@@ -45,7 +40,7 @@ export interface RateLimits<
   >(
     ctx: Contexts["mutation"] & Ctx,
     args: RateLimitArgs<Limits, Name, Said, Least>,
-  ) => Promise<ReturnedAnswer<TakenStatus<StatusOf<Limits, Name>, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
+  ) => CallAnswer<TakenStatus<StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
 
   /** The same decision as `rateLimit` would make now, taking nothing; also for queries. */
   checkRateLimit: <
@@ -55,7 +50,7 @@ export interface RateLimits<
   >(
     ctx: Contexts["query"],
     args: RateLimitArgs<Limits, Name, Said, Least>,
-  ) => Promise<ReturnedAnswer<TakenStatus<ExactRateLimitStatus, Least>, ThrowChoiceIn<Limits, Name, Said, Default>>>;
+  ) => CallAnswer<TakenStatus<ExactRateLimitStatus, Least>, Limits, Name, Said, Default>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add up;
@@ -65,21 +60,14 @@ export interface RateLimits<
     ctx: Contexts["mutation"] & Ctx,
     requests: DemandList<Limits, Names>,
     options?: ThrowsArg<Said>,
-  ) => Promise<
-    ReturnedAnswer<
-      RateLimitAllStatus<StatusOf<Limits, Names[number]>>,
-      ThrowChoiceIn<Limits, Names[number], Said, Default>
-    >
-  >;
+  ) => CallAnswer<RateLimitAllStatus<StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
 
   /** The same decision as `rateLimitAll` would make now, taking nothing; also for queries. */
   checkRateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     requests: DemandList<Limits, Names>,
     options?: ThrowsArg<Said>,
-  ) => Promise<
-    ReturnedAnswer<RateLimitAllStatus<ExactRateLimitStatus>, ThrowChoiceIn<Limits, Names[number], Said, Default>>
-  >;
+  ) => CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>;
 
   /**
    * Settles when the true count is known only later (LLM tokens). A positive `count` is charged without asking, below zero if need
@@ -136,7 +124,7 @@ export interface RateLimits<
     args: ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>
-  ) => Promise<ReturnedAnswer<ScheduleResult, ThrowChoiceIn<Limits, Name, Said, Default>>>;
+  ) => CallAnswer<ScheduleResult, Limits, Name, Said, Default>;
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that
@@ -144,26 +132,3 @@ export interface RateLimits<
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 }
-
-/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
-export type KnownFields<Limits> = {
-  [Name in keyof Limits]: string extends keyof Limits
-    ? Limits[Name]
-    : Limits[Name] extends { plans: infer Plans }
-      ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
-            Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
-            never
-          >
-      : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
-};
-
-/** A plan is a config together with what the plans share: of that, the fields that are missing. */
-type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> & Plan extends RateLimitConfig
-  ? Record<Exclude<keyof Plan, keyof FixedWindowConfig>, never>
-  : Pick<FixedWindowConfig, Exclude<"rate" | "period", keyof Shared>>;
-
-type FieldOf<Definition> =
-  | keyof Terms
-  | (Definition extends { kind: infer Kind }
-      ? keyof Extract<TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig, { kind: Kind }>
-      : never);

@@ -9,17 +9,16 @@ import { convexToJson, type Value } from "convex/values";
 import { checkField, type Fields } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { countField } from "../engine/request.js";
-import { fieldError, misuseError, show } from "../engine/misuse.js";
+import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
-import { checkJobReader, type JobReader, readJobState } from "../storage/jobs.js";
+import { type JobReader, readJobState } from "../storage/jobs.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
-import type { Mode, ThrowChoice } from "./args.js";
-import { conclude, orGiveBack, report } from "./decision.js";
-import { type AnyBucketArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } from "./definitions.js";
+import { alone, concludeOne, orGiveBack, report } from "./decision.js";
+import { type AnyArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
-import type { InComponent, InTables, LimitSet } from "./place.js";
+import type { Ctx, LimitSet } from "./place.js";
 import { wakeQueue } from "./set.js";
 
 /** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
@@ -52,60 +51,61 @@ const scheduleFields = (): Fields => ({
   throws: throwsField,
 });
 
-type AnyScheduleArgs = AnyBucketArgs & {
-  count?: number;
-  spread?: number;
-  mode?: Mode | undefined;
-  throws?: ThrowChoice | undefined;
-};
+/** A function and its arguments, as the scheduler takes them. */
+interface Work {
+  fn: SchedulableFunctionReference;
+  fnArgs: OptionalRestArgs<SchedulableFunctionReference>;
+}
 
 /** Reserves tokens, and schedules a function for the time at which they exist. */
-export async function schedule<Fn extends SchedulableFunctionReference, Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: SchedulingCtx & Contexts["mutation"],
-  args: AnyScheduleArgs,
-  fn: Fn,
-  fnArgs: OptionalRestArgs<Fn>,
+export async function schedule(
+  set: LimitSet,
+  ctx: Ctx & SchedulingCtx,
+  args: AnyArgs,
+  work: Work,
 ): Promise<ScheduleResult> {
   const request = judge(set, "scheduleRateLimited", args, scheduleFields());
-  const { name, config, count = 1, spread = 0 } = args;
+  const { name, key, config, count = 1, spread = 0 } = args;
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
-  checkFunction(name, fn, fnArgs);
+  checkFunction(name, work.fn, work.fnArgs);
   const decided = await set.place.consume(ctx, reserving);
-  const all = { ok: true, statuses: [decided] };
+  const all = alone(decided);
   return await orGiveBack(set, ctx, [[reserving], all], async () => {
     await report(ctx, [reserving], all, set.options);
-    const status = conclude(reserving, decided, set.options);
+    const status = concludeOne(reserving, decided, set.options);
     // The job is stored in documents: only its own fields, and none that is undefined.
-    const reserved = { ...idOf(args), count, ...(config && { config }) };
-    return await scheduleReserved(ctx, status, { ...reserved, spread }, fn, fnArgs);
+    const reserved = { ...idOf({ name, key }), count, ...(config && { config }) };
+    return await scheduleReserved(ctx, status, { ...reserved, spread }, work);
   });
 }
 
 /** Cancels a scheduled function that has not begun, and gives its tokens back. */
-export async function cancelScheduled<Contexts extends InTables | InComponent>(
-  set: LimitSet<Contexts>,
-  ctx: CancellingCtx & Contexts["mutation"],
+export async function cancelScheduled(
+  set: LimitSet,
+  ctx: Ctx & CancellingCtx,
   job: RateLimitedJob,
 ): Promise<CancelResult> {
   checkJob(job);
   checkScheduler(ctx, "cancelRateLimited");
-  checkJobReader(ctx, "cancelRateLimited");
-  const { config, dueAt = job.runAt, takenAt } = job;
+  const needs = "cancelRateLimited needs the ctx of a mutation, to read the job's state";
+  checkCtx(ctx, "db", needs, " In an action call a mutation of yours.");
+  const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
-  const isOwn = config && !set.definitions.get(job.name);
-  const named = { ...idOf(job), ...(isOwn && { config }) };
-  const bucket = findBucket(set.definitions, "cancelRateLimited", named, writtenFields());
+  const config = set.definitions.get(name) ? undefined : job.config;
+  const bucket = findBucket(set.definitions, "cancelRateLimited", { name, key, config }, writtenFields());
   set.place.check(bucket);
-  checkField(bucket.name, "count", adjustedField, -job.count);
-  const result = await inTurn(ctx, () => cancelPending(ctx, job));
-  if (result.canceled) {
-    await set.place.adjust(ctx, { bucket, count: -job.count, at: dueAt, takenAt });
-    await wakeQueue(set, ctx, bucket.name, bucket.key);
-  }
-  return result;
+  checkField(name, "count", adjustedField, -count);
+  const state = await inTurn(ctx, async () => {
+    const found = await readJobState(ctx, id);
+    if (found === "pending") await ctx.scheduler.cancel(id);
+    return found;
+  });
+  if (state !== "pending") return { canceled: false, state };
+  await set.place.adjust(ctx, { bucket, count: -count, at: dueAt, takenAt });
+  await wakeQueue(set, ctx, bucket);
+  return { canceled: true };
 }
 
 /** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
@@ -133,48 +133,30 @@ export function isReference(fn: unknown): boolean {
   }
 }
 
-/** @throws when the ctx has no scheduler: that of a query, say. */
+/** @throws when the ctx has no scheduler. */
 export function checkScheduler(ctx: unknown, call: string): void {
-  const scheduler: unknown =
-    typeof ctx === "object" && ctx !== null ? (ctx as { scheduler?: unknown }).scheduler : undefined;
-  if (typeof scheduler === "object" && scheduler !== null) return;
-  throw new Error(`${call} needs the ctx of a mutation or action, got ${show(ctx)} without scheduler.`);
+  checkCtx(ctx, "scheduler", `${call} needs the ctx of a mutation or action`);
 }
 
 /** Schedules what a reservation has granted: now, or when its tokens will be there, and up to `spread` later. */
-async function scheduleReserved<Fn extends SchedulableFunctionReference>(
+async function scheduleReserved(
   ctx: SchedulingCtx,
   status: RateLimitStatus,
   { spread, ...reserved }: Omit<RateLimitedJob, "id" | "runAt"> & { spread: number },
-  fn: Fn,
-  args: OptionalRestArgs<Fn>,
+  { fn, fnArgs }: Work,
 ): Promise<ScheduleResult> {
   if (!status.ok) return { ok: false, retryAt: status.retryAt };
   const now = Date.now();
   const { shadow } = status;
   const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
-  const id = await ctx.scheduler.runAt(runAt, fn, ...args);
+  const id = await ctx.scheduler.runAt(runAt, fn, ...fnArgs);
   const promise = shadow ?? status;
   // A denial in shadow took nothing, so nothing is given back.
   const count = promise.ok ? reserved.count : 0;
   const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
-  const job = {
-    ...reserved,
-    count,
-    runAt,
-    ...(runAt !== dueAt && { dueAt }),
-    ...(takenAt !== dueAt && { takenAt }),
-    id,
-  };
+  const times = { runAt, ...(runAt !== dueAt && { dueAt }), ...(takenAt !== dueAt && { takenAt }) };
+  const job = { ...reserved, count, ...times, id };
   return { ok: true, runAt, job, ...(shadow && { shadow }) };
-}
-
-/** Cancels a job that has not begun; it is up to the caller to give its tokens back. */
-async function cancelPending(ctx: CancellingCtx, { id }: RateLimitedJob): Promise<CancelResult> {
-  const state = await readJobState(ctx, id);
-  if (state !== "pending") return { canceled: false, state };
-  await ctx.scheduler.cancel(id);
-  return { canceled: true };
 }
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */

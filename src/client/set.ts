@@ -1,7 +1,8 @@
 /** From the object that `defineRateLimits` returns to the limits themselves: what the functions of other entries work on. */
 import { show } from "../engine/misuse.js";
-import type { ThrowChoice } from "./args.js";
-import type { InComponent, InTables, LimitSet } from "./place.js";
+import type { BucketId } from "../storage/rows.js";
+import type { ThrowChoice } from "./definitionTypes.js";
+import type { Ctx, InComponent, InTables, LimitSet } from "./place.js";
 
 /** Under this the functions of a set of limits carry the set. Registered, since two bundles may each hold a copy of this module. */
 export const LIMIT_SET: unique symbol = Symbol.for("convex-rate-limits");
@@ -40,11 +41,6 @@ export function setOf(limits: unknown, call: string): LimitSet {
 }
 
 /** After tokens have come back to a bucket: jobs that wait in its queue, if it has one, may be paid earlier. */
-export async function wakeQueue<Contexts extends InTables | InComponent>(
-  { definitions, place, options }: LimitSet<Contexts>,
-  ctx: Contexts["mutation"],
-  name: string,
-  key: string | undefined,
-): Promise<void> {
-  if (definitions.get(name)?.queue) await place.wake(ctx, { name, key }, options);
+export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
+  if (definitions.get(bucket.name)?.queue) await place.wake(ctx, bucket, options);
 }

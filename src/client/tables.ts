@@ -9,16 +9,14 @@ import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
 import { pause } from "../operations/pause.js";
 import { reset } from "../operations/reset.js";
-import { wake, workIn } from "../queue/wake.js";
+import { inQueue, wake } from "../queue/wake.js";
 import { inTurn, takingTurns } from "../storage/rows.js";
-import type { RateLimitDefinitions, ThrowChoice } from "./args.js";
-import { parseDefinitions } from "./definitions.js";
+import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { optionFields, queueModuleOf } from "./options.js";
-import type { CalledRequest } from "./definitions.js";
+import { type CalledRequest, parseDefinitions } from "./definitions.js";
 import type { CalledAdjustment, CalledPause, InTables, Place } from "./place.js";
-import type { KnownFields, RateLimits } from "./rateLimits.js";
-import type { RateLimitsOptions } from "./settings.js";
+import type { RateLimits } from "./rateLimits.js";
 
 interface ImportDefineRateLimitsFromTheComponentEntry {
   readonly "convex-rate-limits/component": never;
@@ -52,24 +50,19 @@ export function defineRateLimits<
 >(
   limits: Limits & KnownFields<Limits>,
   options?: RateLimitsOptions<Ctx, Default> & {
-    /**
-     * For limits with a `queue`: the path of your module (`"limits"`, `"model/limits"`) that exports the functions of
-     * `exposeQueueWorker`.
-     */
-    queueModule?: string | undefined;
     /** Not here: the compiler shows the name of the entry that takes it. */
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
   },
 ): RateLimits<Limits, InTables, Default, Ctx>;
 export function defineRateLimits(
   limits: RateLimitDefinitions,
-  options: RateLimitsOptions = {},
+  options?: RateLimitsOptions,
 ): RateLimits<RateLimitDefinitions, InTables> {
   const definitions = parseDefinitions(limits, (name, definition) => {
     definition.limit = parseLimit(name, definition.config);
   });
-  checkFields("defineRateLimits", "the options", options, optionFields());
-  return functionsOf({ definitions, place: inTables, options });
+  if (options !== undefined) checkFields("defineRateLimits", "the options", options, optionFields());
+  return functionsOf({ definitions, place: inTables, options: options ?? {} });
 }
 
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
@@ -86,5 +79,5 @@ const inTables: Place<InTables> = {
   get: takingTurns(parseBucket, get, false),
   pause: takingTurns(({ bucket, until }: CalledPause) => ({ ...parseBucket(bucket), until }), pause),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
-  wake: (ctx, bucket, options) => inTurn(ctx, () => wake(ctx as never, bucket, workIn(queueModuleOf(options))), true),
+  wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket), true),
 };

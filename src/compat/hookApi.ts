@@ -2,13 +2,15 @@
 import {
   type GenericDataModel,
   type GenericQueryCtx,
-  mutationGeneric,
   queryGeneric,
   type RegisteredMutation,
   type RegisteredQuery,
 } from "convex/server";
-import { v } from "convex/values";
+import { type ObjectType, v } from "convex/values";
+import { serverTime } from "../client/expose.js";
+import type { AnyDataModel } from "../client/place.js";
 import { configValidator } from "../wire/configs.js";
+import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { GetValueReturns } from "./value.js";
 
@@ -19,8 +21,15 @@ export interface HookOptions<DataModel extends GenericDataModel> {
   sampleShards?: number;
 }
 
+const hookArgs = () => ({
+  name: v.optional(v.string()),
+  key: v.optional(v.string()),
+  sampleShards: v.optional(v.number()),
+});
+const hookValue = () => v.object({ ...snapshotValidator().fields, shard: v.number(), config: configValidator() });
+
 /** The arguments that a client may send. `name` must be the limit's own, and a `config` is refused: the server chooses both. */
-export type HookArgs = { name?: string; key?: string; sampleShards?: number };
+export type HookArgs = ObjectType<ReturnType<typeof hookArgs>>;
 
 /** The answer of `getValue` with the limit's name, so that `useRateLimit` of `convex-rate-limits/react` takes it as well. */
 export type HookValue = Omit<RateLimitSnapshot, keyof GetValueReturns> & GetValueReturns;
@@ -31,37 +40,21 @@ export interface HookApi {
   getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
-// The data model of whichever app registers the functions: its own functions were typed with it.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type AnyDataModel = any;
-
 export function hookApi(
   name: string,
   key: HookOptions<AnyDataModel>["key"],
   read: (ctx: GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
 ): HookApi {
   return {
-    getRateLimit: queryGeneric({
-      get args() {
-        return { name: v.optional(v.string()), key: v.optional(v.string()), sampleShards: v.optional(v.number()) };
-      },
-      get returns() {
-        return v.object({ ...snapshotValidator().fields, shard: v.number(), config: configValidator() });
-      },
-      handler: async (ctx: GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
+    getRateLimit: queryGeneric(
+      functionOf(hookArgs, hookValue, async (ctx: GenericQueryCtx<AnyDataModel>, args) => {
         if (args.name !== undefined && args.name !== name) {
           throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
         }
         return await read(ctx, await keyFor(name, key, ctx, args.key));
-      },
-    }),
-    getServerTime: mutationGeneric({
-      args: {},
-      get returns() {
-        return v.number();
-      },
-      handler: async () => await Promise.resolve(Date.now()),
-    }),
+      }),
+    ),
+    getServerTime: serverTime(),
   };
 }
 

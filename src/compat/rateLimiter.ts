@@ -3,12 +3,7 @@ import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { isAllOf } from "../engine/units.js";
-import {
-  defineRateLimits,
-  type RateLimitDefinitions,
-  type RateLimitSnapshot,
-  type RateLimitStatus,
-} from "../component/index.js";
+import { defineRateLimits, type RateLimitDefinitions, type RateLimitStatus } from "../client/component.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
@@ -119,7 +114,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     ...[options]: Options<Defined, Name, { key?: string; sampleShards?: number }>
   ): Promise<GetValueReturns> {
     checkFields(name, "the options", options ?? {}, OF_VALUE);
-    return valueOf(await this.#read(ctx, name, options), this.#config(name, { ...options })?.shards);
+    return (await this.#read(ctx, name, { ...options })).value;
   }
 
   /** Public functions for the React hook: export them from a module. A client chooses neither name nor config. */
@@ -130,13 +125,15 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     checkFields(name, "the options", options ?? {}, OF_VALUE);
     const { key, config }: HookOptions<DataModel> & { config?: RateLimitConfig } = { ...options };
     return hookApi(name, key, async (ctx, found) => {
-      const snapshot = await this.#read(ctx, name, { key: found, config });
-      return { ...snapshot, ...valueOf(snapshot, this.#config(name, { config })?.shards) };
+      const { snapshot, value } = await this.#read(ctx, name, { key: found, config });
+      return { ...snapshot, ...value };
     });
   }
 
-  async #read(ctx: QueryCtx, name: string, options: AnyArgs | undefined): Promise<RateLimitSnapshot> {
-    return await this.#functions.getRateLimit(ctx, bucketOf(name, options ?? {}));
+  /** A bucket's state, in our form and in the official component's. */
+  async #read(ctx: QueryCtx, name: string, options: AnyArgs) {
+    const snapshot = await this.#functions.getRateLimit(ctx, bucketOf(name, options));
+    return { snapshot, value: valueOf(snapshot, this.#config(name, options)?.shards) };
   }
 
   #config(name: string, { config }: AnyArgs): RateLimitConfig | undefined {
@@ -144,13 +141,15 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   }
 
   /** With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever is. */
-  #request(name: string, given: (AnyArgs & { throws?: boolean | undefined }) | undefined) {
+  #request(name: string, given: AnyArgs | undefined) {
     const options = given ?? {};
-    const config = this.#config(name, options);
-    const { count = 1 } = options;
-    const most = config?.capacity ?? config?.rate ?? 0;
-    const fits = count <= most || isAllOf(most, count);
-    return request(name, options.throws && fits ? { ...options, reserve: false } : options);
+    checkFields(name, "the options", options, OF_CALL);
+    const { capacity, rate = 0 } = this.#config(name, options) ?? {};
+    const most = capacity ?? rate;
+    const { count, reserve, throws } = options;
+    const fits = (count ?? 1) <= most || isAllOf(most, count ?? 1);
+    // A definition in JavaScript may say `throws`; what is thrown here has another form.
+    return { ...bucketOf(name, options), count, reserve: throws && fits ? false : reserve, throws: false };
   }
 }
 
@@ -164,12 +163,7 @@ function functionsIn(component: ComponentApi, limits: Limits) {
   return defineRateLimits(own, { component });
 }
 
-interface AnyArgs {
-  key?: string | undefined;
-  count?: number | undefined;
-  reserve?: boolean | undefined;
-  config?: RateLimitConfig | undefined;
-}
+type AnyArgs = RateLimitArgs & { config?: RateLimitConfig | undefined };
 
 /** A slip in `key` would ask the bucket that everybody shares. The values of fields are checked where they are used. */
 const anything = { permitted: "anything", holds: () => true };
@@ -178,14 +172,7 @@ const OF_VALUE: Fields = { ...OF_BUCKET, sampleShards: anything };
 const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, throws: anything };
 
 function bucketOf(name: string, { key, config }: AnyArgs) {
-  return { name, key, ...(config && { config: ownConfig(config) }) };
-}
-
-function request(name: string, args: AnyArgs) {
-  checkFields(name, "the options", args, OF_CALL);
-  const { count, reserve } = args;
-  // A definition in JavaScript may say `throws`; what is thrown here has another form.
-  return { ...bucketOf(name, args), count, reserve, throws: false };
+  return { name, key, config: config && ownConfig(config) };
 }
 
 function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false): RateLimitReturns {

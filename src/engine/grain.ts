@@ -9,10 +9,11 @@ import { MAX_UNITS, SNAP } from "./units.js";
 const EXACT_UNITS = 2 ** 48;
 
 /**
- * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides lets a split bucket (at most 1,024
+ * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides lets a split bucket (at most 2,048
  * shards) refill in whole units. Without it a write loses less than a unit.
  */
-const REFINEMENTS = [1000 * 1024, 1000, 100, 10, 1];
+const FINEST = 1000 * 1024;
+const REFINEMENTS = [FINEST, 1000, 100, 10, 1];
 
 /** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
 export interface Grain {
@@ -26,6 +27,19 @@ interface Quantities {
   readonly exact: number;
   /** The largest debt that fits. */
   readonly debt: number;
+}
+
+/**
+ * The finest grain, if rate and period are whole numbers and it counts all quantities: what `chooseGrain` chooses for most limits. A run
+ * that parses one of them compiles no more than this.
+ */
+export function finestGrain(rate: number, per: number, { exact, debt }: Quantities): Grain | undefined {
+  if (!Number.isInteger(rate) || !Number.isInteger(per)) return undefined;
+  const divisor = commonDivisor(rate, per);
+  const unitsPerToken = (per / divisor) * FINEST;
+  const refill = (rate / divisor) * FINEST;
+  const isCounted = Math.max(refill, unitsPerToken, unitsPerToken * exact) <= EXACT_UNITS;
+  return isCounted && unitsPerToken * debt <= MAX_UNITS ? { unitsPerToken, refill } : undefined;
 }
 
 /**
@@ -49,17 +63,19 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: Quantiti
 
 /** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */
 function toFraction(dividend: number, divisor: number): readonly [number, number] | undefined {
-  // Most numbers are whole and need no `toDecimal`, which is then never compiled.
-  const above = Number.isInteger(dividend) ? { digits: dividend, scale: 1 } : toDecimal(dividend);
-  const below = Number.isInteger(divisor) ? { digits: divisor, scale: 1 } : toDecimal(divisor);
+  const above = toDecimal(dividend);
+  const below = toDecimal(divisor);
   if (!above || !below) return undefined;
   const numerator = above.digits * below.scale;
   const denominator = below.digits * above.scale;
   if (numerator > Number.MAX_SAFE_INTEGER || denominator > Number.MAX_SAFE_INTEGER) return undefined;
-  // Euclid's algorithm; exact, since remainders of whole numbers are.
-  let [divisorOfBoth, rest] = [numerator, denominator];
-  while (rest > 0) [divisorOfBoth, rest] = [rest, divisorOfBoth % rest];
-  return [numerator / divisorOfBoth, denominator / divisorOfBoth];
+  const common = commonDivisor(numerator, denominator);
+  return [numerator / common, denominator / common];
+}
+
+/** Euclid's algorithm; exact, since remainders of whole numbers are. */
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b);
 }
 
 /** The number as `digits / scale` with at most nine decimals, if it is one. */

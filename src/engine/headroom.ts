@@ -47,6 +47,16 @@ export function returned(headroom: readonly Entry[], takenAt: number, back: numb
 }
 
 /**
+ * The pairs of a window that is a bucket now. What was taken before a window was lowered paid for use that the window has forgiven, or
+ * counts as its excess. A bucket has nothing to count that against, so none of it comes back.
+ */
+export function withoutWindow(headroom: readonly Entry[], window: State["window"]): readonly Entry[] {
+  const { since = 0, excess = 0, loweredAt = -1 } = window ?? {};
+  const upTo = Math.max(loweredAt, excess > 0 ? since - 1 : -1);
+  return upTo < 0 ? headroom : [{ at: upTo + 1, units: 0 }, ...headroom.filter(({ at }) => at > upTo + 1)];
+}
+
+/**
  * The pairs after a gift, which leaves a bucket `units` of headroom. A take in the same ms may have come before the gift, so no
  * more of it comes back. A take that came after it in that ms gets no more either.
  */

@@ -19,6 +19,16 @@ export function damageError(limit: string, key: string | undefined, problem: str
   return misuseError(limit, `${bucket}${problem}, so nothing is let through. resetRateLimit makes it full again.`);
 }
 
+/**
+ * @param needs - begins the message, and `instead` ends it.
+ * @throws when a ctx is none, or lacks what a call uses: that of a query has no scheduler, say.
+ */
+export function checkCtx(ctx: unknown, field: string, needs: string, instead = ""): void {
+  const part = typeof ctx === "object" && ctx !== null ? (ctx as Record<string, unknown>)[field] : undefined;
+  if (typeof part === "function" || (typeof part === "object" && part !== null)) return;
+  throw new Error(`${needs}, got ${show(ctx)} without ${field}.${instead}`);
+}
+
 /** Any value, as short text. Never throws. */
 export function show(value: unknown): string {
   const text = inFull(value);

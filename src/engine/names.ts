@@ -7,7 +7,7 @@ export const MAX_KEY = 256;
 
 /** @throws when `name` is not a well-formed string of 1 to 128 UTF-16 units. */
 export function checkName(name: unknown): void {
-  if (typeof name === "string" && name !== "" && name.length <= MAX_NAME && isWellFormed(name)) return;
+  if (typeof name === "string" && name !== "" && name.length <= MAX_NAME && name.isWellFormed()) return;
   throw new Error(
     `A rate limit's name must be a well-formed string of 1 to ${MAX_NAME} characters (UTF-16 units), got ${described(name)}.`,
   );
@@ -21,7 +21,7 @@ export function checkKey(name: string, key: unknown, field = "key"): void {
     const permitted = `at most ${MAX_KEY} characters (UTF-16 units) long; await hashKey(${field}) makes one of 64`;
     throw misuseError(name, `${field} must be ${permitted}, got ${described(key)}.`);
   }
-  if (!isWellFormed(key)) throw fieldError(name, field, "well-formed, without an unpaired surrogate", key);
+  if (!key.isWellFormed()) throw fieldError(name, field, "well-formed, without an unpaired surrogate", key);
 }
 
 /** @throws when one of them is not what it may be. */
@@ -34,9 +34,4 @@ function described(value: unknown): string {
   return typeof value === "string" && value.length > 40
     ? `${value.length} characters: ${show(value.slice(0, 40))}`
     : show(value);
-}
-
-/** No unpaired surrogate: the database refuses one. (String.prototype.isWellFormed is younger than Node 20's types.) */
-export function isWellFormed(text: string): boolean {
-  return !/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
 }

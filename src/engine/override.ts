@@ -4,7 +4,6 @@ import { checkFields, type Field, type Fields } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./limit.js";
 import { misuseError, show } from "./misuse.js";
-import { isWellFormed } from "./names.js";
 import type { Bucket } from "./request.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -24,7 +23,7 @@ const fields = (): Fields => ({
   until: { above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true },
   note: {
     permitted: `a well-formed string of at most ${MAX_NOTE} characters (UTF-16 units)`,
-    holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && isWellFormed(value),
+    holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && value.isWellFormed(),
   },
 });
 const WAYS = ["config", "block", "unlimited"] as const;

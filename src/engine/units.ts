@@ -21,7 +21,8 @@ export function floorUnits(tokens: number, unitsPerToken: number): number {
 
 /** Tokens as whole units, rounded up (what is charged). */
 export function ceilUnits(tokens: number, unitsPerToken: number): number {
-  return -floorUnits(-tokens, unitsPerToken);
+  // Not -floorUnits(): of 0 that is -0.
+  return 0 - floorUnits(-tokens, unitsPerToken);
 }
 
 /** Whether a count is all that a bucket holds, up to the rounding of a sum of a few doubles: 10.000000000000002 of 10. */
@@ -93,7 +94,7 @@ function windowFrom(
     ...(excess > 0 && { excess: ceilUnits(excess, unitsPerToken) }),
     ...(loweredAt !== undefined && { loweredAt }),
   };
-  return { since, used: Math.max(0, ceilUnits(used, unitsPerToken)), ...more };
+  return { since, used: ceilUnits(used, unitsPerToken), ...more };
 }
 
 /** Tokens taken are rounded up, tokens that may come back are rounded down. */

@@ -1,10 +1,9 @@
 /** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule. */
-import type { ESLint, Linter, Rule } from "eslint";
+import type { Linter, Rule } from "eslint";
 import { noIgnoredResult } from "./noIgnoredResult.js";
 
 const rules: Record<"no-ignored-result", Rule.RuleModule> = { "no-ignored-result": noIgnoredResult };
-
-const plugin = { meta: { name: "convex-rate-limits" }, rules } satisfies ESLint.Plugin;
+const plugin = { meta: { name: "convex-rate-limits" }, rules };
 
 /** The rule as an error, for the files that the config is given. */
 const recommended: Linter.Config = {

@@ -1,15 +1,9 @@
 /** Which calls ask a limit, and whether they throw a denial: by the names that a file imports, destructures and aliases. */
-import type { Scope, SourceCode } from "eslint";
-import type { CallExpression, Expression, Identifier, Node } from "estree";
+import type { Rule, Scope, SourceCode } from "eslint";
+import type { CallExpression, Node } from "estree";
 
-export const NAMES: ReadonlySet<string | undefined> = new Set([
-  "rateLimit",
-  "checkRateLimit",
-  "rateLimitAll",
-  "checkRateLimitAll",
-  "scheduleRateLimited",
-  "enqueueRateLimited",
-]);
+/** The functions that answer with a status. */
+export const NAMES = /^((rateLimit|checkRateLimit)(All)?|(schedule|enqueue)RateLimited)$/;
 /** This package, and the app's own modules: relative, or by the usual aliases. */
 const SOURCE = /^(convex-rate-limits($|\/)|\.|\/|~|#|@\/)/;
 
@@ -20,22 +14,26 @@ interface LimitingCall {
   readonly definitions: CallExpression | undefined;
 }
 
-/** The origin of a value: a module or the result of a call, and the names of properties from there. */
-interface Origin {
-  readonly root: string | CallExpression;
-  readonly path: readonly (string | undefined)[];
+/** A value by its name in an object or a module. */
+interface Member {
+  readonly name: string;
+  readonly object?: Node;
+  /** From which it comes, through however many objects. */
+  readonly module: string | undefined;
 }
 
 export class SourceReader {
   constructor(private readonly source: SourceCode) {}
 
   limitingCall(node: CallExpression): LimitingCall | undefined {
-    const { root, path } = this.originOf(node.callee) ?? {};
-    const name = path?.at(-1);
-    if (root === undefined || name === undefined || !NAMES.has(name)) return undefined;
-    if (typeof root === "string") return SOURCE.test(root) ? { name, node, definitions: undefined } : undefined;
-    const isOurs = path?.length === 1 && this.originOf(root.callee)?.path.at(-1) === "defineRateLimits";
-    return isOurs ? { name, node, definitions: root } : undefined;
+    const member = this.memberOf(node.callee);
+    if (!member || !NAMES.test(member.name)) return undefined;
+    const limits = member.object && this.valueOf(member.object);
+    const definitions = limits?.type === "CallExpression" ? limits : undefined;
+    const isOurs = definitions
+      ? this.memberOf(definitions.callee)?.name === "defineRateLimits"
+      : SOURCE.test(member.module ?? "");
+    return isOurs ? { name: member.name, node, definitions } : undefined;
   }
 
   /** @param elsewhere - whether limits throw that are defined in another file. */
@@ -43,11 +41,11 @@ export class SourceReader {
     const [, first, options] = node.arguments;
     const [limits, defaults] = definitions?.arguments ?? [];
     const throwsFor = (request: Node | null | undefined): boolean => {
-      const limit = this.fieldOf(request, "name");
-      const definition = limit?.type === "Literal" ? this.fieldOf(limits, String(limit.value)) : undefined;
+      const limit = this.fieldsOf(request).get("name");
+      const definition = limit?.type === "Literal" ? this.fieldsOf(limits).get(String(limit.value)) : undefined;
       // The call decides before the definition, and that before the options.
       const nearest = [first, options, definition, defaults]
-        .map((object) => this.fieldOf(object, "throws"))
+        .map((object) => this.fieldsOf(object).get("throws"))
         .find(Boolean);
       if (!nearest) return elsewhere && !definitions;
       // `{ jitter }` also throws.
@@ -59,74 +57,63 @@ export class SourceReader {
     return list.elements.every(throwsFor);
   }
 
-  /** An expression behind constants and type assertions. */
-  private valueOf(node: Node, depth = 0): Node {
-    const { type, expression } = node as { type: string; expression?: Expression };
-    if (expression && (type.startsWith("TS") || type === "ChainExpression")) return this.valueOf(expression, depth);
-    const constant = node.type === "Identifier" ? this.constantOf(node) : undefined;
-    return constant?.id.type === "Identifier" && depth < MOST_CONSTANTS ? this.valueOf(constant.init, depth + 1) : node;
-  }
-
-  /** The value of an object's field: the last one that sets it. */
-  private fieldOf(object: Node | null | undefined, name: string): Node | undefined {
+  /** The values of an object's fields. The last one that sets a field holds. */
+  private fieldsOf(object: Node | null | undefined): ReadonlyMap<string, Node> {
     const value = object && this.valueOf(object);
-    if (value?.type !== "ObjectExpression") return undefined;
-    for (const property of [...value.properties].reverse()) {
-      if (property.type === "SpreadElement") {
-        const spread = this.fieldOf(property.argument, name);
-        if (spread) return spread;
-      } else if (keyOf(property.key, property.computed) === name) return this.valueOf(property.value);
-    }
-    return undefined;
+    if (value?.type !== "ObjectExpression") return new Map();
+    return new Map(
+      value.properties.flatMap((property) =>
+        property.type === "SpreadElement"
+          ? [...this.fieldsOf(property.argument)]
+          : [[nameIn(property), this.valueOf(property.value)]],
+      ),
+    );
   }
 
-  private originOf(expression: Node, depth = 0): Origin | undefined {
+  /** An expression behind constants and type assertions. */
+  private valueOf(node: Node): Node {
+    const { type, expression } = node as { type: string; expression?: Node };
+    if (expression && (type.startsWith("TS") || type === "ChainExpression")) return this.valueOf(expression);
+    const definition = this.definitionOf(node);
+    const constant = definition?.type === "Variable" && definition.node.id.type === "Identifier" && definition.node;
+    return constant && constant.init ? this.valueOf(constant.init) : node;
+  }
+
+  private memberOf(expression: Node): Member | undefined {
+    const memberIn = (object: Node, named: Node | null) => {
+      return { name: nameIn(named), object, module: this.memberOf(object)?.module };
+    };
     const node = this.valueOf(expression);
-    if (node.type === "CallExpression") return { root: node, path: [] };
-    if (node.type === "MemberExpression") {
-      const origin = this.originOf(node.object, depth);
-      return origin && { ...origin, path: [...origin.path, keyOf(node.property, node.computed)] };
-    }
-    if (node.type !== "Identifier" || depth >= MOST_CONSTANTS) return undefined;
+    if (node.type === "MemberExpression") return memberIn(node.object, node);
     const definition = this.definitionOf(node);
     if (definition?.type === "ImportBinding") {
-      const root = String(definition.parent.source.value);
-      const { node: binding } = definition;
-      return { root, path: binding.type === "ImportSpecifier" ? [keyOf(binding.imported)] : [] };
+      return { name: nameIn(definition.node), module: String(definition.parent.source.value) };
     }
-    const constant = this.constantOf(node);
-    if (constant?.id.type !== "ObjectPattern") return undefined;
-    const origin = this.originOf(constant.init, depth + 1);
-    const property = constant.id.properties.find(
-      (one) => one.type === "Property" && one.value.type === "Identifier" && one.value.name === node.name,
-    );
-    return property?.type === "Property" && origin
-      ? { ...origin, path: [...origin.path, keyOf(property.key)] }
-      : undefined;
+    if (definition?.type !== "Variable" || !definition.node.init) return undefined;
+    return memberIn(definition.node.init, (definition.name as Rule.Node).parent);
   }
 
-  /** The initial value of a constant, and the pattern that takes it apart. */
-  private constantOf(identifier: Identifier) {
-    const definition = this.definitionOf(identifier);
-    if (definition?.type !== "Variable" || definition.parent.kind !== "const") return undefined;
-    const { id, init } = definition.node;
-    return init ? { id, init } : undefined;
-  }
-
-  private definitionOf(identifier: Identifier): Scope.Definition | undefined {
-    for (let scope: Scope.Scope | null = this.source.getScope(identifier); scope; scope = scope.upper) {
-      const variable = scope.set.get(identifier.name);
-      if (variable) return variable.defs.length === 1 ? variable.defs[0] : undefined;
-    }
-    return undefined;
+  /** Where an import or a constant is defined. */
+  private definitionOf(node: Node): Scope.Definition | undefined {
+    if (node.type !== "Identifier") return undefined;
+    const here = this.source.getScope(node);
+    const variable = here.references.find(({ identifier }) => identifier === node)?.resolved;
+    const [definition, ...more] = variable?.defs ?? [];
+    if (!variable || !definition || more.length > 0) return undefined;
+    if (definition.type === "Variable" && definition.parent.kind !== "const") return undefined;
+    // Code before the end of a definition runs later only in another function. So no search goes round in circles.
+    const [, end] = this.source.getRange(definition.node);
+    const isEarlier = this.source.getRange(node)[0] < end && variable.scope.variableScope === here.variableScope;
+    return isEarlier ? undefined : definition;
   }
 }
 
-/** No limit is behind more constants, unless they are defined by each other, in code that cannot run. */
-const MOST_CONSTANTS = 10;
-
-/** The name of a property, if it is written out. */
-export function keyOf(key: Node, computed = false): string | undefined {
-  if (key.type === "Identifier" && !computed) return key.name;
-  return key.type === "Literal" && typeof key.value === "string" ? key.value : undefined;
+/** The name that a node calls, reads, sets or imports, if it is written out. */
+export function nameIn(node: Node | null): string {
+  if (node?.type === "ImportSpecifier") return nameIn(node.imported);
+  if (node?.type === "Literal") return String(node.value);
+  if (node?.type === "Identifier") return node.name;
+  if (node?.type !== "MemberExpression" && node?.type !== "Property") return "";
+  const name = node.type === "Property" ? node.key : node.property;
+  return node.computed && name.type !== "Literal" ? "" : nameIn(name);
 }

@@ -42,20 +42,18 @@ export function callerAddress(
   checkField("address", "the IPv6 prefix", ipv6PrefixField, prefix);
   const trimmed = text?.trim() ?? "";
   if (trimmed.length > MAX_LENGTH) return undefined;
-  const bracketed = /^\[([^[\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1];
-  if (bracketed !== undefined) return ipv6Caller(bracketed, prefix);
-  const [host, port, ...more] = trimmed.split(":");
-  if (host !== undefined && more.length === 0 && (port === undefined || /^\d{1,5}$/.test(port))) {
-    return ipv4Octets(host)?.join(".");
-  }
-  return ipv6Caller(trimmed, prefix);
+  // In brackets, or with a port after it; what is neither is the address.
+  const [, bracketed, bare] = /^\[([^[\]]*:[^[\]]*)\](?::\d{1,5})?$|^([^:]*):\d{1,5}$/.exec(trimmed) ?? [];
+  const host = bracketed ?? bare ?? trimmed;
+  if (host.includes(":")) return ipv6Caller(host, prefix);
+  return isIpv4(host) ? host : undefined;
 }
 
 function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
   const groups = ipv6Groups(text.replace(/%[\w.-]+$/, ""));
   if (!groups) return undefined;
-  const embedded = embeddedIpv4(groups);
-  if (embedded) return embedded.join(".");
+  const [high = 0, low = 0] = groups.slice(6);
+  if (hasIpv4(groups)) return [high >> 8, high & 255, low >> 8, low & 255].join(".");
   if (prefix === false) return canonical(groups);
   const bits = groups[0] === 0x2002 ? Math.min(prefix, SIX_TO_FOUR_PREFIX) : prefix;
   const kept = groups.map((group, i) => group & (0xffff_0000 >> Math.min(16, Math.max(0, bits - 16 * i))));
@@ -64,29 +62,25 @@ function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
 
 /** As RFC 5952 writes it, and the host of a URL: the first of the longest runs of two or more zero groups is "::". */
 function canonical(groups: readonly number[]): string {
-  return new URL(`http://[${groups.map(hex).join(":")}]`).hostname.slice(1, -1);
+  return new URL(`http://[${hex(groups)}]`).hostname.slice(1, -1);
 }
 
-/** The IPv4 address that the last 32 bits are, where the first 96 say so. */
-function embeddedIpv4(groups: readonly number[]): number[] | undefined {
-  const [high = 0, low = 0] = groups.slice(6);
-  const before = groups.slice(0, 6).map(hex).join(":");
-  // "::" and "::1" are addresses of their own, so what is IPv4-compatible (RFC 4291, 2.5.5.1) needs a first octet.
-  const isCompatible = before === "0:0:0:0:0:0" && high >> 8 > 0;
-  const isMapped = before === "0:0:0:0:0:ffff";
-  const isNat64 = before === "64:ff9b:0:0:0:0"; // RFC 6052
-  return isCompatible || isMapped || isNat64 ? [high >> 8, high & 255, low >> 8, low & 255] : undefined;
+function hex(groups: readonly number[]): string {
+  return groups.map((group) => group.toString(16)).join(":");
 }
 
-function hex(group: number): string {
-  return group.toString(16);
+/** Whether the last 32 bits are an IPv4 address: mapped, by NAT64 (RFC 6052), or IPv4-compatible (RFC 4291, 2.5.5.1). */
+function hasIpv4(groups: readonly number[]): boolean {
+  const before = hex(groups.slice(0, 6));
+  // "::" and "::1" are addresses of their own, so an IPv4-compatible one needs a first octet.
+  if (before === "0:0:0:0:0:0") return (groups[6] ?? 0) > 255;
+  return before === "0:0:0:0:0:ffff" || before === "64:ff9b:0:0:0:0";
 }
 
 /** Four decimal numbers up to 255. A leading zero is refused: some read it as octal. */
-function ipv4Octets(text: string): number[] | undefined {
+function isIpv4(text: string): boolean {
   const parts = text.split(".");
-  const valid = parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255);
-  return valid ? parts.map(Number) : undefined;
+  return parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255);
 }
 
 /** The eight groups of an IPv6 address (RFC 4291, section 2.2): a URL reads the same forms, and writes all groups in hex. */

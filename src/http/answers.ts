@@ -29,29 +29,37 @@ function quotaExceeded(
   const closed = limits.filter(isForGood);
   if (closed.length > 0) {
     const detail = "No wait helps: the quota is closed to this caller.";
-    return problem(403, "Not permitted", detail, headers, violated(closed));
+    return problem({ status: 403, title: "Not permitted", detail, ...violated(closed) }, headers);
   }
   const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;
   const denied = limits.filter((limit) => !limit.status.ok);
-  return problem(status, "Too many requests", detail, headers, violated(denied));
+  return problem({ status, title: "Too many requests", detail, ...violated(denied) }, headers);
 }
+
+/** Problem details, perhaps with more fields. */
+type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
 /** What the draft adds to a problem. */
 export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
   return { type: QUOTA_EXCEEDED, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
 
-export function problem(
-  status: number,
-  title: string,
-  detail: string,
-  headers: HeaderFields = {},
-  more: Readonly<Record<string, unknown>> = {},
-): Response {
-  return new Response(JSON.stringify({ status, title, detail, ...more }), {
-    status,
-    headers: { ...headers, "Content-Type": "application/problem+json" },
-  });
+/** No limit can count this request, or ever let it pass. The client is at fault, so nothing is reported. */
+export class RefusedError extends Error {
+  readonly answer: Response;
+  constructor(said: Problem, headers?: HeaderFields) {
+    super(said.detail);
+    this.answer = problem(said, headers);
+  }
+}
+
+export function badRequest(detail: string): RefusedError {
+  return new RefusedError({ status: 400, title: "Bad request", detail });
+}
+
+export function problem(said: Problem, headers: HeaderFields = {}): Response {
+  const fields = { ...headers, "Content-Type": "application/problem+json" };
+  return new Response(JSON.stringify(said), { status: said.status, headers: fields });
 }
 
 /** A denied request and its limits, for the app's own answer. */

@@ -4,10 +4,10 @@ import { type Field, isPermitted } from "../engine/fields.js";
 export type HeaderFields = Readonly<Record<string, string>>;
 
 /** `Headers` itself would refuse another name only at the first request. */
-export const headerNameField: Field = { permitted: "the name of a header field", holds: isHeaderName };
-export function isHeaderName(value: unknown): value is string {
-  return typeof value === "string" && isPermitted(headerFields, { [value]: "" });
-}
+export const headerNameField: Field = {
+  permitted: "the name of a header field",
+  holds: (value) => typeof value === "string" && isPermitted(headerFields, { [value]: "" }),
+};
 
 /** Header fields, as an object. */
 export const headerFields: Field = {
@@ -32,33 +32,25 @@ export function withFields(response: Response, fields: HeaderFields): Response {
   // Response.error() and the like: no such response can be made, or needs to be.
   if (status < 200) return response;
   // A response with a body is used once, so it can be changed; a copy of it would lose its Content-Length on Convex.
-  if (body !== null && isChangeable(response.headers)) {
-    add(response.headers, fields);
-    return response;
+  if (body !== null) {
+    try {
+      add(response.headers, fields);
+      return response;
+    } catch {
+      // The headers of a response that was fetched cannot be changed.
+    }
   }
   const headers = new Headers(response.headers);
   add(headers, fields);
   return new Response(body, { status, statusText, headers });
 }
 
-/** The headers of a response that was fetched cannot be changed. */
-function isChangeable(headers: Headers): boolean {
-  try {
-    headers.delete("RateLimit-Probe");
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function add(headers: Headers, fields: HeaderFields): void {
   const isTighter = remainingIn(new Headers(fields)) < remainingIn(headers);
-  for (const [name, value] of Object.entries(fields)) {
+  for (const [name, added] of Object.entries(fields)) {
     const known = headers.get(name);
-    const merge = known === null ? undefined : MERGES[name.toLowerCase()];
-    if (known === null) headers.set(name, value);
-    else if (merge) headers.set(name, merge(known, value, isTighter));
-    else if (OF_ONE_STATE.test(name) && isTighter) headers.set(name, value);
+    const sent = known === null ? added : merge(name.toLowerCase(), known, added, isTighter);
+    if (sent !== known) headers.set(name, sent);
   }
   const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
   if (exposed.length > 0) headers.set(EXPOSE, withItems(headers.get(EXPOSE) ?? "", exposed.join(", ")));
@@ -66,20 +58,17 @@ function add(headers: Headers, fields: HeaderFields): void {
 
 const EXPOSE = "access-control-expose-headers";
 const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
-/** The fields that describe one limit only: those of the tightest limit are sent. */
-const OF_ONE_STATE = /^x-ratelimit-|^ratelimit-(?!policy)/i;
 
-/** By the name of a field that both sides have, what is sent. */
-const MERGES: Readonly<Record<string, (known: string, added: string, isTighter: boolean) => string>> = {
-  [EXPOSE]: withItems,
-  vary: withItems,
-  "ratelimit-policy": withItems,
-  ratelimit: (known, added, isTighter) => {
-    if (known.startsWith('"') && added.startsWith('"')) return withItems(known, added);
-    return isTighter ? added : known;
-  },
-  "retry-after": (known, added) => (waitOf(known) < waitOf(added) ? added : known),
-};
+/** What is sent of a field that both sides have. */
+function merge(name: string, known: string, added: string, isTighter: boolean): string {
+  if (name === "retry-after") return waitOf(known) < waitOf(added) ? added : known;
+  const isList = name === "ratelimit" ? known.startsWith('"') && added.startsWith('"') : LISTS.includes(name);
+  if (isList) return withItems(known, added);
+  return isTighter && OF_LIMITS.test(name) ? added : known;
+}
+
+/** Of the other fields of limits, which describe one limit only, those of the tightest are sent. */
+const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
 /** A list, with the items whose names it lacks: a policy that is there already was charged later. */
 function withItems(known: string, added: string): string {

@@ -2,7 +2,7 @@
 import { checkField, type Field } from "../engine/fields.js";
 import { fieldError, show } from "../engine/misuse.js";
 import type { HeaderFields } from "./fields.js";
-import { byTightness, isForGood, type LimitedBy, type Quota, quotaOf, secondsUntil } from "./quota.js";
+import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, secondsUntil } from "./quota.js";
 
 /**
  * - `"draft-11"`: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, structured fields.
@@ -60,10 +60,8 @@ export function rateLimitHeaders(
   checkFormats(first.name, formats);
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
-  const waits = quotas.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt - now]));
-  if (waits.length > 0 && !enforced.some(isForGood)) {
-    fields["Retry-After"] = String(retryAfterSeconds(Math.max(...waits), jitter));
-  }
+  const retryAt = retryAtOf(enforced);
+  if (retryAt !== undefined) fields["Retry-After"] = String(retryAfterSeconds(retryAt - now, jitter));
   return fields;
 }
 
@@ -88,9 +86,12 @@ export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly 
 
 const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => HeaderFields>> = {
   "draft-11": draft11,
-  "draft-7": draft7,
-  "draft-6": (quotas, now) => ({ ...unnamedPolicies(quotas), ...threeFields("RateLimit", quotas, now) }),
-  x: (quotas) => threeFields("X-RateLimit", quotas, 0),
+  "draft-7": (quotas, now) => {
+    const state = Object.entries(tightestState(quotas, now)).map(([name, value]) => `${name.toLowerCase()}=${value}`);
+    return { ...unnamedPolicies(quotas), ...(state.length > 1 && { RateLimit: state.join(", ") }) };
+  },
+  "draft-6": (quotas, now) => ({ ...unnamedPolicies(quotas), ...threeFields("RateLimit", tightestState(quotas, now)) }),
+  x: (quotas) => threeFields("X-RateLimit", tightestState(quotas, 0)),
 };
 
 /** A limit that is sent without its state sends the policy alone. */
@@ -116,29 +117,19 @@ function item({ name, partitionKey }: Quota, parameters: Readonly<Record<string,
   return `"${name.replace(/["\\]/g, "\\$&")}"${written.join("")}${pk}`;
 }
 
-function draft7(quotas: readonly Quota[], now: number): HeaderFields {
-  const { quota, left } = tightest(quotas);
-  if (!left) return unnamedPolicies(quotas);
-  const state = `limit=${quota}, remaining=${left.available}, reset=${secondsUntil(left.until, now)}`;
-  return { ...unnamedPolicies(quotas), RateLimit: state };
-}
-
 /** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */
 function unnamedPolicies(quotas: readonly Quota[]): HeaderFields {
   return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
 }
 
-/** @param from - the time from which the seconds of the reset are counted. */
-function threeFields(prefix: string, quotas: readonly Quota[], from: number): HeaderFields {
-  const { quota, left } = tightest(quotas);
-  const limit = { [`${prefix}-Limit`]: String(quota) };
-  if (!left) return limit;
-  const reset = String(secondsUntil(left.until, from));
-  return { ...limit, [`${prefix}-Remaining`]: String(left.available), [`${prefix}-Reset`]: reset };
+/** The state of the tightest limit, or its quota alone. @param from - the time from which the seconds of the reset are counted. */
+function tightestState(quotas: readonly Quota[], from: number): Readonly<Record<string, number>> {
+  const { quota: Limit, left } = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
+  return left ? { Limit, Remaining: left.available, Reset: secondsUntil(left.until, from) } : { Limit };
 }
 
-function tightest(quotas: readonly Quota[]): Quota {
-  return quotas.reduce((least, quota) => (byTightness(quota, least) < 0 ? quota : least));
+function threeFields(prefix: string, state: Readonly<Record<string, number>>): HeaderFields {
+  return Object.fromEntries(Object.entries(state).map(([name, value]) => [`${prefix}-${name}`, String(value)]));
 }
 
 /** These write the same fields, each in its own way. */

@@ -2,23 +2,20 @@
  * Key sources, which identify the caller. Each source's keys begin with a prefix of its own, so that no header can name a bucket of
  * another source. After it they have at most 64 printable characters.
  */
-import { checkField, checkFields, type Fields, isFunction, required } from "../engine/fields.js";
+import { checkField, checkFields, type Fields, isFunction, isPermitted, required } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
+import { badRequest } from "./answers.js";
 import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
-import { headerNameField, isHeaderName } from "./fields.js";
-import { BadRequestError, type HttpCtx, type KeySource } from "./request.js";
+import { headerNameField } from "./fields.js";
+import type { HttpCtx, KeySource } from "./request.js";
 
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
   known?: (ctx: HttpCtx, hash: string) => boolean | Promise<boolean>;
 }
 
-/** Longer values are hashed. A digest with its mark is longer than this, so no value can pass for another's digest. */
-const MAX_VALUE = 64;
-
-type MaybeAsync<T> = T | Promise<T>;
-type ReadValue = (ctx: HttpCtx, request: Request) => MaybeAsync<string | null | undefined>;
+type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Promise<string | null | undefined>;
 
 /**
  * A source of your own: a session id, a route, a tenant, a header that your gateway sets. A client that can choose the value can choose its
@@ -27,20 +24,17 @@ type ReadValue = (ctx: HttpCtx, request: Request) => MaybeAsync<string | null | 
  * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
  * @param read - gives the value; undefined, null or "" when there is none.
  */
-export function custom(prefix: string, read: ReadValue): KeySource {
+export function custom(prefix: string, read: Read): KeySource {
   checkField(prefix, "read", required({ permitted: "a function of ctx and request", holds: isFunction }), read);
   return source(customPrefix(prefix), read);
 }
 
-/** Their keys have prefixes of their own. */
-const OWN_SOURCES: readonly string[] = ["apiKey", "bearer", "identity", "address"];
-
 function customPrefix(prefix: string): string {
-  if (/^[\w-]{1,64}$/.test(prefix) && !OWN_SOURCES.includes(prefix)) return `own.${prefix}`;
-  throw misuseError(
-    prefix,
-    `a key's prefix must be made of 1 to 64 letters, digits, - and _, and none of ${OWN_SOURCES.join(", ")}.`,
-  );
+  // Their keys have prefixes of their own.
+  const others = ["apiKey", "bearer", "identity", "address"];
+  if (/^[\w-]{1,64}$/.test(prefix) && !others.includes(prefix)) return `own.${prefix}`;
+  const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${others.join(", ")}`;
+  throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
 
 /** The token of `Authorization: Bearer …`, as its SHA-256. See `apiKey` for `known`. */
@@ -87,27 +81,27 @@ export type AddressOptions = (
  */
 export function address(options: AddressOptions): KeySource {
   checkFields("address", "address", options, ADDRESS_FIELDS);
-  const { trustedProxies, header, ipv6Prefix } = options;
+  const read = addressIn(options);
+  return source("address", async (ctx, request) => callerAddress(await read(ctx, request), options.ipv6Prefix));
+}
+
+function addressIn({ trustedProxies, header }: { trustedProxies?: number | "platform"; header?: string }): Read {
   if (header !== undefined) {
-    // The types forbid both, JavaScript does not.
-    if ((trustedProxies as unknown) !== undefined) {
-      throw misuseError("address", "takes trustedProxies or header, not both.");
-    }
-    return source("address", (_ctx, request) => callerAddress(request.headers.get(header), ipv6Prefix));
+    if (trustedProxies !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
+    return (_ctx, { headers }) => headers.get(header);
   }
-  checkField("address", "trustedProxies", required(ADDRESS_FIELDS.trustedProxies), trustedProxies);
-  if (trustedProxies === "platform") {
-    return source("address", async ({ meta }) => callerAddress((await meta.getRequestMetadata()).ip, ipv6Prefix));
-  }
+  if (trustedProxies === undefined)
+    throw fieldError("address", "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, trustedProxies);
+  if (trustedProxies === "platform") return async ({ meta }) => (await meta.getRequestMetadata()).ip;
   let isWarned = false;
-  return source("address", (_ctx, { headers }) => {
+  return (_ctx, { headers }) => {
     const hops = headers.get("X-Forwarded-For");
     if (hops === null && headers.has("Forwarded") && !isWarned) {
       isWarned = true;
       console.warn("address reads X-Forwarded-For; a request has only Forwarded, which is not read.");
     }
-    return callerAddress((hops ?? "").split(",").at(-trustedProxies), ipv6Prefix);
-  });
+    return hops?.split(",").at(-trustedProxies);
+  };
 }
 
 const ADDRESS_FIELDS = {
@@ -117,7 +111,7 @@ const ADDRESS_FIELDS = {
   },
   header: {
     permitted: "the name of a header field other than Forwarded (RFC 7239), which is not read",
-    holds: (value: unknown) => isHeaderName(value) && value.toLowerCase() !== "forwarded",
+    holds: (value: unknown) => isPermitted(headerNameField, value) && !/^forwarded$/i.test(value as string),
   },
   ipv6Prefix: ipv6PrefixField,
 } satisfies Fields;
@@ -154,15 +148,14 @@ export async function httpKey(source: string, id: string | { hash: string }): Pr
     return `${source.toLowerCase()}:${typeof id === "object" ? id.hash : await hashed(id)}`;
   }
   const value = id as string;
-  if (source !== "address") {
-    return `${source === "identity" ? source : customPrefix(source)}:${await boundedKey(value)}`;
-  }
+  if (source === "identity") return `identity:${await boundedKey(value)}`;
+  if (source !== "address") return `${customPrefix(source)}:${await boundedKey(value)}`;
   const caller = value.includes("/") ? value : callerAddress(value);
   if (caller === undefined) throw fieldError("httpKey", "id", "an IP address", id);
   return `address:${caller}`;
 }
 
-function secret(prefix: string, { known }: SecretOptions, read: ReadValue): KeySource {
+function secret(prefix: string, { known }: SecretOptions, read: Read): KeySource {
   return source(prefix, read, async (value, ctx) => {
     const hash = await hashed(value);
     return !known || (await known(ctx, hash)) ? hash : undefined;
@@ -172,7 +165,7 @@ function secret(prefix: string, { known }: SecretOptions, read: ReadValue): KeyS
 /** `prefix` contains no colon, so the first colon ends it. */
 function source(
   prefix: string,
-  read: ReadValue,
+  read: Read,
   write: (value: string, ctx: HttpCtx) => Promise<string | undefined> = boundedKey,
 ): KeySource {
   return {
@@ -186,13 +179,17 @@ function source(
   };
 }
 
-/** The value, or its hash if it is long or not plain. @throws BadRequestError when it is not well-formed. */
+/**
+ * The value, or its hash if it is not plain or longer than 64 characters. A digest with its mark is longer, so no value passes for
+ * another's digest.
+ * @throws RefusedError when it is not well-formed.
+ */
 export async function boundedKey(value: string): Promise<string> {
-  return value.length <= MAX_VALUE && /^[\x20-\x7e]*$/.test(value) ? value : `#${await hashed(value)}`;
+  return /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
 }
 
 /** hashKey refuses what is not well-formed; that came with the request. */
 async function hashed(value: string): Promise<string> {
-  if (/\p{Surrogate}/u.test(value)) throw new BadRequestError("The caller's key is not well-formed text.");
+  if (/\p{Surrogate}/u.test(value)) throw badRequest("The caller's key is not well-formed text.");
   return await hashKey(value);
 }

@@ -1,26 +1,16 @@
 /** The wrapper: it finds the caller, takes the tokens, runs or denies the request, and adds the fields to every answer. */
 import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
-import { fieldError, show } from "../engine/misuse.js";
-import type { RateLimitStatus } from "../wire/answers.js";
-import { answerDenial, isResponse, problem } from "./answers.js";
-import { ask } from "./ask.js";
+import { checkField, required } from "../engine/fields.js";
+import { show } from "../engine/misuse.js";
+import { answerDenial, isResponse, problem, RefusedError } from "./answers.js";
 import { withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
-import { parseOptions } from "./parseOptions.js";
-import { planAll } from "./plan.js";
-import type { LimitedBy } from "./quota.js";
-import { BadRequestError, type HttpCtx } from "./request.js";
-import {
-  type AskedLimit,
-  attempt,
-  corsFields,
-  isShadow,
-  refund,
-  reportError,
-  reportTwice,
-  type Visit,
-} from "./visit.js";
+import { aFunction, parseOptions } from "./parseOptions.js";
+import { planAll, reportTwice } from "./plan.js";
+import { type LimitedBy, retryAtOf } from "./quota.js";
+import type { HttpCtx } from "./request.js";
+import { askAll, type AskedLimit, attempt, corsFields, type Plan, refund, reportError, type Visit } from "./visit.js";
 
 /** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
 const OUTAGE_MS = 10_000;
@@ -61,15 +51,13 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 ): (ctx: Ctx, request: Request) => Promise<Response> {
   const set = setOf(limits, "limitHttp");
   const checked = parseOptions(set, options);
-  // JavaScript may pass anything.
-  const given: unknown = handler;
-  if (typeof given !== "function") throw fieldError("limitHttp", "the handler", "a function", given);
+  checkField("limitHttp", "the handler", required(aFunction), handler);
   return async (ctx, request) => {
-    const visit: Visit = { ctx, request, options, set, limits: checked };
+    const visit: Visit = { ctx, request, options, set, limits: checked, identified: new Map() };
     const asked = await decide(visit);
-    if (isResponse(asked)) return withFields(asked, await corsFields(visit));
+    if (isResponse(asked)) return withFields(asked, (await corsFields(visit)) ?? {});
     if (asked.length === 0) return await handler(ctx, request, []);
-    let limited = asked.map((one) => one.limited) as readonly LimitedBy[];
+    let limited: readonly LimitedBy[] = asked.map((one) => one.limited);
     let response: Response | undefined;
     try {
       const answer: unknown = await handler(ctx, request, limited);
@@ -87,35 +75,30 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 
 /** The limits that the request was held to, which may be none; or the answer, if it may not pass. */
 async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
-  const { ctx, request, set, options } = visit;
-  const { jitter = 0, onError, skip, via } = options;
-  let plans: Awaited<ReturnType<typeof planAll>>;
+  const { ctx, request, options } = visit;
+  const { jitter = 0, onError, skip } = options;
+  let plans: readonly Plan[];
   try {
     if (request.method === "OPTIONS" || (await skip?.(request, ctx))) return [];
     plans = await planAll(visit);
   } catch (error) {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
-    if (error instanceof BadRequestError) return problem(400, "Bad request", error.message);
+    if (error instanceof RefusedError) return error.answer;
     await reportError(visit, error);
-    return problem(500, "Internal server error", "This request could not be processed.");
+    const detail = "This request could not be processed.";
+    return problem({ status: 500, title: "Internal server error", detail });
   }
-  if (isResponse(plans)) return plans;
   if (plans.length === 0) return [];
-  let statuses: readonly RateLimitStatus[];
+  let asked: readonly AskedLimit[];
   try {
-    statuses = await ask(ctx, set, via, { take: plans.map((plan) => plan.request) });
+    asked = await askAll(visit, plans);
   } catch (error) {
     await reportError(visit, error);
-    if (onError === "open" || plans.every(({ given }) => isShadow(given))) return [];
-    const retryAfter = String(retryAfterSeconds(OUTAGE_MS, jitter));
+    if (onError === "open" || plans.every(({ given }) => given.mode === "shadow")) return [];
+    const headers = { "Retry-After": String(retryAfterSeconds(OUTAGE_MS, jitter)) };
     const detail = "The rate limits of this request could not be checked.";
-    return problem(503, "Service unavailable", detail, { "Retry-After": retryAfter });
+    return problem({ status: 503, title: "Service unavailable", detail }, headers);
   }
-  const asked = plans.flatMap((plan, i) => {
-    const status = statuses[i];
-    const config = status?.override?.config;
-    return status ? [{ ...plan, limited: { ...plan.shown, ...(config && { config }), status } }] : [];
-  });
   if (!asked.every(({ limited }) => limited.status.ok)) return await deny(visit, asked);
   await reportTwice(visit, plans);
   return asked;
@@ -127,9 +110,9 @@ async function deny(visit: Visit, asked: readonly AskedLimit[]): Promise<Respons
   const limited = asked.map((one) => one.limited);
   const fields = rateLimitHeaders(limited, { formats, jitter });
   const limits = limited.filter(({ status }) => !status.ok);
-  const retryAt = Math.max(...limits.map(({ status }) => status.retryAt ?? 0));
-  const retryAfter = fields["Retry-After"];
-  const denial = { ctx, request, limits, ...(retryAfter && { retryAt, retryAfter: Number(retryAfter) }) };
+  const retryAt = retryAtOf(limits);
+  const wait = retryAt === undefined ? {} : { retryAt, retryAfter: Number(fields["Retry-After"]) };
+  const denial = { ctx, request, limits, ...wait };
   const own = await attempt(visit, () => onDenied?.(denial));
   if (isResponse(own)) return withFields(own, fields);
   const said = await attempt(visit, () => answerDenial(answer, denial));

@@ -1,5 +1,5 @@
 /** The wrapper's options. */
-import type { Mode } from "../client/args.js";
+import type { Mode } from "../client/definitionTypes.js";
 import type { InComponent, InTables } from "../client/place.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { DenialAnswer, HttpDenial } from "./answers.js";
@@ -9,7 +9,7 @@ import type { LimitedBy } from "./quota.js";
 import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
-export interface HttpCall {
+interface HttpCall {
   ctx: HttpCtx;
   request: Request;
   key: string | undefined;
@@ -129,5 +129,8 @@ export type LimitHttpOptions<
   ) &
   (Contexts extends InComponent ? unknown : { via: HttpMutation }) &
   ({ onError?: "closed" } | { onError: "open"; report: Report });
+
+/** A limit of the options, with its mode or that of its definition. */
+export type CheckedLimit = AnyHttpLimit & { mode: Mode };
 
 export type AnyOptions = CommonOptions & Partial<AnyHttpLimit> & { limits?: readonly AnyHttpLimit[] };

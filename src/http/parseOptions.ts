@@ -3,21 +3,13 @@ import { modeField } from "../client/options.js";
 import { BUCKET_FIELDS, type Definitions, findBucket, writtenFields } from "../client/definitions.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
-import {
-  checkField,
-  checkFields,
-  describePermitted,
-  type Field,
-  isFunction,
-  isPermitted,
-  required,
-} from "../engine/fields.js";
+import { checkFields, describePermitted, type Field, isFunction, isPermitted, required } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { countField, parseBucket } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
 import { checkFormats, jitterField } from "./headers.js";
-import type { AnyHttpLimit, AnyOptions, CommonOptions, Keyless } from "./options.js";
+import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
 import type { KeySource } from "./request.js";
 
 const isText = (value: unknown) => typeof value === "string";
@@ -28,7 +20,7 @@ const field = (permitted: string, holds: (value: unknown) => boolean): Field => 
 /** A function may give it as well. */
 const orFunction = (given: Field): Field =>
   field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
-const aFunction = field("a function", isFunction);
+export const aFunction = field("a function", isFunction);
 const isSource = (value: unknown) => isObject(value) && typeof (value as Partial<KeySource>).keyOf === "function";
 export const keylessField = field('"deny", "share" or { status: 400, 401 or 403, headers? }', (value) => {
   if (value === "deny" || value === "share") return true;
@@ -72,17 +64,17 @@ const DENIAL = {
 };
 
 /** The limits of the options, each with its mode. @throws when an option is unknown, missing, of the wrong type or out of range. */
-export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): AnyHttpLimit[] {
+export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
   const isList = isObject(options) && "limits" in options;
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   checkFormats("limitHttp", options.formats ?? []);
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
-  if (options.onError === "open")
-    checkField("limitHttp", "report", required(field('a function if onError is "open"', isFunction)), options.report);
-  if (!place.component !== (options.via !== undefined)) {
-    const needed = place.component
-      ? "left out: the component is called directly"
-      : "a reference to what httpMutation(limits) made: these limits are in your tables";
+  if (options.onError === "open" && !options.report)
+    throw fieldError("limitHttp", "report", 'a function if onError is "open"', options.report);
+  if (place.component && options.via !== undefined)
+    throw fieldError("limitHttp", "via", "left out: the component is called directly", options.via);
+  if (!place.component && options.via === undefined) {
+    const needed = "a reference to what httpMutation(limits) made: these limits are in your tables";
     throw fieldError("limitHttp", "via", needed, options.via);
   }
   // One limit is given beside the other options.

@@ -1,53 +1,47 @@
 /** One request and the limits of the wrapper's options → what to ask of each limit. */
 import { findBucket } from "../client/definitions.js";
 import { checkField, isPermitted } from "../engine/fields.js";
-import type { Limit } from "../engine/kinds/kind.js";
 import { fieldError } from "../engine/misuse.js";
-import { countField, parseBucket, parseDemand } from "../engine/request.js";
-import { isResponse, problem, violated } from "./answers.js";
+import { countField, parseBucket } from "../engine/request.js";
+import { unitsOf } from "../engine/units.js";
+import { badRequest, RefusedError, violated } from "./answers.js";
 import { asList } from "./headers.js";
 import { boundedKey } from "./keys.js";
-import type { AnyHttpLimit, HttpCall, Caller } from "./options.js";
+import type { AnyHttpLimit, Caller, CheckedLimit } from "./options.js";
 import { keylessField } from "./parseOptions.js";
-import { BadRequestError } from "./request.js";
-import { isShadow, type Plan, reportError, type Visit } from "./visit.js";
+import { type Plan, reportError, type Visit } from "./visit.js";
 
 /**
- * The requests to the limits that apply, in order; or the answer, if a limit refuses the request. A limit in shadow refuses
- * nothing: one that cannot be asked is left out, and its error is reported.
+ * The requests to the limits that apply, in order. A limit in shadow refuses nothing: one that cannot be asked is left out, and its
+ * error is reported.
  *
- * @throws BadRequestError when the client is at fault, and any error of the app's own functions.
+ * @throws RefusedError when the client is at fault, and any error of the app's own functions.
  */
-export async function planAll(visit: Visit): Promise<Plan[] | Response> {
+export async function planAll(visit: Visit): Promise<Plan[]> {
   const { limits, ctx, request } = visit;
-  const identified = new Map<unknown, Promise<Caller>>();
   const plans: Plan[] = [];
   for (const given of limits) {
     try {
       if (given.when && !(await given.when({ ctx, request }))) continue;
-      const plan = await planFor(given, visit, identified);
-      if (!isResponse(plan)) plans.push(plan);
-      else if (!isShadow(given)) return plan;
+      plans.push(await planFor(visit, given));
     } catch (error) {
-      if (!isShadow(given)) throw error;
-      if (!(error instanceof BadRequestError)) await reportError(visit, error);
+      if (given.mode === "enforce") throw error;
+      if (!(error instanceof RefusedError)) await reportError(visit, error);
     }
   }
   return plans;
 }
 
-/** The request to one limit, or the answer if none is needed. */
-async function planFor(
-  given: AnyHttpLimit,
-  { ctx, request, set }: Visit,
-  identified: Map<unknown, Promise<Caller>>,
-): Promise<Plan | Response> {
-  const { limit: name, mode = "enforce", cost = 1 } = given;
-  const caller = await findCaller(given, { ctx, request }, identified);
+/** The request to one limit. */
+async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
+  const { ctx, request, set } = visit;
+  const { limit: name, mode, cost = 1 } = given;
+  const caller = await findCaller(visit, given);
   const { without } = caller;
   if (without !== undefined && without !== "share") {
     const { status, headers } = without === "deny" ? { status: 403 } : without;
-    return problem(status, "Not identified", "The request carries nothing by which it could be counted.", headers);
+    const detail = "The request carries nothing by which it could be counted.";
+    throw new RefusedError({ status, title: "Not identified", detail }, headers);
   }
   // No source's keys are without a colon, so none names the bucket that requests without a key share.
   const key = without === "share" ? "shared" : caller.key;
@@ -63,42 +57,28 @@ async function planFor(
   };
   const { limit } = parseBucket(findBucket(set.definitions, "limitHttp", bucket));
   const count = typeof cost === "function" ? await cost(request, limit.tokens) : cost;
-  if (!isPermitted(countField, count)) {
-    throw new BadRequestError("The cost of this request is not a number of at least 0.");
-  }
-  if (!canEverServe(limit, count)) {
+  if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
+  // Counts are rounded up and capacities down, so comparing the two numbers would not do.
+  if (!(unitsOf(limit, count) <= limit.kind.most(limit, false))) {
     // No wait would help, so none is named.
     const detail = `This request takes ${count} of a quota of ${limit.tokens}.`;
-    return problem(403, "More than the quota", detail, {}, violated([{ name }]));
+    throw new RefusedError({ status: 403, title: "More than the quota", detail, ...violated([{ name }]) });
   }
   const said = await given.partitionKey?.(call);
   return {
     given,
     request: { bucket, count, mode, refundable: given.refund !== undefined },
     // Clients compare it, so a digest of a long one does as well.
-    shown: { name, key, count, config: limit.config, limit, partitionKey: said && (await boundedKey(said)) },
+    limited: { name, key, count, config: limit.config, partitionKey: said && (await boundedKey(said)) },
   };
-}
-
-/** Counts are rounded up and capacities down, so comparing the two numbers would not do. */
-function canEverServe(limit: Limit, count: number): boolean {
-  try {
-    parseDemand(limit, { count });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The key of the bucket, or the choice for a request without one; and the other results of a look-up. */
 type Found = { readonly [Field in keyof Caller]?: Caller[Field] | undefined };
 
-/** By the key sources, or by a look-up: limits with the same `identify` share one call of it. */
-async function findCaller(
-  { limit: name, by = "everyone", without: otherwise, identify }: AnyHttpLimit,
-  { ctx, request }: Omit<HttpCall, "key">,
-  identified: Map<unknown, Promise<Caller>>,
-): Promise<Found> {
+/** By the key sources, or by a look-up. */
+async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLimit): Promise<Found> {
+  const { limit: name, by = "everyone", without: otherwise, identify } = given;
   if (!identify) {
     if (by === "everyone") return {};
     for (const source of asList(by)) {
@@ -117,4 +97,23 @@ async function findCaller(
   }
   if (typeof key === "string" && key !== "") return { ...terms, key: `caller:${await boundedKey(key)}` };
   throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
+}
+
+/** The buckets that each request has been charged: nested wrappers pass the request on. */
+const chargedBy = new WeakMap<Request, Set<string>>();
+const reported = new Set<string>();
+
+/** Reports a limit that two nested wrappers charge for one request; each once, or it would fill the log. */
+export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise<void> {
+  const charged = chargedBy.get(visit.request) ?? new Set();
+  chargedBy.set(visit.request, charged);
+  for (const { name, key } of plans.map((plan) => plan.request.bucket)) {
+    const bucket = JSON.stringify([name, key]);
+    if (charged.has(bucket) && !reported.has(name)) {
+      reported.add(name);
+      const problem = `Rate limit "${name}" is charged twice for one request: two nested limitHttp have it.`;
+      await reportError(visit, new Error(problem));
+    }
+    charged.add(bucket);
+  }
 }

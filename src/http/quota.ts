@@ -1,5 +1,5 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
-import type { RateLimitDefinition } from "../client/args.js";
+import type { RateLimitDefinition } from "../client/definitionTypes.js";
 import { checkDefinition } from "../client/definitions.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
@@ -36,27 +36,19 @@ export interface LimitedBy {
   partitionKey?: string | undefined;
 }
 
-/** The wrapper also knows the parsed config. */
-export type ParsedLimit = LimitedBy & { readonly limit?: Limit | undefined };
-
 /** Whether no wait helps: the limit is closed to the caller by an override that does not end. */
 export function isForGood({ status }: LimitedBy): boolean {
   return !status.ok && status.retryAt >= END_OF_TIME;
 }
 
-/** The policy of a limit, and the part of its state that a client gets. */
-export interface Quota {
-  readonly name: string;
-  readonly denied: boolean;
-  /** At most this many tokens at once, and all of them are back after the window. */
-  readonly quota: number;
-  readonly windowSeconds: number;
-  /** Absent if the status had no `remaining`, and if no wait helps. */
-  readonly left: Left | undefined;
-  /** For a denial: when the same request succeeds; absent if no wait helps. */
-  readonly retryAt: number | undefined;
-  readonly partitionKey: string | undefined;
+/** When all of the limits that denied let the request pass; undefined if none did, and if no wait helps. */
+export function retryAtOf(limits: readonly LimitedBy[]): number | undefined {
+  const times = limits.flatMap(({ status }) => (status.ok ? [] : [status.retryAt]));
+  return times.length === 0 || limits.some(isForGood) ? undefined : Math.max(...times);
 }
+
+/** The policy of a limit, and the part of its state that a client gets. */
+export type Quota = ReturnType<typeof quotaOf>;
 
 interface Left {
   /** Whole tokens. */
@@ -69,26 +61,22 @@ interface Left {
   readonly until: number;
 }
 
-export function quotaOf(limited: ParsedLimit, now: number): Quota {
-  const { name, status, partitionKey } = limited;
-  const limit = limitOf(limited);
-  const forGood = isForGood(limited);
+export function quotaOf(limited: LimitedBy, now: number) {
+  const { name, key, config, status, partitionKey } = limited;
+  const own = status.override?.config ?? checkDefinition(name, config).config;
+  // Windows without a `start` begin when the key says.
+  const { limit } = bucketAt(parseLimit(name, own), key);
   const windowMs = limit.kind.quota.windowMs(limit, now);
   return {
     name: toAscii(name),
+    partitionKey,
     denied: !status.ok,
+    /** At most this many tokens at once, and all of them are back after the window. */
     quota: Math.floor(limit.tokens),
     windowSeconds: Math.min(MAX_INTEGER, Math.max(1, Math.ceil(windowMs / 1000))),
-    left: forGood ? undefined : leftOf(limited, limit, windowMs, now),
-    retryAt: status.ok || forGood ? undefined : status.retryAt,
-    partitionKey,
+    /** Absent if the status had no `remaining`, and if no wait helps. */
+    left: isForGood(limited) ? undefined : leftOf(limited, limit, windowMs, now),
   };
-}
-
-/** The limit of the bucket: if windows have no `start`, the key says when they start. */
-function limitOf({ name, key, config, limit, status: { override } }: ParsedLimit): Limit {
-  if (limit && !override?.config) return limit;
-  return bucketAt(parseLimit(name, override?.config ?? checkDefinition(name, config).config), key).limit;
 }
 
 function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number, now: number): Left | undefined {

@@ -14,11 +14,6 @@ export interface KeySource {
   readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
 }
 
-/** An error of the client: no limit can count this request. Answered with 400 and not reported. */
-export class BadRequestError extends Error {
-  override readonly name = "BadRequestError";
-}
-
 /**
  * How many tokens a request takes; `capacity` is the most that the limit can ever serve. It may read the body of `request.clone()`: the
  * handler reads that of the request itself.
@@ -58,16 +53,12 @@ function within(bounds: CostBounds): (values: readonly string[], capacity: numbe
     throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${got}.`);
   }
   return (values, capacity) => {
-    const named = values.length > 0 ? Math.max(...values.map((value) => readNumber(value) ?? byDefault)) : byDefault;
-    return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, named));
+    // A plain decimal, with no sign and no exponent.
+    const named = values.map((value) => (/^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) : byDefault));
+    const asked = named.length > 0 ? Math.max(...named) : byDefault;
+    return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, asked));
   };
 }
 
 const aNumber = { ...countField, holds: (value: unknown) => typeof value === "number" } as typeof countField;
 const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };
-
-/** A plain decimal, with no sign and no exponent. */
-function readNumber(text: string): number | undefined {
-  const trimmed = text.trim();
-  return /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
-}

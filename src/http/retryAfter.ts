@@ -26,39 +26,28 @@ interface Answered {
  * ```
  */
 export function retryAfterOf({ headers }: Answered, now: number): number | undefined {
-  const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
-  const said = [now + milliseconds, timeIn(headers.get("retry-after") ?? "", now)];
-  const first = said.find((time) => isTime(time, now));
-  if (first !== undefined) return Math.ceil(first);
-  const known = resetsIn(headers, now).filter(({ at }) => isTime(at, now));
-  const spent = known.filter(({ isSpent }) => isSpent);
-  const latest = Math.max(...(spent.length > 0 ? spent : known).map(({ at }) => at));
-  return Number.isFinite(latest) ? Math.ceil(latest) : undefined;
-}
-
-function isTime(time: number, now: number): boolean {
   // The range of `pauseRateLimit`: a header with a later time is a mistake.
-  return time >= 0 && time <= now + FURTHEST_MS;
-}
-
-interface Reset {
-  readonly at: number;
-  readonly isSpent: boolean;
+  const isTime = (at: number) => at >= 0 && at <= now + FURTHEST_MS;
+  const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
+  const said = [now + milliseconds, timeIn(headers.get("retry-after") ?? "", now)].find(isTime);
+  const known = resetsIn(headers, now).filter(({ at }) => isTime(at));
+  const spent = known.filter(({ isSpent }) => isSpent);
+  const until = said ?? Math.max(...(spent.length > 0 ? spent : known).map(({ at }) => at));
+  return Number.isFinite(until) ? Math.ceil(until) : undefined;
 }
 
 const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/;
 
 /** The items of a `RateLimit` field are like `"day";r=0;t=30, "minute";r=5;t=2`. */
-function resetsIn(headers: Answered["headers"], now: number): Reset[] {
+function resetsIn(headers: Answered["headers"], now: number): { at: number; isSpent: boolean }[] {
   const fields = [...headers].map(([field, value]) => [field.toLowerCase(), value] as const);
+  const resets = fields.filter(([name]) => RESET.test(name));
   const items = headers.get("ratelimit")?.split(",") ?? [];
   return [
-    ...fields
-      .filter(([name]) => RESET.test(name))
-      .map(([name, value]) => ({
-        at: timeIn(value, now),
-        isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0",
-      })),
+    ...resets.map(([name, value]) => ({
+      at: timeIn(value, now),
+      isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0",
+    })),
     ...items.map((item) => ({
       at: now + Number(/;\s*t=(\d+)/.exec(item)?.[1] ?? NaN) * 1000,
       isSpent: /;\s*r=0\s*(?:;|$)/.test(item),
@@ -69,6 +58,7 @@ function resetsIn(headers: Answered["headers"], now: number): Reset[] {
 /** Numbers from these on count from the epoch, in seconds or in milliseconds: nobody waits 31 years. */
 const EPOCH_SECONDS = 1e9;
 const EPOCH_MS = 1e12;
+const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /** Seconds, the epoch's seconds or milliseconds, a duration such as `6m0s`, or a date; NaN for anything else. */
 function timeIn(text: string, now: number): number {
@@ -77,13 +67,9 @@ function timeIn(text: string, now: number): number {
     const number = Number(value);
     return number >= EPOCH_MS ? number : number >= EPOCH_SECONDS ? number * 1000 : now + number * 1000;
   }
-  if (/^(\d+(\.\d+)?(ms|[dhms]))+$/.test(value)) return now + durationMs(value);
+  if (/^(\d+(\.\d+)?(ms|[dhms]))+$/.test(value)) {
+    const parts = value.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g);
+    return [...parts].reduce((at, [, count, unit = ""]) => at + Number(count) * (UNIT_MS[unit] ?? NaN), now);
+  }
   return /^\w{3},? .*GMT$|^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
-
-function durationMs(text: string): number {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g)];
-  return parts.reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? NaN), 0);
 }

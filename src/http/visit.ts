@@ -1,36 +1,60 @@
-/** One request on its way through the wrapper: what comes back to it, and what goes wrong beside it. */
+/** One request on its way through the wrapper: how it asks the limits, and what goes wrong beside it. */
 import type { LimitSet } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
-import { fieldError } from "../engine/misuse.js";
-import { ask, type LimitRefund, type LimitRequest } from "./ask.js";
+import { fieldError, show } from "../engine/misuse.js";
+import type { RateLimitStatus } from "../wire/answers.js";
+import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
 import { type HeaderFields, headerFields } from "./fields.js";
-import type { AnyHttpLimit, AnyOptions } from "./options.js";
-import type { ParsedLimit } from "./quota.js";
+import type { AnyOptions, Caller, CheckedLimit } from "./options.js";
+import type { LimitedBy } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** A request on its way, and what all requests of a wrapped handler have in common. */
+/** A request, and what all requests of a wrapped handler have in common. */
 export interface Visit {
   readonly ctx: HttpCtx;
   readonly request: Request;
   readonly options: AnyOptions;
   readonly set: LimitSet;
-  readonly limits: readonly AnyHttpLimit[];
+  readonly limits: readonly CheckedLimit[];
+  /** The callers that were looked up: limits with the same `identify` share one call of it. */
+  readonly identified: Map<unknown, Promise<Caller>>;
 }
 
 /** The request to one limit. */
 export interface Plan {
-  readonly given: AnyHttpLimit;
+  readonly given: CheckedLimit;
   readonly request: LimitRequest;
-  readonly shown: Omit<ParsedLimit, "status">;
-}
-
-export function isShadow({ mode }: AnyHttpLimit): boolean {
-  return mode === "shadow";
+  readonly limited: Omit<LimitedBy, "status">;
 }
 
 /** A limit that was asked, and its answer. */
 export interface AskedLimit extends Plan {
-  readonly limited: ParsedLimit;
+  readonly limited: LimitedBy;
+}
+
+/** What the limits answer to these requests. */
+export async function askAll(visit: Visit, plans: readonly Plan[]): Promise<readonly AskedLimit[]> {
+  const statuses = await ask(visit, { take: plans.map(({ request }) => request) });
+  return plans.flatMap((plan, i) => {
+    const status = statuses[i];
+    const config = status?.override?.config;
+    return status ? [{ ...plan, limited: { ...plan.limited, ...(config && { config }), status } }] : [];
+  });
+}
+
+/** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead to any function. */
+async function ask({ ctx, set, options: { via } }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
+  const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
+  const { length } = args.take ?? args.giveBack ?? [];
+  if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
+  throw new Error(
+    `The limits must answer with a list of ${length} statuses, got ${show(statuses)}: does via name what httpMutation made?`,
+  );
+}
+
+function isStatus(status: unknown): status is RateLimitStatus {
+  const { ok, retryAt } = { ...(status as { ok?: unknown; retryAt?: unknown } | undefined) };
+  return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
 }
 
 /**
@@ -42,30 +66,28 @@ export async function refund(
   visit: Visit,
   asked: readonly AskedLimit[],
   response: Response | undefined,
-): Promise<readonly ParsedLimit[]> {
-  const refunds = new Map<AskedLimit, LimitRefund>();
+): Promise<readonly LimitedBy[]> {
+  const due: AskedLimit[] = [];
+  const giveBack: LimitRefund[] = [];
   for (const one of asked) {
     // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
     const count = await attempt(visit, () => tokensBack(one, visit.request, response));
-    if (count) refunds.set(one, refundOf(one, count));
+    if (!count) continue;
+    const { bucket, count: renews } = one.request;
+    const { status } = one.limited;
+    // Tokens come back by the time at which they were taken; a further charge has none.
+    const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
+    giveBack.push({ bucket, count, renews, ...(count > 0 && { takenAt }) });
+    due.push(one);
   }
-  if (refunds.size === 0) return asked.map(({ limited }) => limited);
-  const statuses = await attempt(visit, () =>
-    ask(visit.ctx, visit.set, visit.options.via, { giveBack: [...refunds.values()] }),
-  );
-  const settled = new Map([...refunds.keys()].map((one, i) => [one, statuses?.[i]]));
+  const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { giveBack })) : undefined;
   return asked.map((one) => {
-    const { shadow, override } = one.limited.status;
-    const status = settled.get(one);
+    const status = statuses?.[due.indexOf(one)];
     if (!status) return one.limited;
+    // Refunds have no mode.
+    const { shadow, override } = one.limited.status;
     return { ...one.limited, status: { ...status, ...(shadow && { shadow }), ...(override && { override }) } };
   });
-}
-
-/** Refunds have no mode. Tokens come back by the time at which they were taken; what is charged has none. */
-function refundOf({ request: { bucket, count: renews }, limited: { status } }: AskedLimit, count: number): LimitRefund {
-  const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
-  return { bucket, count, renews, ...(count > 0 && { takenAt }) };
 }
 
 /** At most what the request took; negative for a further charge. */
@@ -87,33 +109,13 @@ async function tokensBack(
 }
 
 /** If this fails, the client gets the answer without these fields. */
-export async function corsFields(visit: Visit): Promise<HeaderFields> {
+export async function corsFields(visit: Visit): Promise<HeaderFields | undefined> {
   const { cors = {} } = visit.options;
-  const fields = await attempt(visit, () => {
+  return await attempt(visit, () => {
     const given = typeof cors === "function" ? cors(visit.request) : cors;
     checkField("limitHttp", "what cors returned", required(headerFields), given);
     return given;
   });
-  return fields ?? {};
-}
-
-/** The buckets that each request has been charged: nested wrappers pass the request on. */
-const chargedBy = new WeakMap<Request, Set<string>>();
-const reported = new Set<string>();
-
-/** Reports a limit that two nested wrappers charge for one request; each once, or it would fill the log. */
-export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise<void> {
-  const charged = chargedBy.get(visit.request) ?? new Set();
-  chargedBy.set(visit.request, charged);
-  for (const { name, key } of plans.map((plan) => plan.request.bucket)) {
-    const bucket = JSON.stringify([name, key]);
-    if (charged.has(bucket) && !reported.has(name)) {
-      reported.add(name);
-      const problem = `Rate limit "${name}" is charged twice for one request: two nested limitHttp have it.`;
-      await reportError(visit, new Error(problem));
-    }
-    charged.add(bucket);
-  }
 }
 
 /** The result of a function. If it throws, that is reported, and there is none. */

@@ -24,10 +24,11 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
 
   if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, request, first, call);
-  const isLarge = 2 * units > first.limit.capacity;
+  const needsMore = demand.reserve || 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
-  const near = isLarge ? await loadAll(ctx, request, span) : undefined;
-  // The rows around a row are merged with it, so that the next such count finds a row that can hold it.
+  const near = needsMore ? await loadAll(ctx, request, span) : undefined;
+  // The rows around a row are merged with it, so that the next such count finds a row that can hold it. Reservations thus make one row
+  // of a bucket that runs out, step by step: only the whole may owe.
   const second = near
     ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
     : await loadAt(ctx, request, random());

@@ -1,9 +1,9 @@
 /** How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. */
-import { FULL_MS } from "./enqueue.js";
-import { findWaiting, MOST_COUNTED, type WorkerCtx } from "./look.js";
+import type { RunArgs } from "../wire/queue.js";
+import { findOnSnapshot, MOST_COUNTED, type WorkerCtx } from "./batch.js";
+import { FULL_MS } from "./job.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
-import type { WorkArgs } from "./start.js";
 import type { Queue } from "./terms.js";
 
 /** The worker's count includes cancelled jobs. So all are counted again before a queue is reported full, and this often while it is. */
@@ -17,18 +17,18 @@ const WAKING_MS = 400;
 
 interface Backlog {
   /** The state for the next run. */
-  readonly run: Pick<WorkArgs, "queued" | "countedAt">;
+  readonly run: Pick<RunArgs, "queued" | "countedAt">;
   /** The state for callers. */
   readonly row: Partial<Pick<WorkerRow, "queued" | "fullUntil">>;
 }
 
+/** What a run has found and done. */
 interface Look {
   readonly queue: Queue;
   readonly row: WorkerRow;
-  readonly run: WorkArgs;
-  readonly now: number;
+  readonly run: RunArgs;
   readonly pace: Pace;
-  readonly found: { readonly arrived: number };
+  readonly arrived: number;
   readonly taken: number;
   /** Those of them that have run before: they are no arrivals, so nobody has counted them. */
   readonly retried: number;
@@ -38,8 +38,9 @@ interface Look {
 
 export async function backlogOf(
   ctx: WorkerCtx,
-  { queue, row, run, now, pace, found, taken, retried, isDrained }: Look,
+  { queue, row, run, pace, arrived, taken, retried, isDrained }: Look,
 ): Promise<Backlog> {
+  const { now } = ctx;
   const { maxQueued, exact, fair } = queue.terms;
   const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;
   if (exact) {
@@ -49,13 +50,14 @@ export async function backlogOf(
   // The number that callers counted while the queue was exact is no longer true.
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
-  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + found.arrived - (taken - retried));
+  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - (taken - retried));
   let { countedAt = 0 } = run;
   // Only the first run of a start sees all as new; with turns not even that one sees those that are in a round.
   const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
-  if (isUnknown || found.arrived >= MOST_COUNTED || isOld) {
-    const { count, isCut } = await findWaiting(ctx, queue, MOST_WAITING);
+  if (isUnknown || arrived >= MOST_COUNTED || isOld) {
+    const { waiting } = await findOnSnapshot(ctx, queue, { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING });
+    const { count, isCut } = waiting ?? { count: 0, isCut: true };
     queued = Math.max(count - taken, isCut ? queued : 0);
     countedAt = now;
   }

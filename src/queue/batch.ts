@@ -1,52 +1,93 @@
-/** The jobs that a run of the worker finds, up to a commit: itself, or through a query on a stale snapshot (look.ts). */
-import type { BucketId } from "../storage/rows.js";
+/**
+ * The jobs that a run of the worker finds. It looks up to its snapshot, so that a caller who commits meanwhile does not make the run
+ * conflict. Where Convex does not say which snapshot that is (before 1.47), a query finds them on a stale one, which is no dependency.
+ * Before it stops or sleeps, it reads them as they are.
+ */
+import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
+import { type BucketId, idOf } from "../storage/rows.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
-import { countWaiting, readNewest, readSince } from "./arrivals.js";
-import { MAX_PRIORITIES } from "./config.js";
-import { type Class, type JobRow, type QueueReader, readAbove, readArrivals, readRounds } from "./rows.js";
+import { inOrder, merged, roundAfter } from "./order.js";
+import {
+  countJobs,
+  hasAbove,
+  type JobRange,
+  type JobRow,
+  jobsOf,
+  patchJob,
+  type QueueReader,
+  type QueueWriter,
+  readJob,
+} from "./rows.js";
+import { MAX_PRIORITIES, type Queue } from "./terms.js";
+import type { QueueCtx } from "./wake.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
-export const MOST_READ = 256;
+const MOST_READ = 256;
+/** Jobs that are only counted, at most: with 8 KiB each, a quarter of what a run may read. */
+export const MOST_COUNTED = 500;
+/** Jobs that are read to say where one stands, which is all that its transaction does. */
+const MOST_SHOWN = 512;
 
-export function classesOf(bucket: BucketId, priorities: number): Class[] {
-  return Array.from({ length: priorities }, (_, priority) => ({ name: bucket.name, key: bucket.key, priority }));
+/** The fields that order a job and pay for it. */
+export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
+
+/** The ctx of the worker's own mutations. */
+export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runQuery" | "runMutation"> {
+  meta?: { getSnapshotTs?: () => bigint };
+  /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
+  readonly lookUp: (bucket: BucketId & { plan?: string }) => Queue | undefined;
 }
 
-/** The classes of a bucket: while jobs wait that came when there were more priorities, all that there can be. */
-export async function readClasses(ctx: QueueReader, bucket: BucketId, priorities: number): Promise<Class[]> {
-  const isCut = priorities < MAX_PRIORITIES && (await readAbove(ctx, bucket, priorities - 1)) !== null;
-  return classesOf(bucket, isCut ? MAX_PRIORITIES : priorities);
+/** The first jobs of each class. */
+const readClasses = (ctx: QueueReader, bucket: BucketId, classes: number, range: JobRange) =>
+  Promise.all(Array.from({ length: classes }, (_, priority) => jobsOf(ctx, bucket, { ...range, priority })));
+
+/** Of all classes together `ofAll` jobs are read at most. */
+const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
+
+/** The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go on. */
+interface Heads {
+  readonly share: number;
+  readonly arrivals: JobRow[][];
+  readonly rounds: JobRow[][];
 }
 
-export function shareOfClass(most: number, classes: readonly Class[], ofAll = MOST_READ): number {
-  return Math.min(most, Math.floor(ofAll / classes.length));
-}
-
-/**
- * The batch of a run: the first jobs of each class, and how many have come.
- * @param upTo - without it, all that there is.
- */
-export async function findArrivals(
+/** @param most - of each class; without `upTo` the jobs as they are now. */
+export async function readHeads(
   ctx: QueueReader,
-  { name, key, priorities, fair, most, since, mostCounted, mostWaiting }: FindArrivalsArgs,
-  upTo?: bigint,
-) {
-  const bucket = { name, key };
-  const classes = await readClasses(ctx, bucket, priorities);
-  const share = shareOfClass(most, classes);
-  const [arrivals, rounds, newest, fresh, waiting] = await Promise.all([
-    Promise.all(classes.map((of) => readArrivals(ctx, of, share, upTo))),
+  bucket: BucketId & Pick<FindArrivalsArgs, "priorities">,
+  {
+    most,
+    ofAll = MOST_SHOWN,
+    upTo,
+    withRounds = true,
+  }: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
+): Promise<Heads> {
+  const { priorities } = bucket;
+  // While jobs wait that came when there were more priorities, all that there can be.
+  const isCut = priorities < MAX_PRIORITIES && (await hasAbove(ctx, bucket, priorities - 1));
+  const classes = isCut ? MAX_PRIORITIES : priorities;
+  const share = shareOfClass(most, classes, ofAll);
+  const [arrivals, rounds] = await Promise.all([
+    readClasses(ctx, bucket, classes, { upTo, most: share }),
+    withRounds ? readClasses(ctx, bucket, classes, { isSorted: true, most: share }) : [],
+  ]);
+  return { share, arrivals, rounds };
+}
+
+/** The batch of a run: the first jobs of each class, and how many have come. */
+async function findArrivals(ctx: QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
+  const { fair, most, since, mostCounted, mostWaiting } = asked;
+  const [heads, [newest], fresh, waiting] = await Promise.all([
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
-    fair ? [] : Promise.all(classes.map((of) => readRounds(ctx, of, share))),
-    readNewest(ctx, bucket, upTo),
-    mostCounted > 0 ? readSince(ctx, bucket, since, mostCounted, upTo) : [],
-    mostWaiting === undefined ? undefined : countWaiting(ctx, bucket, mostWaiting, upTo),
+    readHeads(ctx, asked, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
+    jobsOf(ctx, asked, { upTo, order: "desc", most: 1 }),
+    mostCounted > 0 ? jobsOf(ctx, asked, { since, upTo, most: mostCounted }) : [],
+    mostWaiting === undefined ? undefined : countJobs(ctx, asked, mostWaiting, upTo),
   ]);
   const seenTo = newest && (since === undefined || newest.at > since) ? newest.at : since;
   return {
-    share,
-    arrivals,
-    rounds,
+    ...heads,
     arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since),
     ...(seenTo !== undefined && { seenTo }),
     ...(waiting && { waiting }),
@@ -59,4 +100,95 @@ export async function findBatch(ctx: QueueReader, asked: FindArrivalsArgs): Prom
   const shorten = (lists: readonly (readonly JobRow[])[]) =>
     lists.map((jobs) => jobs.map(({ _id, at, priority, count }) => ({ _id, at, priority, count })));
   return { ...found, arrivals: shorten(found.arrivals), rounds: shorten(found.rounds) };
+}
+
+/** The batch on the snapshot of the run. */
+export async function findOnSnapshot(
+  ctx: WorkerCtx,
+  queue: Queue,
+  asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
+): Promise<ArrivalBatch> {
+  const { priorities, fair } = queue.terms;
+  const args = { ...idOf(queue), priorities, fair, ...asked };
+  const upTo = snapshotOf(ctx);
+  if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
+  const query = makeFunctionReference<"query", FindArrivalsArgs, ArrivalBatch>(`${ctx.module}:findArrivals`);
+  return await ctx.runQuery(query, args, { useStaleSnapshot: true });
+}
+
+/** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
+function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
+  try {
+    return meta?.getSnapshotTs?.();
+  } catch {
+    // A backend that is older than the app's convex.
+    return undefined;
+  }
+}
+
+/** The result of a look. */
+interface Found {
+  /** How many jobs have come since the last run; where nobody counts, whether any has. */
+  readonly arrived: number;
+  readonly seenTo?: bigint | undefined;
+  /** The first jobs that wait, in order; and whether there are more. */
+  readonly first: readonly WaitingJob[];
+  readonly hasMore: boolean;
+}
+
+/** @param most - this many jobs of each priority, or fewer if there are many priorities. */
+export async function look(
+  ctx: WorkerCtx,
+  queue: Queue,
+  { since, most }: { since: bigint | undefined; most: number },
+): Promise<Found> {
+  const { fair, maxQueued, exact, aging } = queue.terms;
+  const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
+  // All arrivals that it may read: a round that is assigned late is a later round.
+  const asked = { most: fair ? MOST_READ : most, mostCounted, ...(since !== undefined && { since }) };
+  const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
+  if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...rounds], aging, share) };
+  for (const [priority, jobs] of arrivals.entries()) await sortIn(ctx, queue, priority, await readPresent(ctx, jobs));
+  const own = shareOfClass(most, arrivals.length);
+  const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
+  const { first, hasMore } = merged(sorted, aging, own);
+  const isCut = arrivals.some(({ length }) => length === share);
+  return { arrived: arrivals.flat().length, seenTo, first, hasMore: hasMore || isCut };
+}
+
+/** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
+async function sortIn(
+  ctx: QueueWriter,
+  bucket: BucketId,
+  priority: number,
+  arrivals: readonly JobRow[],
+): Promise<void> {
+  if (arrivals.length === 0) return;
+  const users = [...new Set(arrivals.map(({ fairBy }) => fairBy))];
+  const [[lowest], ...lasts] = await Promise.all([
+    jobsOf(ctx, bucket, { priority, isSorted: true, most: 1 }),
+    ...users.map((fairBy) => jobsOf(ctx, bucket, { priority, user: { fairBy }, order: "desc", most: 1 })),
+  ]);
+  const own = new Map(users.map((user, i) => [user, lasts[i]?.[0]?.round]));
+  for (const job of arrivals) {
+    const round = roundAfter(lowest?.round, own.get(job.fairBy));
+    own.set(job.fairBy, round);
+    await patchJob(ctx, job, { round });
+  }
+}
+
+/** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
+export async function readPresent(ctx: QueueReader, jobs: readonly (WaitingJob | JobRow)[]): Promise<JobRow[]> {
+  const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await readJob(ctx, job._id))));
+  return rows.filter((row) => row !== null);
+}
+
+/** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */
+export async function isFirst(ctx: QueueReader, queue: Queue, id: JobRow["_id"] | undefined): Promise<boolean> {
+  const { priorities, fair, aging } = queue.terms;
+  const { arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
+  // A job that has not been sorted in may still go first.
+  if (fair && arrivals.some(({ length }) => length > 0)) return false;
+  const [first] = inOrder([...arrivals, ...rounds], aging);
+  return first?._id === id;
 }

@@ -1,35 +1,43 @@
-/** A request to a queue: parsed from the caller or from the wire. */
-import { getConvexSize, type Value } from "convex/values";
-import { checkKey } from "../engine/names.js";
+/** A job as its caller sees it: the request, joining the queue, the place in it, and leaving it. */
+import { getConvexSize } from "convex/values";
 import { fieldError, misuseError } from "../engine/misuse.js";
+import { checkKey } from "../engine/names.js";
 import { requestTo } from "../engine/request.js";
+import type { Shard } from "../engine/sharding/shard.js";
+import { FURTHEST_MS } from "../engine/time.js";
+import { unitsOf } from "../engine/units.js";
+import { asWritten } from "../engine/written.js";
+import { idOf } from "../storage/rows.js";
+import { loadAll } from "../storage/shards.js";
+import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
+import { readHeads } from "./batch.js";
+import { merged } from "./order.js";
+import { payFor, waitWhenFull } from "./pay.js";
+import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader } from "./rows.js";
 import type { Queue } from "./terms.js";
-
-/** A job as it is stored, besides its bucket and the time of its arrival. */
-export interface QueuedArgs {
-  readonly count: number;
-  readonly priority: number;
-  readonly fairBy?: string;
-  /** A function handle. */
-  readonly fn: string;
-  readonly args: Record<string, Value>;
-  readonly settles?: "mutation" | "action";
-}
-
-interface JobArgs {
-  count?: number | undefined;
-  priority?: number | undefined;
-  fairBy?: string | undefined;
-  settles?: "mutation" | "action" | undefined;
-}
+import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
+import { checkExported, ensureRunning } from "./workers.js";
 
 /** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
 const MAX_ARGS_BYTES = 8192;
 
+/** When the queue is full, a caller may ask again after this time, unless the worker knows better. */
+export const FULL_MS = 1000;
+
+/** A live query reads these rows again whenever the worker takes one of them. */
+const MOST_AHEAD = 200;
+
+/** A job as it is stored, besides its bucket and the time of its arrival. `fn` is a function handle. */
+type QueuedArgs = ReturnType<typeof parseJob>;
+
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
-export function parseJob(queue: Queue, asked: JobArgs, fn: string, args: Record<string, Value>): QueuedArgs {
-  const { limit, terms } = queue;
-  const { name } = limit;
+export function parseJob(
+  queue: Queue,
+  asked: Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles">,
+  fn: string,
+  args: JoinArgs["args"],
+) {
+  const { name, terms } = queue;
   const { count = 1, priority = 0, fairBy, settles } = asked;
   requestTo(queue, { count, reserve: true });
   if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
@@ -53,12 +61,91 @@ export function parseJob(queue: Queue, asked: JobArgs, fn: string, args: Record<
       `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}: store them and pass the id.`,
     );
   }
-  return {
-    count,
-    priority,
-    ...(fairBy !== undefined && { fairBy }),
-    fn,
-    args,
-    ...(settles !== undefined && { settles }),
-  };
+  return { count, priority, ...(fairBy !== undefined && { fairBy }), fn, args, ...(settles && { settles }) };
+}
+
+/**
+ * Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs.
+ * @throws when the job would start years after its bucket was full, since none could be scheduled for then; and when jobs wait and their
+ * worker cannot run.
+ */
+export async function enqueue(ctx: QueueCtx, queue: Queue, job: QueuedArgs): Promise<EnqueueResult> {
+  const { now } = ctx;
+  const { name, limit, terms } = queue;
+  const { maxQueued, exact } = terms;
+  if (waitWhenFull(limit, unitsOf(limit, job.count), now) > FURTHEST_MS) {
+    const why = "a full bucket has that many only after more than five years";
+    throw misuseError(name, `count ${job.count} can never be served: ${why}.`);
+  }
+  const row = await readWorker(ctx, queue);
+  await checkExported(ctx, row);
+  // Until a deploy's terms are stored, what was said is about another bound.
+  const { fullUntil = 0 } = row && (row.queue.maxQueued ?? Infinity) === maxQueued ? row : {};
+  const queued = exact ? (row?.queued ?? (await countAll(ctx, queue))) : undefined;
+  const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
+  if (isFull) {
+    // Nobody else comes in to start it again.
+    if (row && isLost(row, now)) await ensureRunning(ctx, queue, row);
+    return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
+  }
+  const bucket = idOf(queue);
+  const id = await insertJob(ctx, { ...bucket, ...job });
+  await ensureRunning(ctx, queue, row, queued === undefined ? undefined : queued + 1);
+  return { ok: true, job: { ...bucket, id } };
+}
+
+/** The jobs that wait; as many as may wait when they are too large for one transaction to count. */
+async function countAll(ctx: QueueReader, queue: Queue): Promise<number> {
+  const { maxQueued } = queue.terms;
+  const { count, isCut } = await countJobs(ctx, queue, maxQueued);
+  return isCut ? maxQueued : count;
+}
+
+/** Removes a job whose start time is not set: one read and one delete, unless the worker waits for just this job. */
+export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<CancelQueuedResult> {
+  const job = await findJob(ctx, queue, id);
+  if (!job) return { canceled: false };
+  await deleteJob(ctx, job);
+  if (queue.terms.exact) {
+    const row = await readWorker(ctx, queue);
+    if (row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
+  }
+  if (job.isAwaited === true) await wake(ctx, queue);
+  return { canceled: true };
+}
+
+/**
+ * The place of a job in its queue, and when its tokens will be there if nothing else happens. Null if the job does not wait any more:
+ * its start time is set, or it was cancelled.
+ */
+export async function getPosition(
+  ctx: QueueReader & Pick<QueueCtx, "now">,
+  asked: Queue,
+  id: string,
+): Promise<RateLimitQueuePosition | null> {
+  const job = await findJob(ctx, asked, id);
+  if (!job) return null;
+  // Which plan the jobs wait by is known to their worker alone.
+  const queue = asked.plans ? asWritten(asked, (await readWorker(ctx, asked))?.plan) : asked;
+  const { priorities, fair, aging } = queue.terms;
+  const [{ share, arrivals, rounds }, shards] = await Promise.all([
+    readHeads(ctx, { ...queue, priorities }, { most: MOST_AHEAD + 1 }),
+    loadAll(ctx, queue),
+  ]);
+  // With turns, jobs that have not been sorted in come after the others of their class.
+  const ofClass = (jobs: JobRow[], priority: number) => [...(rounds[priority] ?? []), ...jobs].slice(0, share);
+  const { first } = merged(fair ? arrivals.map(ofClass) : [...arrivals, ...rounds], aging, share);
+  const jobs = first.slice(0, MOST_AHEAD + 1);
+  const found = jobs.findIndex(({ _id }) => _id === job._id);
+  const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
+  // As if debts had no bound: a job that has to wait for room is paid no later than without a bound.
+  const limit = { ...queue.limit, maxReserved: Infinity };
+  let held: readonly Shard[] = shards.map((shard) => ({ ...shard, limit: { ...shard.limit, maxReserved: Infinity } }));
+  let runAt = ctx.now;
+  for (const { count } of [...before, job]) {
+    const payment = payFor(limit, held, ctx.now, { count, withinMs: Infinity });
+    if (!payment.isPaid) break;
+    ({ runAt, left: held } = payment);
+  }
+  return { ahead: before.length, isExact: found >= 0, runAt };
 }

@@ -51,3 +51,18 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
 export function roundAfter(serving: number | undefined, own: number | undefined): number {
   return (own ?? serving ?? 0) + 1;
 }
+
+/** Several lists in one order, as far as it is known. A list of `share` jobs may go on. */
+export function merged<Job extends Waiting>(
+  lists: readonly (readonly Job[])[],
+  aging: number,
+  share: number,
+): { first: Job[]; hasMore: boolean } {
+  const ends = new Set(lists.filter(({ length }) => length >= share).map((list) => list.at(-1)));
+  const first: Job[] = [];
+  for (const job of inOrder(lists, aging)) {
+    first.push(job);
+    if (ends.has(job)) return { first, hasMore: true };
+  }
+  return { first, hasMore: false };
+}

@@ -29,21 +29,13 @@ type Payment =
 interface PayableJob {
   readonly count: number;
   readonly settles?: unknown;
+  /** The job is paid if its tokens will be there within this many ms, or would come no sooner if the bucket were full. */
+  readonly withinMs: number;
 }
 
-/**
- * Pays for one job.
- * @param withinMs - a job is paid if its tokens will be there within this many ms, or would come no sooner if the bucket were full.
- */
-export function payFor(
-  limit: Limit,
-  before: readonly Shard[],
-  now: number,
-  { count, settles }: PayableJob,
-  withinMs: number,
-): Payment {
-  const { demand: asked, beyond } = demandOf(limit, count, now, withinMs);
-  const demand = { ...asked, isRefundable: settles !== undefined };
+/** Pays for one job. */
+export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
+  const { demand, beyond } = demandOf(limit, now, job);
   const { status, left } = decideOnAll(limit, before, now, demand);
   if (!status.ok) {
     const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;
@@ -57,13 +49,18 @@ export function payFor(
  * The demand for a job. A lowered limit may make a job larger than the bucket can ever serve. Such a job starts when the bucket has
  * all it can give, and owes the rest.
  */
-function demandOf(limit: Limit, count: number, now: number, withinMs: number): { demand: Demand; beyond: number } {
+function demandOf(
+  limit: Limit,
+  now: number,
+  { count, settles, withinMs }: PayableJob,
+): { demand: Demand; beyond: number } {
   const all = unitsOf(limit, count);
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
-  const reservation = { units, reserve: true, withinMs: Math.max(withinMs, units === most ? waitMs : 0) };
-  return { demand: reservation, beyond: all - units };
+  const longestMs = Math.max(withinMs, units === most ? waitMs : 0);
+  const isRefundable = settles !== undefined;
+  return { demand: { units, reserve: true, withinMs: longestMs, isRefundable }, beyond: all - units };
 }
 
 /** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */

@@ -1,4 +1,4 @@
-/** Rows of the table of jobs, and what is asked of a database: only this file, arrivals.ts and workerRows.ts touch the tables of queues. */
+/** Rows of the table of jobs, and what is asked of a database: only this file and workers.ts touch the tables of queues. */
 import type {
   DocumentByName,
   GenericDatabaseReader,
@@ -7,12 +7,13 @@ import type {
   IndexRangeBuilder,
   NamedIndex,
   NamedTableInfo,
+  OrderedQuery,
   Query,
   Scheduler,
   WithoutSystemFields,
 } from "convex/server";
-import type { CommitTsPlaceholder } from "convex/values";
-import type { RateLimitQueuesDataModel } from "../storage/queueTables.js";
+import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
+import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
 type JobTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
@@ -64,14 +65,97 @@ export interface QueueWriter {
 
 /** As the database compares a commit that is yet to come. */
 const YET_TO_COME = 2n ** 63n - 1n;
+/** All commits come after this. */
+const BEFORE_ALL = -1n;
 
-export function toJob(stored: StoredJob): JobRow {
-  return { ...stored, at: typeof stored.at === "bigint" ? stored.at : YET_TO_COME };
+/**
+ * The part of the 16 MiB that a transaction may read which is for arguments of jobs that are only counted. The rest of a job may be
+ * as large.
+ */
+const MOST_BYTES = 4 * 2 ** 20;
+
+const toJob = (stored: StoredJob): JobRow => ({
+  ...stored,
+  at: typeof stored.at === "bigint" ? stored.at : YET_TO_COME,
+});
+
+/** Which waiting jobs of a bucket: the first `most` of a range. */
+export interface JobRange {
+  /** Only those of one priority: in no round, or, if `isSorted`, in rounds, the lowest first. Only workers write in the latter range. */
+  readonly priority?: number;
+  readonly isSorted?: boolean;
+  /** Only those of one user's rounds. */
+  readonly user?: { readonly fairBy: string | undefined };
+  /** Without a priority: those that came after this commit. */
+  readonly since?: bigint | undefined;
+  /** Those in rounds aside, up to this commit. Only a range without a bound surely includes future commits. */
+  readonly upTo?: bigint | undefined;
+  readonly order?: "asc" | "desc";
+  readonly most: number;
 }
 
-/** The jobs of one bucket that have one priority. */
-export interface Class extends BucketId {
-  readonly priority: number;
+/** The one query for jobs of a bucket: in order of arrival, or of rounds. */
+function queryJobs(
+  { db }: QueueReader,
+  { name, key }: BucketId,
+  range: Omit<JobRange, "most">,
+): OrderedQuery<JobTable> {
+  const { priority, isSorted = false, user, since = BEFORE_ALL, upTo, order = "asc" } = range;
+  const until = (jobs: IndexRange & { lte: (field: "at", upTo: bigint) => IndexRange }) =>
+    upTo === undefined ? jobs : jobs.lte("at", upTo);
+  const table = db.query("rateLimitQueue");
+  if (priority === undefined) {
+    return table.withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since))).order(order);
+  }
+  if (user) {
+    const { fairBy } = user;
+    return table
+      .withIndex("by_user", (q) =>
+        q.eq("name", name).eq("key", key).eq("priority", priority).eq("fairBy", fairBy).gt("round", undefined),
+      )
+      .order(order);
+  }
+  return table
+    .withIndex("by_order", (q) => {
+      const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
+      return isSorted ? jobs.gt("round", undefined) : until(jobs.eq("round", undefined));
+    })
+    .order(order);
+}
+
+export async function jobsOf(ctx: QueueReader, bucket: BucketId, range: JobRange): Promise<JobRow[]> {
+  return (await queryJobs(ctx, bucket, range).take(range.most)).map(toJob);
+}
+
+/** Whether any job waits, in a round or not. */
+export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boolean> {
+  return (await jobsOf(ctx, bucket, { most: 1 })).length > 0;
+}
+
+/** Whether any job has a higher priority than this. */
+export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, priority: number): Promise<boolean> {
+  const above = db
+    .query("rateLimitQueue")
+    .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).gt("priority", priority));
+  return (await above.first()) !== null;
+}
+
+/** Counts the waiting jobs, at most `most`; `isCut` if they are more than one transaction should read. */
+export async function countJobs(
+  ctx: QueueReader,
+  bucket: BucketId,
+  most: number,
+  upTo?: bigint,
+): Promise<{ count: number; isCut: boolean }> {
+  let count = 0;
+  let bytes = 0;
+  for await (const { args } of queryJobs(ctx, bucket, { upTo })) {
+    count++;
+    bytes += getConvexSize(args);
+    if (count >= most) break;
+    if (bytes >= MOST_BYTES) return { count, isCut: true };
+  }
+  return { count, isCut: false };
 }
 
 export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<JobRow | null> {
@@ -81,98 +165,19 @@ export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<J
 
 /** The job that was enqueued under an id: one that waits to run again has another. */
 export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: string): Promise<JobRow | null> {
-  const own = await readJob(ctx, id as JobRow["_id"]);
-  const again =
-    own ??
-    (await ctx.db
-      .query("rateLimitQueue")
-      .withIndex("by_first", (q) => q.eq("first", id))
-      .first());
-  return again?.name === name && again.key === key ? toJob(again) : null;
+  const again = ctx.db.query("rateLimitQueue").withIndex("by_first", (q) => q.eq("first", id));
+  const job = (await ctx.db.get("rateLimitQueue", id as JobRow["_id"])) ?? (await again.first());
+  return job?.name === name && job.key === key ? toJob(job) : null;
 }
 
-/** A range that may be cut off at a commit. Only a range without a bound surely includes future commits. */
-export function until<Range extends { lte: (field: "at", upTo: bigint) => unknown }>(
-  range: Range,
-  upTo: bigint | undefined,
-): Range | ReturnType<Range["lte"]> {
-  return upTo === undefined ? range : (range.lte("at", upTo) as ReturnType<Range["lte"]>);
-}
+/** @param job - one that waits again came when it first did. */
+export const insertJob = ({ db }: QueueWriter, job: Omit<WithoutSystemFields<StoredJob>, "at"> & { at?: bigint }) =>
+  db.insert("rateLimitQueue", { at: db.vars.commitTs, ...job });
 
-/** Jobs that are in no round, in order of arrival, up to a commit. */
-export async function readArrivals(
-  { db }: QueueReader,
-  { name, key, priority }: Class,
-  most: number,
-  upTo?: bigint,
-): Promise<JobRow[]> {
-  const arrivals = await db
-    .query("rateLimitQueue")
-    .withIndex("by_order", (q) =>
-      until(q.eq("name", name).eq("key", key).eq("priority", priority).eq("round", undefined), upTo),
-    )
-    .take(most);
-  return arrivals.map(toJob);
-}
-
-/** A job of a higher priority than this. */
-export async function readAbove(
-  { db }: QueueReader,
-  { name, key }: BucketId,
-  priority: number,
-): Promise<JobRow | null> {
-  const job = await db
-    .query("rateLimitQueue")
-    .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).gt("priority", priority))
-    .first();
-  return job && toJob(job);
-}
-
-/** Jobs that have been sorted in, those of the lowest rounds first. Only workers write in this range. */
-export async function readRounds({ db }: QueueReader, { name, key, priority }: Class, most: number): Promise<JobRow[]> {
-  const sorted = await db
-    .query("rateLimitQueue")
-    .withIndex("by_order", (q) => q.eq("name", name).eq("key", key).eq("priority", priority).gt("round", undefined))
-    .take(most);
-  return sorted.map(toJob);
-}
-
-/** A user's last round that waits. */
-export async function readLastRound(
-  { db }: QueueReader,
-  { name, key, priority }: Class,
-  fairBy: string | undefined,
-): Promise<number | undefined> {
-  const last = await db
-    .query("rateLimitQueue")
-    .withIndex("by_user", (q) =>
-      q.eq("name", name).eq("key", key).eq("priority", priority).eq("fairBy", fairBy).gt("round", undefined),
-    )
-    .order("desc")
-    .first();
-  return last?.round;
-}
-
-export async function insertJob(
-  { db }: QueueWriter,
-  job: Omit<WithoutSystemFields<StoredJob>, "at">,
-): Promise<JobRow["_id"]> {
-  return await db.insert("rateLimitQueue", { ...job, at: db.vars.commitTs });
-}
-
-/** A job that waits again: it came when it first did. */
-export async function insertJobAgain({ db }: QueueWriter, job: WithoutSystemFields<StoredJob>): Promise<void> {
-  await db.insert("rateLimitQueue", job);
-}
-
-export async function patchJob(
+export const patchJob = (
   { db }: QueueWriter,
   { _id }: Pick<JobRow, "_id">,
   fields: Partial<Pick<StoredJob, "round" | "isAwaited">>,
-): Promise<void> {
-  await db.patch("rateLimitQueue", _id, fields);
-}
+) => db.patch("rateLimitQueue", _id, fields);
 
-export async function deleteJob({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">): Promise<void> {
-  await db.delete("rateLimitQueue", _id);
-}
+export const deleteJob = ({ db }: QueueWriter, { _id }: JobRow) => db.delete("rateLimitQueue", _id);

@@ -1,32 +1,71 @@
-/** Jobs that say what they have used: the difference to their count is charged or given back in the mutation that ends them, once. */
-import type { FunctionHandle, GenericActionCtx, GenericDataModel } from "convex/server";
-import type { ObjectType } from "convex/values";
+/**
+ * Runs of jobs that are paid for their start time. Some say what they have used: the difference to their count is charged or given back in
+ * the mutation that ends them, once.
+ */
+import {
+  type FunctionHandle,
+  type GenericActionCtx,
+  type GenericDataModel,
+  makeFunctionReference,
+} from "convex/server";
 import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
-import { parseBucket } from "../engine/request.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
+import { parseBucket } from "../engine/request.js";
+import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import { FURTHEST_MS } from "../engine/time.js";
 import { idOf } from "../storage/rows.js";
-import { type Class, insertJobAgain, type QueueWriter, readRounds, type WorkerRow } from "./rows.js";
-import { readWorker } from "./workerRows.js";
-import { ensureRunning, type OwnCtx, type QueueCtx, storedQueue, type Worker } from "./start.js";
-import { parseQueue, type Queue } from "./terms.js";
-import { wake } from "./wake.js";
-import type { queuedRunArgs, settleArgs } from "../wire/queue.js";
+import type { JoinArgs, QueuedRunArgs, SettleArgs } from "../wire/queue.js";
+import type { WorkerCtx } from "./batch.js";
+import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
+import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
+import { planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
+import { ensureRunning } from "./workers.js";
 
-type QueuedRun = ObjectType<ReturnType<typeof queuedRunArgs>>;
-type Settling = ObjectType<ReturnType<typeof settleArgs>>;
+/** A paid job: when it starts, and when its tokens were taken. */
+interface PaidJob extends JobRow {
+  readonly runAt: number;
+  readonly takenAt: number;
+}
 
-/** The result of a job that is to be settled. */
-interface Settlement {
-  used: number;
-  again: boolean | { after: number };
+/** Schedules a job; whether it could. */
+export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Promise<boolean> {
+  const { fn, args, settles, runAt } = job;
+  try {
+    if (settles === "mutation") await planWork(ctx, runAt, { job: runOf(queue, job) });
+    else if (settles === undefined) {
+      await ctx.scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
+    } else {
+      const run = makeFunctionReference<"action">(`${ctx.module}:runQueuedAction`);
+      await ctx.scheduler.runAt(runAt, run, runOf(queue, job));
+    }
+    return true;
+  } catch (error) {
+    // A deploy has taken the function away. It will not come back for being asked again, and others wait behind it.
+    const why = `a queued job's function cannot be scheduled, so the job is dropped: ${String(error)}`;
+    console.error(misuseError(queue.name, why));
+    return false;
+  }
+}
+
+/** A job that is settled takes its bucket along; one that may run again its place in the queue, and how often it will have run. */
+function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
+  const { queue, ...bucket } = toStoredQueue(of);
+  const { _id, at, priority, fairBy, round, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
+  const run = { ...bucket, count, fn, args, at: runAt, takenAt };
+  if (of.terms.attempts === 1) return run;
+  const user = fairBy !== undefined && { fairBy };
+  const turn = { at, priority, ...user, ...(round !== undefined && { round }), runs: runs + 1, first, queue };
+  return { ...run, turn };
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
-function settlementOf(result: unknown, run: QueuedRun, settles: "mutation" | "action"): Settling | undefined {
-  const said = typeof result === "object" && result !== null ? (result as Partial<Settlement>) : {};
+function settlementOf(
+  result: unknown,
+  run: QueuedRunArgs,
+  settles: JoinArgs["settles"] & string,
+): SettleArgs | undefined {
+  const said = typeof result === "object" && result !== null ? (result as { used?: unknown; again?: unknown }) : {};
   const { fn, args, turn, ...bucket } = run;
   const wait = waitOf(bucket.name, said.again);
   // A job that must run again has done nothing yet, unless it says so.
@@ -34,9 +73,8 @@ function settlementOf(result: unknown, run: QueuedRun, settles: "mutation" | "ac
   if (!(typeof used === "number" && used >= 0 && used <= MAX_TOKENS)) return undefined;
   if (wait === undefined) return { ...bucket, used };
   if (!turn) {
-    console.error(
-      misuseError(bucket.name, "a queued job asked to run again, which needs queue.attempts: it is dropped."),
-    );
+    const why = "a queued job asked to run again, which needs queue.attempts: it is dropped.";
+    console.error(misuseError(bucket.name, why));
     return { ...bucket, used };
   }
   const notBefore = wait > 0 && { notBefore: Date.now() + wait };
@@ -54,24 +92,21 @@ function waitOf(name: string, again: unknown): number | undefined {
 }
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
-export async function runMutation(
-  ctx: OwnCtx & Pick<GenericActionCtx<GenericDataModel>, "runMutation">,
-  run: QueuedRun,
-): Promise<null> {
+export async function runMutation(ctx: WorkerCtx, run: QueuedRunArgs): Promise<void> {
   const result: unknown = await ctx.runMutation(run.fn as FunctionHandle<"mutation">, run.args);
   const settlement = settlementOf(result, run, "mutation");
-  return settlement ? await settle(ctx, settlement) : null;
+  if (settlement) await settle(ctx, settlement);
 }
 
 /** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
 export async function runAction(
   ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
-  run: QueuedRun,
-  { work }: Worker,
+  run: QueuedRunArgs,
+  module: string,
 ): Promise<null> {
   const result: unknown = await ctx.runAction(run.fn as FunctionHandle<"action">, run.args);
   const settlement = settlementOf(result, run, "action");
-  if (settlement) await ctx.runMutation(work, { settlement });
+  if (settlement) await ctx.runMutation(workIn(module), { settlement });
   return null;
 }
 
@@ -79,12 +114,12 @@ export async function runAction(
  * Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. By the limit as it is now: the job
  * may have begun before a deploy.
  */
-export async function settle(ctx: OwnCtx, settling: Settling): Promise<null> {
+export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
-  if (used === count && !again) return null;
+  if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
-  const queue =
-    ctx.lookUp(row ?? bucket) ?? (row ? storedQueue(row) : again && parseQueue({ ...bucket, queue: again.turn.queue }));
+  const last = row ?? (again && { ...bucket, queue: again.turn.queue });
+  const queue = ctx.lookUp(row ?? bucket) ?? (last && parseQueue(last));
   if (used !== count) {
     const charged = queue ?? parseBucket(bucket);
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
@@ -92,39 +127,37 @@ export async function settle(ctx: OwnCtx, settling: Settling): Promise<null> {
     await adjust(ctx, { ...adjustmentOf(charged, { count: used - count, at, takenAt }), units });
   }
   if (again && queue) await waitAgain(ctx, { ...settling, again }, { queue, row });
-  return used < count ? await wake(ctx, bucket, ctx.worker.work) : null;
+  if (used < count) await wake(ctx, bucket);
 }
 
 /** Puts a job back into the place it had, now or later, unless it has run as often as it may. */
 async function waitAgain(
   ctx: QueueCtx,
-  settling: Settling & { again: NonNullable<Settling["again"]> },
+  settling: SettleArgs & { again: NonNullable<SettleArgs["again"]> },
   { queue, row }: { queue: Queue; row: WorkerRow | null },
 ): Promise<void> {
-  const { count, again } = settling;
-  const { turn, settles, fn, args, notBefore } = again;
-  const { name, key, terms } = queue;
+  const { count } = settling;
+  const { turn, notBefore, ...call } = settling.again;
+  const { name, terms } = queue;
   if (turn.runs >= terms.attempts) {
     console.error(misuseError(name, `a queued job has run ${turn.runs} times (queue.attempts): it is dropped.`));
     return;
   }
   if (notBefore !== undefined) {
     // Its use is settled by then.
-    const later = { ...settling, used: count, again: { turn, settles, fn, args } };
-    await ctx.scheduler.runAt(notBefore, ctx.worker.work, { settlement: later });
+    await planWork(ctx, notBefore, { settlement: { ...settling, used: count, again: { turn, ...call } } });
     return;
   }
   const { at, priority, fairBy, round, runs, first } = turn;
-  const inRound = round !== undefined && { round: await roundOf(ctx, { name, key, priority }, round) };
-  const user = fairBy !== undefined && { fairBy };
-  const job = { ...idOf({ name, key }), at, priority, ...user, ...inRound, count, fn, args, settles, runs, first };
-  await insertJobAgain(ctx, job);
+  const place = { at, priority, ...(fairBy !== undefined && { fairBy }), runs, first };
+  const inRound = round !== undefined && { round: await roundOf(ctx, queue, priority, round) };
+  await insertJob(ctx, { ...idOf(queue), ...place, ...inRound, count, ...call });
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
-  await ensureRunning(ctx, queue, row, Date.now(), queued);
+  await ensureRunning(ctx, queue, row, queued);
 }
 
 /** Rounds that are over do not come back: jobs that came in the meantime would get into them, before others that wait. */
-async function roundOf(ctx: QueueWriter, of: Class, round: number): Promise<number> {
-  const [first] = await readRounds(ctx, of, 1);
+async function roundOf(ctx: QueueCtx, queue: Queue, priority: number, round: number): Promise<number> {
+  const [first] = await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 });
   return Math.max(round, first?.round ?? round);
 }

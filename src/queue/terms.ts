@@ -1,25 +1,43 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
-import type { QueueConfig } from "../wire/configs.js";
+import { booleanField, checkFields, type Fields } from "../engine/fields.js";
+import { misuseError } from "../engine/misuse.js";
 import { type Bucket, parseBucket } from "../engine/request.js";
-import { checkQueueConfig } from "./config.js";
+import { idOf } from "../storage/rows.js";
+import type { QueueConfig } from "../wire/configs.js";
+import type { StoredQueue } from "../wire/queue.js";
 
-/** A parsed queue config. */
-interface QueueTerms {
-  readonly maxQueued: number;
-  /** Priorities are 0 to one less than this. */
-  readonly priorities: number;
-  /** How much later (ms) a job of the next higher priority may come and still go first. */
-  readonly aging: number;
-  readonly fair: boolean;
-  readonly exact: boolean;
-  /** How often a job may run in all. */
-  readonly attempts: number;
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** The most jobs that one transaction can count: it may read 32,000 documents, and has other things to read. */
+const MAX_QUEUED = 10_000;
+
+export const MAX_PRIORITIES = 10;
+
+/** A job that is refused this often is refused for a lasting reason. */
+const MAX_ATTEMPTS = 100;
+
+const fields = (): Fields => ({
+  maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
+  priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
+  aging: { atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true },
+  fair: booleanField,
+  exact: booleanField,
+  attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
+});
+
+/** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
+export function checkQueueConfig(name: string, config: QueueConfig): void {
+  checkFields(name, "queue", config, fields());
+  if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
 }
 
-/** A bucket whose jobs wait in a queue. */
+/**
+ * A bucket whose jobs wait in a queue. Without a bound `maxQueued` is Infinity; priorities are 0 to one less than `priorities`.
+ * `plan`, for a limit with plans: the one that the last job was enqueued under. All jobs of the bucket wait by it.
+ */
 export interface Queue extends Bucket {
-  readonly terms: QueueTerms;
-  /** For a limit with plans: the one that the last job was enqueued under. All jobs of the bucket wait by it. */
+  readonly terms: Readonly<Required<QueueConfig>>;
   readonly plan?: string | undefined;
 }
 
@@ -29,21 +47,23 @@ interface QueueArgs extends Omit<Parameters<typeof parseBucket>[0], "plan"> {
   queue: QueueConfig;
 }
 
-const MINUTE_MS = 60_000;
-
-/** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
-function parseQueueTerms(name: string, config: QueueConfig): QueueTerms {
-  checkQueueConfig(name, config);
-  const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false, attempts = 1 } = config;
-  return { maxQueued, priorities, aging, fair, exact, attempts };
-}
-
-/** The config that these terms come from, as it is stored and sent: Infinity is no bound. */
-export function toQueueConfig({ maxQueued, ...terms }: QueueTerms): QueueConfig {
-  return maxQueued === Infinity ? terms : { ...terms, maxQueued };
-}
-
 /** @throws when name, key, config or the queue's own config are not permitted. */
 export function parseQueue({ queue, ...bucket }: QueueArgs): Queue {
-  return { ...parseBucket(bucket), plan: bucket.plan, terms: parseQueueTerms(bucket.name, queue) };
+  checkQueueConfig(bucket.name, queue);
+  const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false, attempts = 1 } = queue;
+  const terms = { maxQueued, priorities, aging, fair, exact, attempts };
+  return { ...parseBucket(bucket), plan: bucket.plan, terms };
+}
+
+/** The queue as it is stored and sent. */
+export function toStoredQueue({ name, key, limit, terms, plan }: Queue): StoredQueue {
+  const { maxQueued, ...bounded } = terms;
+  const queue = maxQueued === Infinity ? bounded : terms;
+  return storedPart({ name, key, config: limit.config, plan, queue });
+}
+
+/** The queue alone, of a row or a run. */
+export function storedPart(of: StoredQueue): StoredQueue {
+  const { config, plan, queue } = of;
+  return { ...idOf(of), config, ...(plan !== undefined && { plan }), queue };
 }

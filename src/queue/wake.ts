@@ -1,8 +1,31 @@
 /** Waking a bucket's worker: what a refund or a reset needs, without the rest of the queue. */
-import { type FunctionReference, makeFunctionReference } from "convex/server";
+import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
 import type { BucketId } from "../storage/rows.js";
-import type { QueueWriter, WorkerRow } from "./rows.js";
-import { patchWorker, readWorker, storedPart } from "./workerRows.js";
+import type { StoredQueue, WorkArgs } from "../wire/queue.js";
+import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
+import { storedPart } from "./terms.js";
+
+/** The ctx of whatever a queue does in a mutation. */
+export interface QueueCtx extends QueueWriter {
+  /** The module that exports the worker's functions: see registered.ts. */
+  readonly module: string;
+  /** When the call began, in ms since the epoch. */
+  readonly now: number;
+}
+
+/** What a call of a queue goes by: the clock is read here. */
+export const inQueue = <Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now"> => ({
+  ...ctx,
+  module,
+  now: Date.now(),
+});
+
+/** The one mutation of a worker. */
+export const workIn = (module: string) => makeFunctionReference<"mutation">(`${module}:workQueue`);
+
+/** Plans a call of the worker's mutation. */
+export const planWork = (ctx: QueueCtx, at: number, work: WorkArgs) =>
+  ctx.scheduler.runAt(at, workIn(ctx.module), work);
 
 /**
  * A worker counts as running for this long without a report, and reports twice as often. If its chain of runs was broken, by hand
@@ -10,28 +33,29 @@ import { patchWorker, readWorker, storedPart } from "./workerRows.js";
  */
 export const LEASE_MS = 60_000;
 
-/** The function of the module that is one run of a worker. */
-export function workIn(module: string): FunctionReference<"mutation"> {
-  return makeFunctionReference(`${module}:workQueue`);
-}
+/** Whether the chain of runs was broken: the next one should have come long ago. */
+export const isLost = ({ state, runsUntil }: WorkerRow, now: number) => state !== "idle" && now >= runsUntil;
 
-/** The number of a start. It is drawn, not counted: a row that was deleted and inserted again has no start of the same number. */
-export function drawGeneration(): number {
-  return Math.random();
-}
+export const readWorker = ({ db }: QueueReader, { name, key }: BucketId): Promise<WorkerRow | null> =>
+  db
+    .query("rateLimitWorkers")
+    .withIndex("by_name_key", (q) => q.eq("name", name).eq("key", key))
+    .first();
+
+export const patchWorker = ({ db }: QueueWriter, { _id }: WorkerRow, fields: Partial<WithoutSystemFields<WorkerRow>>) =>
+  db.patch("rateLimitWorkers", _id, fields);
 
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
-export async function wake(ctx: QueueWriter, bucket: BucketId, work: FunctionReference<"mutation">): Promise<null> {
+export async function wake(ctx: QueueCtx, bucket: BucketId): Promise<null> {
   const row = await readWorker(ctx, bucket);
-  const now = Date.now();
-  if (!row || !(isLost(row, now) || row.state === "waiting")) return null;
-  const generation = drawGeneration();
-  const start = await ctx.scheduler.runAt(now, work, { run: { ...storedPart(row), generation } });
-  await patchWorker(ctx, row, { generation, state: "running", runsUntil: now + LEASE_MS, start });
+  if (row && (isLost(row, ctx.now) || row.state === "waiting")) await patchWorker(ctx, row, await start(ctx, row));
   return null;
 }
 
-/** Whether the chain of runs was broken: the next one should have come long ago. */
-export function isLost({ state, runsUntil }: WorkerRow, now: number): boolean {
-  return state !== "idle" && now >= runsUntil;
+/** Plans the first run of a chain; the fields of the worker's row that say so. */
+export async function start(ctx: QueueCtx, queue: StoredQueue) {
+  // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
+  const generation = Math.random();
+  const start = await planWork(ctx, ctx.now, { run: { ...storedPart(queue), generation } });
+  return { generation, state: "running" as const, runsUntil: ctx.now + LEASE_MS, start };
 }

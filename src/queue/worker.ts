@@ -2,23 +2,19 @@
  * One run of a bucket's worker. It looks at the jobs that have come, pays for as many as it can, schedules those, and plans the
  * next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
-import type { GenericDataModel, GenericMutationCtx } from "convex/server";
-import type { ObjectType } from "convex/values";
 import type { Shard } from "../engine/sharding/shard.js";
 import { write } from "../storage/rows.js";
 import { changeOf, loadAll, type StoredShard } from "../storage/shards.js";
-import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./look.js";
+import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
+import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { payFor } from "./pay.js";
 import { deleteJob, patchJob, type WorkerRow } from "./rows.js";
-import { patchWorker } from "./workerRows.js";
-import { scheduleJob } from "./scheduling.js";
-import { runMutation, settle } from "./settle.js";
-import { readOwnWorker, storedQueue, toStoredQueue, type WorkArgs } from "./start.js";
-import { LEASE_MS } from "./wake.js";
-import type { Queue } from "./terms.js";
-import type { workArgs } from "../wire/queue.js";
+import { runMutation, scheduleJob, settle } from "./settle.js";
+import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
+import { LEASE_MS, patchWorker, planWork } from "./wake.js";
+import { readOwnWorker } from "./workers.js";
 
 /**
  * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
@@ -36,32 +32,30 @@ const MOST_SLEEP_MS = 86_400_000;
 const DAMAGED_MS = 60_000;
 
 /** The worker's mutation. */
-export async function work(
-  ctx: WorkerCtx & Pick<GenericMutationCtx<GenericDataModel>, "runMutation">,
-  { run, job, settlement }: ObjectType<ReturnType<typeof workArgs>>,
-): Promise<null> {
+export async function work(ctx: WorkerCtx, { run, job, settlement }: WorkArgs): Promise<null> {
   if (run) await workOnce(ctx, run);
   if (job) await runMutation(ctx, job);
   if (settlement) await settle(ctx, settlement);
   return null;
 }
 
-async function workOnce(ctx: WorkerCtx, run: WorkArgs): Promise<void> {
-  const now = Date.now();
-  const row = await readOwnWorker(ctx, run, now);
+async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
+  const { now } = ctx;
+  const row = await readOwnWorker(ctx, run);
   if (!row) return;
-  const queue = ctx.lookUp(row) ?? storedQueue(row);
+  const queue = ctx.lookUp(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
   const found = await look(ctx, queue, { since: run.seenTo, most });
-  const { taken, retried, awaited } = await takeJobs(ctx, queue, now, found.first);
+  const { taken, retried, awaited } = await takeJobs(ctx, queue, found.first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = found.arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   const hasMore = !awaited && found.hasMore;
   const pace = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
-  const backlog = await backlogOf(ctx, { queue, row, run, now, pace, found, taken, retried, isDrained });
+  const { arrived } = found;
+  const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, retried, isDrained });
   // A number that was counted under other terms is not passed on: without a bound nobody counts.
-  const next: WorkArgs = {
+  const next: RunArgs = {
     ...toStoredQueue(queue),
     generation: run.generation,
     ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
@@ -69,32 +63,35 @@ async function workOnce(ctx: WorkerCtx, run: WorkArgs): Promise<void> {
     most: awaited ? mostWhileShort(taken) : MOST_JOBS,
     ...backlog.run,
   };
-  await goOn(ctx, { queue, row, next, now, pace, awaited }, backlog.row);
+  await goOn(ctx, { queue, row, next, pace, awaited }, backlog.row);
 }
 
 interface Awaited {
+  /** Undefined where the bucket is damaged. */
   readonly job?: WaitingJob;
   readonly dueAt: number;
   readonly isAhead: boolean;
 }
 
-/** Pays for jobs in order and schedules them; says how many, how many of these have run before, and for what the next one waits. */
-async function takeJobs(
-  ctx: WorkerCtx,
-  queue: Queue,
-  now: number,
-  first: readonly WaitingJob[],
-): Promise<{ taken: number; retried: number; awaited?: Awaited }> {
+interface Taken {
+  readonly taken: number;
+  /** Those of them that have run before. */
+  readonly retried: number;
+  readonly awaited?: Awaited | undefined;
+}
+
+/** Pays for jobs in order and schedules them; says how many, and for what the next one waits. */
+async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]): Promise<Taken> {
   if (first.length === 0) return { taken: 0, retried: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, retried: 0, awaited: { dueAt: now + DAMAGED_MS, isAhead: true } };
+  if (!shards) return { taken: 0, retried: 0, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
   let retried = 0;
   let awaited: Awaited | undefined;
   for (const job of jobs) {
-    const payment = payFor(queue.limit, held, now, job, AHEAD_MS);
+    const payment = payFor(queue.limit, held, ctx.now, { ...job, withinMs: AHEAD_MS });
     if (!payment.isPaid) {
       awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
       break;
@@ -107,7 +104,7 @@ async function takeJobs(
     if (job.runs !== undefined) retried++;
   }
   await write(ctx, changeOf(queue, shards, held));
-  return { taken, retried, ...(awaited && { awaited }) };
+  return { taken, retried, awaited };
 }
 
 async function loadUndamaged(ctx: WorkerCtx, queue: Queue): Promise<StoredShard[] | undefined> {
@@ -122,18 +119,15 @@ async function loadUndamaged(ctx: WorkerCtx, queue: Queue): Promise<StoredShard[
 interface Step {
   readonly queue: Queue;
   readonly row: WorkerRow;
-  readonly next: WorkArgs;
-  readonly now: number;
+  readonly next: RunArgs;
   readonly pace: Pace;
   readonly awaited: Awaited | undefined;
 }
 
 /** Plans the next run, and writes the worker's row if its state changes. */
-async function goOn(
-  ctx: WorkerCtx,
-  { queue, row, next, now, pace: found, awaited }: Step,
-  more: Partial<Pick<WorkerRow, "fullUntil" | "queued">>,
-): Promise<void> {
+async function goOn(ctx: WorkerCtx, step: Step, more: Partial<Pick<WorkerRow, "fullUntil" | "queued">>): Promise<void> {
+  const { queue, row, next, pace: found, awaited } = step;
+  const { now } = ctx;
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const isDamaged = awaited !== undefined && !awaited.job;
   const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
@@ -151,5 +145,5 @@ async function goOn(
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "stop") return;
   if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-  await ctx.scheduler.runAt(nextAt, ctx.worker.work, { run: next });
+  await planWork(ctx, nextAt, { run: next });
 }

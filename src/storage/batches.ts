@@ -3,7 +3,7 @@ import { fieldError } from "../engine/misuse.js";
 import { type Reader, type Row, rowsAfter } from "./rows.js";
 
 /**
- * A batch ends at the first bucket after this many rows. With the last bucket's (at most 1,024) that is far below the 32,000
+ * A batch ends at the first bucket after this many rows. With the last bucket's (at most 2,048) that is far below the 32,000
  * documents that a transaction may read, and over in tens of milliseconds.
  */
 export const BATCH_ROWS = 512;

@@ -13,7 +13,7 @@ import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
 import type { StoredPlan } from "../engine/written.js";
 import type { RateLimitOverride } from "../wire/configs.js";
-import type { RateLimitsDataModel } from "./tables.js";
+import type { RateLimitsDataModel } from "./schema.js";
 
 type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
 type Index = NamedIndex<Table, "by_name_key_shard">;

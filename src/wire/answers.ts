@@ -53,7 +53,6 @@ const denied = () => ({
 });
 const letThrough = () => ({
   ...allowed(),
-  /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial has taken nothing. */
   shadow: v.optional(v.union(v.object(allowed()), v.object(denied()))),
 });
 

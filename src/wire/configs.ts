@@ -9,7 +9,7 @@ const common = () => ({
   /** The most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited. */
   maxReserved: v.optional(v.number()),
   /**
-   * Rows that a hot limit is spread over: a most (1 to 1,024), `"auto"`, or bounds on their number; default 1. A bucket begins as one
+   * Rows that a hot limit is spread over: a most (1 to 2,048), `"auto"`, or bounds on their number; default 1. A bucket begins as one
    * row, splits where it is hot and merges where it is cold.
    */
   shards: v.optional(
@@ -118,11 +118,11 @@ export interface QueueConfig extends TypeOf<typeof queue> {}
 export const overrideFields = () => ({
   /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
   config: v.optional(configValidator()),
-  /** Nothing is let through: every call is denied, with the reason `"blocked"`. */
+  /** Nothing is let through: denials say `reason: "blocked"`, and as `retryAt` when calls succeed once `until` is over. */
   block: v.optional(v.literal(true)),
   /** Everything is let through and still counted: what exceeds the bucket becomes a debt. */
   unlimited: v.optional(v.literal(true)),
-  /** When the override ends by itself, in whole milliseconds since the epoch; without it, when it is cleared. */
+  /** When the override ends by itself: a future time, in whole milliseconds since the epoch. Without it, it ends when it is cleared. */
   until: v.optional(v.number()),
   /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
   note: v.optional(v.string()),

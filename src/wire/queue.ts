@@ -45,19 +45,27 @@ const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.string()) }
 
 /** A queue: the bucket that its jobs take from, and its own config. */
 const queueArgs = () => ({ ...plannedArgs(), queue: queueConfigValidator() });
+export type StoredQueue = ObjectType<ReturnType<typeof queueArgs>>;
 /** The same of a call that names no plan. */
 export const queuedArgs = () => ({ ...queueArgs(), ...plansField(), id: v.string() });
 
 /** The state that one run of a queue's worker passes to the next. */
 const runArgs = () => ({
+  /** It has the queue, so that it can continue if the worker's row was deleted by hand. */
   ...queueArgs(),
+  /** Which start this run belongs to. */
   generation: v.number(),
+  /** The arrivals up to this commit have been seen. */
   seenTo: v.optional(v.int64()),
+  /** When the worker last saw an arrival. */
   busyAt: v.optional(v.number()),
+  /** How many jobs to look at. */
   most: v.optional(v.number()),
+  /** With `maxQueued`, the jobs that wait, about; and when all that wait were last counted. */
   queued: v.optional(v.number()),
   countedAt: v.optional(v.number()),
 });
+export type RunArgs = ObjectType<ReturnType<typeof runArgs>>;
 
 /** The arguments of the worker: one of these. All of it is one function, so that an app has one mutation to export. */
 export const workArgs = () => ({
@@ -68,6 +76,7 @@ export const workArgs = () => ({
   /** A job that has ended, to settle. */
   settlement: v.optional(v.object(settleArgs())),
 });
+export type WorkArgs = ObjectType<ReturnType<typeof workArgs>>;
 
 /**
  * A run of the worker asks for three things. The first jobs of each priority, at most `most`. The number of arrivals since `since`,
@@ -110,6 +119,7 @@ export const enqueueArgs = () => ({
   settles: v.optional(settlesValidator()),
   ...callArgs(),
 });
+export type JoinArgs = ObjectType<ReturnType<typeof enqueueArgs>>;
 
 /** When a job's tokens were promised, and when they were taken. */
 const takingArgs = () => ({ at: v.optional(v.number()), takenAt: v.optional(v.number()) });
@@ -129,8 +139,6 @@ const turn = () =>
     queue: queueConfigValidator(),
   });
 
-export type TurnArgs = Infer<ReturnType<typeof turn>>;
-
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
   ...plannedArgs(),
@@ -139,9 +147,10 @@ export const queuedRunArgs = () => ({
   ...callArgs(),
   turn: v.optional(turn()),
 });
+export type QueuedRunArgs = ObjectType<ReturnType<typeof queuedRunArgs>>;
 
 /** A job that has said what it used, and perhaps that it must run again. */
-export const settleArgs = () => ({
+const settleArgs = () => ({
   ...plannedArgs(),
   ...takingArgs(),
   count: v.number(),
@@ -156,3 +165,4 @@ export const settleArgs = () => ({
     }),
   ),
 });
+export type SettleArgs = ObjectType<ReturnType<typeof settleArgs>>;

@@ -3,6 +3,7 @@ import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { project } from "../../src/browser/project.js";
+import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
@@ -112,8 +113,32 @@ const question = fc.record({
   reserve: fc.boolean(),
 });
 
-/** Of a reservation: taken at NOW, promised for a time. */
-const taking = (startsAt: number) => ({ takenAt: NOW, startsAt });
+/** What the server decides on all rows, after it was compared with what the client projects from their snapshot. */
+function agreed(limit: Limit, shards: readonly Shard[], now: number, ask: { count?: number; reserve?: boolean }) {
+  const decided = decideOnAll(limit, shards, now, parseDemand(limit, ask)).status;
+  expect(projectRateLimit(snapshotOf(limit, shards), { now, ...ask })).toEqual(decided);
+  return decided;
+}
+
+/** A sliding window of ten tokens a second on one row, what is done to its state, and the row of a state. */
+function slidingWindow(maxReserved?: number) {
+  const bound = maxReserved === undefined ? {} : { maxReserved };
+  const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, ...bound });
+  const { kind } = limit;
+  const units = (count: number) => count * limit.unitsPerToken;
+  type State = Shard["state"];
+  return {
+    limit,
+    units,
+    at: (ms: number, state: State = fullShard(limit).state) => kind.advance(limit, state, NOW + ms),
+    take: (state: State, count: number) => kind.take(limit, state, units(count)),
+    reserve: (state: State, count: number) => kind.reserve(limit, state, units(count)),
+    /** Of a reservation, `startsAt` is the time for which it was promised at NOW. */
+    giveBack: (state: State, count: number, startsAt?: number) =>
+      kind.giveBack(limit, state, units(count), startsAt === undefined ? undefined : { takenAt: NOW, startsAt }),
+    rowsOf: (state: State) => [{ ...fullShard(limit), state }],
+  };
+}
 
 describe("projectRateLimit", () => {
   it("says what the server decides on all rows", () => {
@@ -167,9 +192,7 @@ describe("projectRateLimit", () => {
       fc.property(short, ({ config, splits, takes, now, count, reserve }) => {
         const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
         fc.pre(count * limit.unitsPerToken <= limit.capacity);
-        const decided = decideOnAll(limit, shards, now, parseDemand(limit, { count, reserve })).status;
-        if (!decided.ok) denied++;
-        expect(projectRateLimit(snapshotOf(limit, shards), { now, count, reserve })).toEqual(decided);
+        if (!agreed(limit, shards, now, { count, reserve }).ok) denied++;
       }),
       { numRuns: runs(1000) },
     );
@@ -223,38 +246,38 @@ describe("projectRateLimit", () => {
   it("says that a capacity of less than a unit gives nothing at once", () => {
     const limit = parseLimit("tiny", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-20 });
     const shards = [fullShard(limit)];
-    const ask = { count: 1e-20, reserve: true };
-    const decided = decideOnAll(limit, shards, NOW, parseDemand(limit, ask)).status;
-    expect(decided).toMatchObject({ ok: true, retryAt: NOW + 1 });
-    expect(projectRateLimit(snapshotOf(limit, shards), { now: NOW, ...ask })).toEqual(decided);
+    expect(agreed(limit, shards, NOW, { count: 1e-20, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 1 });
   });
 
   it("says that a sliding window is full when the last promised unit is back", () => {
-    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
-    const { kind } = limit;
-    const tokens = (count: number) => count * limit.unitsPerToken;
-    let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
-    for (const count of [10, 10, 2]) ({ state } = kind.reserve(limit, state, tokens(count)));
-    // All are cancelled but the last, which keeps its moment.
-    for (const ms of [2000, 1000, 0]) state = kind.giveBack(limit, state, tokens(10), taking(NOW + ms));
-    const snapshot = snapshotOf(limit, [{ ...fullShard(limit), state }]);
-    const status = projectRateLimit(snapshot, { now: NOW, count: 8 });
-    expect(status).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
+    const { limit, at, take, reserve, giveBack, rowsOf } = slidingWindow();
+    let state = take(at(0), 10);
+    for (const count of [10, 10, 2]) ({ state } = reserve(state, count));
+    // All are cancelled but the last, which keeps its time.
+    for (const ms of [2000, 1000, 0]) state = giveBack(state, 10, NOW + ms);
+    expect(agreed(limit, rowsOf(state), NOW, { count: 8 })).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
   });
 
   it("says that a reservation of nothing waits for debts alone, not for what is promised to others", () => {
-    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
-    const { kind } = limit;
-    const tokens = (count: number) => count * limit.unitsPerToken;
-    let state = kind.take(limit, kind.advance(limit, fullShard(limit).state, NOW), tokens(10));
-    for (const count of [10, 5]) ({ state } = kind.reserve(limit, state, tokens(count)));
-    // The first is cancelled; the second keeps its moment, two seconds from now.
-    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, state, tokens(10), taking(NOW + 1000)) }];
-    const ask = { count: 0, reserve: true };
-    const decided = decideOnAll(limit, shards, NOW, parseDemand(limit, ask)).status;
-    expect(decided).toMatchObject({ ok: true, retryAt: NOW + 1000 });
-    expect(projectRateLimit(snapshotOf(limit, shards), { now: NOW, ...ask })).toEqual(decided);
+    const { limit, at, take, reserve, giveBack, rowsOf } = slidingWindow();
+    let state = take(at(0), 10);
+    for (const count of [10, 5]) ({ state } = reserve(state, count));
+    // The first is cancelled; the second keeps its time, two seconds from now.
+    const shards = rowsOf(giveBack(state, 10, NOW + 1000));
+    expect(agreed(limit, shards, NOW, { count: 0, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
   });
+
+  it.each([0, 312, 700])(
+    "says to the millisecond when a reservation of nothing starts, %i ms after a debt was written",
+    (ms) => {
+      // A unit takes three hours.
+      const limit = parseLimit("slow", { kind: "token bucket", rate: 3, period: 1e15, maxReserved: 10 });
+      const state = { value: -230_753, ts: NOW };
+      const shards = [{ ...fullShard(limit), state }];
+      const decided = agreed(limit, shards, NOW + ms, { count: 0, reserve: true });
+      expect(decided).toMatchObject({ ok: true, retryAt: limit.kind.whenHolding(limit, state, 0) });
+    },
+  );
 
   const step = fc.record({
     act: fc.constantFrom("take" as const, "reserve" as const, "reserve" as const, "refund" as const),
@@ -271,25 +294,19 @@ describe("projectRateLimit", () => {
         fc.integer({ min: -300, max: 600 }),
         fc.integer({ min: 0, max: 10 }),
         (maxReserved, steps, later, count) => {
-          const bound = maxReserved === undefined ? {} : { maxReserved };
-          const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, ...bound });
-          const { kind } = limit;
-          let now = NOW;
+          const { limit, units, at, take, reserve, giveBack, rowsOf } = slidingWindow(maxReserved);
+          let ms = 0;
           let state = fullShard(limit).state;
-          for (const { act, count, ms } of steps) {
-            now += ms;
-            const units = count * limit.unitsPerToken;
-            const advanced = kind.advance(limit, state, now);
-            if (act === "refund") state = kind.giveBack(limit, advanced, units);
-            else if (units <= advanced.value) state = kind.take(limit, advanced, units);
-            else if (act === "reserve") state = kind.reserve(limit, advanced, units).state;
+          for (const { act, count, ms: passed } of steps) {
+            ms += passed;
+            const advanced = at(ms, state);
+            if (act === "refund") state = giveBack(advanced, count);
+            else if (units(count) <= advanced.value) state = take(advanced, count);
+            else if (act === "reserve") state = reserve(advanced, count).state;
           }
-          const shards = [{ ...fullShard(limit), state }];
-          const demand = { count, reserve: true };
-          now += later;
-          if (kind.owed(kind.advance(limit, state, now)) > 0) promises++;
-          const decided = decideOnAll(limit, shards, now, parseDemand(limit, demand)).status;
-          expect(projectRateLimit(snapshotOf(limit, shards), { now, ...demand })).toEqual(decided);
+          ms += later;
+          if (limit.kind.owed(at(ms, state)) > 0) promises++;
+          agreed(limit, rowsOf(state), NOW + ms, { count, reserve: true });
         },
       ),
       { numRuns: runs(1500) },
@@ -306,33 +323,20 @@ describe("projectRateLimit", () => {
       { at: NOW, units: units(4) },
     ];
     const shards = [{ ...fullShard(limit), state: { value: 0, ts: NOW, recent } }];
-    const snapshot = snapshotOf(limit, shards);
     for (const now of [NOW - 4500, NOW, NOW + 1]) {
-      for (const ask of [
-        { count: 0.1, reserve: true },
-        { count: 1, reserve: true },
-      ]) {
-        const decided = decideOnAll(limit, shards, now, parseDemand(limit, ask)).status;
-        expect(projectRateLimit(snapshot, { now, ...ask })).toEqual(decided);
-      }
+      for (const count of [0.1, 1]) agreed(limit, shards, now, { count, reserve: true });
     }
-    expect(project(snapshot, { now: NOW - 4500 }).value).toBe(0.75);
+    expect(project(snapshotOf(limit, shards), { now: NOW - 4500 }).value).toBe(0.75);
   });
 
   it("starts no reservation of a sliding window before those that are promised, though a refund made room", () => {
-    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
-    const { kind } = limit;
-    const tokens = (count: number) => count * limit.unitsPerToken;
-    const at = (state: Shard["state"], ms: number) => kind.advance(limit, state, NOW + ms);
-    const first = kind.take(limit, at(fullShard(limit).state, 0), tokens(5));
-    const second = kind.take(limit, at(first, 500), tokens(5));
-    const { state: promising, at: promised } = kind.reserve(limit, at(second, 500), tokens(6));
+    const { limit, at, take, reserve, giveBack, rowsOf } = slidingWindow();
+    const second = take(at(500, take(at(0), 5)), 5);
+    const { state, at: promised } = reserve(at(500, second), 6);
     expect(promised).toBe(NOW + 1500);
-    const shards = [{ ...fullShard(limit), state: kind.giveBack(limit, at(promising, 600), tokens(5)) }];
-    const ask = { count: 2, reserve: true };
-    const decided = decideOnAll(limit, shards, NOW + 600, parseDemand(limit, ask)).status;
+    const shards = rowsOf(giveBack(at(600, state), 5));
+    const decided = agreed(limit, shards, NOW + 600, { count: 2, reserve: true });
     expect(decided).toMatchObject({ ok: true, retryAt: promised });
-    expect(projectRateLimit(snapshotOf(limit, shards), { now: NOW + 600, ...ask })).toEqual(decided);
   });
 
   describe("of a calendar window", () => {

@@ -24,6 +24,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+/** A clock that was measured over a network that takes 20 ms. */
+async function measuredClock() {
+  const network = new Network([{ there: 20, back: 0 }], serverTime);
+  const corrections = vi.fn();
+  return { network, corrections, clock: await network.measured(corrections) };
+}
+
 /** This machine's clock is set, and time does not pass. */
 const setClock = (ms: number) => {
   vi.setSystemTime(Date.now() + ms);
@@ -76,9 +83,7 @@ describe("a measurement", () => {
   });
 
   it("is made again after a reconnect, and replaced only when all samples are in", async () => {
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
-    const corrections = vi.fn();
-    const clock = await network.measured(corrections);
+    const { network, corrections, clock } = await measuredClock();
     network.reconnect([
       { there: 100, back: 900 },
       { there: 10, back: 190 },
@@ -94,8 +99,7 @@ describe("a measurement", () => {
 
   it("keeps what is known when a later one fails", async () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
-    const clock = await network.measured();
+    const { network, clock } = await measuredClock();
     network.failsFrom = network.asked + 1;
     network.reconnect([{ there: 10, back: 190 }]);
     await pass(1000);
@@ -144,9 +148,7 @@ describe("the clock", () => {
     ["back", -HOUR],
     ["forward", HOUR],
   ])("is not moved when the computer's clock is set %s", async (_where, ms) => {
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
-    const corrections = vi.fn();
-    const clock = await network.measured(corrections);
+    const { corrections, clock } = await measuredClock();
     setClock(ms);
     expect(clock.now()).toBe(serverTime());
     const wake = vi.fn();
@@ -160,8 +162,7 @@ describe("the clock", () => {
   });
 
   it("is measured again within ten seconds of a wait through which the machine has slept", async () => {
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
-    const clock = await network.measured();
+    const { network, clock } = await measuredClock();
     wakeAt(clock, clock.now() + HOUR, () => undefined);
     await pass(5 * SECOND);
     sleep(30 * MINUTE);
@@ -172,8 +173,7 @@ describe("the clock", () => {
   });
 
   it("is measured again after a nap that a wait begins with", async () => {
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
-    const clock = await network.measured();
+    const { clock } = await measuredClock();
     sleep(2 * SECOND);
     wakeAt(clock, clock.now() + SECOND, () => undefined);
     await pass(60);
@@ -194,8 +194,7 @@ describe("the clock", () => {
   });
 
   it("is measured every ten minutes of a wait, for no quartz is exact", async () => {
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
-    const clock = await network.measured();
+    const { network, clock } = await measuredClock();
     wakeAt(clock, clock.now() + HOUR, () => undefined);
     await pass(9 * MINUTE);
     expect(network.asked).toBe(3);

@@ -47,6 +47,11 @@ function typeOf<T>(call: () => Promise<T>) {
   expectTypeOf(call).toBeFunction();
   return expectTypeOf<T>();
 }
+/** Of the answer's field `ok`. */
+function okOf<Ok>(call: () => Promise<{ ok: Ok }>) {
+  expectTypeOf(call).toBeFunction();
+  return expectTypeOf<Ok>();
+}
 type Allowed<Status> = Extract<Status, { ok: true }>;
 declare const maybe: boolean;
 declare const someName: "loud" | "spread";
@@ -56,46 +61,30 @@ describe("the types know whether a denial is returned", () => {
   it("by the call, the definition and the options: what is nearest decides", () => {
     typeOf(() => limits.rateLimit(ctx, { name: "plain" })).toEqualTypeOf<ExactRateLimitStatus>();
     typeOf(() => limits.rateLimit(ctx, { name: "plain", throws: true })).toEqualTypeOf<Allowed<ExactRateLimitStatus>>();
-    typeOf(() => limits.rateLimit(ctx, { name: "plain", throws: { jitter: 1 } }))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => limits.rateLimit(ctx, { name: "plain", throws: { jitter: 1 } })).toEqualTypeOf<true>();
     typeOf(() => limits.rateLimit(ctx, { name: "plain", throws: maybe })).toEqualTypeOf<ExactRateLimitStatus>();
-    typeOf(() => limits.rateLimit(ctx, { name: "loud" }))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
-    typeOf(() => limits.checkRateLimit(ctx, { name: "spread" }))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => limits.rateLimit(ctx, { name: "loud" })).toEqualTypeOf<true>();
+    okOf(() => limits.checkRateLimit(ctx, { name: "spread" })).toEqualTypeOf<true>();
     typeOf(() => limits.rateLimit(ctx, { name: "loud", throws: false })).toEqualTypeOf<ExactRateLimitStatus>();
     typeOf(() => limits.rateLimit(ctx, { name: "hot" })).toEqualTypeOf<RateLimitStatus>();
-    typeOf(() => throwing.rateLimit(ctx, { name: "plain" }))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => throwing.rateLimit(ctx, { name: "plain" })).toEqualTypeOf<true>();
     typeOf(() => throwing.rateLimit(ctx, { name: "hot" })).toEqualTypeOf<Allowed<RateLimitStatus>>();
     typeOf(() => throwing.rateLimit(ctx, { name: "quiet" })).toEqualTypeOf<ExactRateLimitStatus>();
     typeOf(() => throwing.rateLimit(ctx, { name: "plain", throws: false })).toEqualTypeOf<ExactRateLimitStatus>();
-    typeOf(() => jittering.checkRateLimit(ctx, { name: "plain" }))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => jittering.checkRateLimit(ctx, { name: "plain" })).toEqualTypeOf<true>();
     typeOf(() =>
       throwing.rateLimit(ctx, { name: "inline", config: { kind: "token bucket", rate: 1, period: 1 } }),
     ).toEqualTypeOf<Allowed<RateLimitStatus>>();
   });
 
   it("of several names each has its say", () => {
-    typeOf(() => limits.rateLimit(ctx, { name: someName }))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => limits.rateLimit(ctx, { name: someName })).toEqualTypeOf<true>();
     typeOf(() => limits.rateLimit(ctx, { name: anyName })).toEqualTypeOf<ExactRateLimitStatus>();
-    typeOf(() => limits.rateLimitAll(ctx, [{ name: "loud" }, { name: "spread" }]))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => limits.rateLimitAll(ctx, [{ name: "loud" }, { name: "spread" }])).toEqualTypeOf<true>();
     typeOf(() => limits.rateLimitAll(ctx, [{ name: "loud" }, { name: "plain" }])).toEqualTypeOf<
       RateLimitAllStatus<ExactRateLimitStatus>
     >();
-    typeOf(() => throwing.checkRateLimitAll(ctx, [{ name: "plain" }]))
-      .toHaveProperty("ok")
-      .toEqualTypeOf<true>();
+    okOf(() => throwing.checkRateLimitAll(ctx, [{ name: "plain" }])).toEqualTypeOf<true>();
     typeOf(() => throwing.rateLimitAll(ctx, [{ name: "plain" }], { throws: false })).toEqualTypeOf<
       RateLimitAllStatus<ExactRateLimitStatus>
     >();

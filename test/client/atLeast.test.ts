@@ -2,8 +2,9 @@
 /** `atLeast`: as much as there is, between a least and a count. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
-import { defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
+import { placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
+import { useBackend } from "../support/limits.js";
 
 useClock();
 
@@ -20,29 +21,21 @@ const definitions = {
 } as const;
 
 describe.each(placeNames)("in the %s", (place) => {
-  const limits = defineIn(place, definitions);
-  const calling = () => {
-    const t = openBackend();
-    return {
-      t,
-      take: (name: string, args: object) => t.mutation((ctx) => limits.rateLimit(ctx, { name, ...args })),
-      check: (name: string, args: object) => t.query((ctx) => limits.checkRateLimit(ctx, { name, ...args })),
-      giveBack: (name: string, count: number) =>
-        t.mutation((ctx) => limits.adjustRateLimit(ctx, { name, count: -count })),
-    };
-  };
+  const { define, mutation, rows } = useBackend(place);
+  const limits = define(definitions);
+  const take = (name: string, args: object) => limits.rateLimit({ name, ...args });
+  const check = (name: string, args: object) => limits.checkRateLimit({ name, ...args });
 
   it.each(Object.keys(kinds))("a %s gives all, then what is left, then nothing", async (name) => {
-    const { take, check, t } = calling();
     const batch = { count: 6, atLeast: 2 };
     expect(await take(name, batch)).toMatchObject({ ok: true, taken: 6, remaining: 4 });
     expect(await check(name, batch)).toMatchObject({ ok: true, taken: 4, remaining: 0 });
     expect(await take(name, batch)).toMatchObject({ ok: true, taken: 4, remaining: 0 });
-    const before = await rowsIn(place, t);
+    const before = await rows();
     const denied = await take(name, batch);
     expect(denied).toMatchObject({ ok: false, remaining: 0 });
     expect(denied).not.toHaveProperty("taken");
-    expect(await rowsIn(place, t)).toEqual(before);
+    expect(await rows()).toEqual(before);
     // The first moment at which what suffices is there.
     const { retryAt = 0 } = denied;
     vi.setSystemTime(retryAt - 1);
@@ -52,7 +45,6 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("what is taken beyond the least are whole tokens", async () => {
-    const { take } = calling();
     vi.setSystemTime(NOW);
     await take("bucket", { count: 10 });
     vi.setSystemTime(NOW + 370);
@@ -64,14 +56,12 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("what was taken is the number that it is, not a sum that was rounded", async () => {
-    const { take } = calling();
     // 0.769 + 1 is 1.7690000000000001.
     expect(await take("odd", { count: 7, atLeast: 0.769 })).toMatchObject({ taken: 1.769 });
     expect(await take("odd", { count: 7, atLeast: 0.731 })).toMatchObject({ taken: 0.731, remaining: 0 });
   });
 
   it("the count may be above the capacity: what suffices must fit", async () => {
-    const { take } = calling();
     expect(await take("bucket", { count: 25, atLeast: 1 })).toMatchObject({ ok: true, taken: 10, remaining: 0 });
     expect(await take("bucket", { count: 1e300, atLeast: 1 })).toMatchObject({ ok: false, retryAt: NOW + 100 });
     // Whole tokens of two and a half.
@@ -79,38 +69,37 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a least of 0 is denied only while tokens are owed", async () => {
-    const { take, t } = calling();
     await take("bucket", { count: 10 });
-    const before = await rowsIn(place, t);
+    const before = await rows();
     expect(await take("bucket", { count: 3, atLeast: 0 })).toMatchObject({ ok: true, taken: 0 });
-    expect(await rowsIn(place, t)).toEqual(before);
+    expect(await rows()).toEqual(before);
     await take("bucket", { count: 5, reserve: true });
     expect(await take("bucket", { count: 3, atLeast: 0 })).toMatchObject({ ok: false, retryAt: NOW + 500 });
   });
 
   it.each([...Object.keys(kinds), "odd", "third"])("what was taken from a %s can be given back whole", async (name) => {
-    const { take, giveBack } = calling();
     await take(name, { count: 0.7 });
     const { remaining } = await take(name, { count: 0 });
     const status = await take(name, { count: 50, atLeast: 0.3 });
     const taken = status.ok ? (status.taken ?? 0) : 0;
     expect(taken).toBeGreaterThan(0.3);
-    expect(await giveBack(name, taken)).toMatchObject({ remaining });
+    expect(await limits.adjustRateLimit({ name, count: -taken })).toMatchObject({ remaining });
   });
 
   it("in shadow the caller has all that it asked for, and the true answer says what was taken", async () => {
-    const { take, t } = calling();
     await take("tried", { count: 7 });
     const batch = { count: 5, atLeast: 1 };
     expect(await take("tried", batch)).toMatchObject({ ok: true, taken: 5, shadow: { ok: true, taken: 3 } });
     expect(await take("tried", batch)).toMatchObject({ ok: true, taken: 5, shadow: { ok: false } });
-    expect(await rowsIn(place, t)).toMatchObject([{ value: 0 }]);
+    expect(await rows()).toMatchObject([{ value: 0 }]);
   });
 
   it("takes part in a transaction: batches at once share what is there", async () => {
-    const { t } = calling();
     const batch = { name: "bucket", count: 4, atLeast: 1 };
-    const statuses = await t.mutation((ctx) => Promise.all([1, 2, 3, 4].map(() => limits.rateLimit(ctx, batch))));
+    const statuses = await mutation((ctx) => {
+      const { rateLimit } = limits.within(ctx);
+      return Promise.all([1, 2, 3, 4].map(() => rateLimit(batch)));
+    });
     expect(statuses.map((status) => (status.ok ? status.taken : 0))).toEqual([4, 4, 2, 0]);
   });
 });

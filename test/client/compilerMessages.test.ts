@@ -74,36 +74,23 @@ function messagesOf(programs: readonly string[], extra: ts.CompilerOptions = {})
   });
 }
 
-describe("the compiler says", () => {
-  it("that a misspelt name is not one of the limits", () => {
-    const calls = [
-      `void limits.rateLimit(mutation, { name: "sned", key: "a" });`,
-      `void limits.checkRateLimit(query, { name: "sned", key: "a" });`,
-      `void limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sned", key: "a" }]);`,
-      `void limits.adjustRateLimit(mutation, { name: "sned", key: "a", count: 5 });`,
-      `void limits.resetRateLimit(mutation, { name: "sned", key: "a" });`,
-    ];
-    for (const [index, [message, ...more]] of messagesOf(calls).entries()) {
-      expect(message, calls[index]).toMatch(/name: "sned"[^]*required in type 'NotOneOfYourLimits'/);
-      expect(more).toEqual([]);
-    }
-  });
-
-  it("which argument is missing or unknown", () => {
-    const [missing = [], unknown = []] = messagesOf([
-      `void limits.rateLimit(mutation, { name: "send" });`,
-      `void limits.rateLimit(mutation, { name: "signUp", cuont: 1 });`,
-    ]);
-    expect(missing.join()).toMatch(/'key' is missing/);
-    expect(unknown.join()).toMatch(/'cuont' does not exist/);
-  });
-});
-
 /**
  * What an assistant guesses who has not read the documents, or who knows another limiter: each does not compile, in one message of at
  * most five lines that says what to do. That a result is not read, the lint rule says.
  */
+const MISSPELT = /name: "sned"[^]*required in type 'NotOneOfYourLimits'/;
+/** The lines that stand for a schema without a table, of an app that has another. */
+const TABLES =
+  /Types of parameters 'tableName' and 'spreadRateLimitTablesIntoTheSchema' are incompatible\.\n *Type '"rateLimits"' is not assignable to type '"messages"'/;
 const GUESSES: readonly (readonly [guess: string, message: RegExp])[] = [
+  // A misspelt name, and an argument that is missing or unknown.
+  [`void limits.rateLimit(mutation, { name: "sned", key: "a" });`, MISSPELT],
+  [`void limits.checkRateLimit(query, { name: "sned", key: "a" });`, MISSPELT],
+  [`void limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sned", key: "a" }]);`, MISSPELT],
+  [`void limits.adjustRateLimit(mutation, { name: "sned", key: "a", count: 5 });`, MISSPELT],
+  [`void limits.resetRateLimit(mutation, { name: "sned", key: "a" });`, MISSPELT],
+  [`void limits.rateLimit(mutation, { name: "send" });`, /'key' is missing/],
+  [`void limits.rateLimit(mutation, { name: "signUp", cuont: 1 });`, /'cuont' does not exist/],
   // The official component's way of calling.
   [`void limits.limit(mutation, "send", { key: "a" });`, /^Property 'limit' does not exist on type 'RateLimits</],
   [`void limits.rateLimit(mutation, "send", { key: "a" });`, /^Expected 2 arguments, but got 3/],
@@ -129,22 +116,10 @@ const GUESSES: readonly (readonly [guess: string, message: RegExp])[] = [
     /'capacity' are incompatible/,
   ],
   // The ctx.
-  [
-    `void limits.rateLimit(bareMutation, { name: "signUp" });`,
-    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
-  ],
-  [
-    `void limits.checkRateLimit(bareQuery, { name: "signUp" });`,
-    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
-  ],
-  [
-    `void limits.rateLimitAll(bareMutation, [{ name: "signUp" }]);`,
-    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
-  ],
-  [
-    `void limits.getRateLimit(bareQuery, { name: "signUp" });`,
-    lacking("spreadRateLimitTablesIntoTheSchema", "rateLimits", "messages"),
-  ],
+  [`void limits.rateLimit(bareMutation, { name: "signUp" });`, TABLES],
+  [`void limits.checkRateLimit(bareQuery, { name: "signUp" });`, TABLES],
+  [`void limits.rateLimitAll(bareMutation, [{ name: "signUp" }]);`, TABLES],
+  [`void limits.getRateLimit(bareQuery, { name: "signUp" });`, TABLES],
   [
     `void limits.rateLimit(query, { name: "signUp" });`,
     /type 'MutationCtxWithRateLimitTables'[^]* missing .*: insert, patch, delete$/,
@@ -167,13 +142,6 @@ const GUESSES: readonly (readonly [guess: string, message: RegExp])[] = [
   [`void enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work);`, /to type 'OnlyWithFairTrue/],
   [`void enqueueRateLimited(mutation, { name: "inTurns" }, work);`, /Property 'fairBy' is missing/],
 ];
-
-/** The lines of the message that stand for a schema without a table, of an app that has another. */
-function lacking(todo: string, table: string, other: string): RegExp {
-  return new RegExp(
-    `Types of parameters 'tableName' and '${todo}' are incompatible\\.\n *Type '"${table}"' is not assignable to type '"${other}"'`,
-  );
-}
 
 it("to an assistant's guesses the compiler says what to do", () => {
   const messages = messagesOf(GUESSES.map(([guess]) => guess));

@@ -11,12 +11,13 @@ import {
 } from "convex/server";
 import { ConvexError } from "convex/values";
 import { convexTest } from "convex-test";
-import { defineRateLimits, isRateLimitError } from "convex-rate-limits";
+import { isRateLimitError } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { NOW, useClock } from "../support/jobs.js";
+import { useBackend } from "../support/limits.js";
 import {
-  type AnyRateLimits,
   component,
   defineIn,
   type PlaceName,
@@ -27,14 +28,7 @@ import {
 } from "../support/places.js";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 
-const NOW = 1_700_000_000_000;
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock();
 
 const definitions = {
   send: { kind: "token bucket", rate: 2, period: 1000, maxReserved: 3 },
@@ -44,29 +38,24 @@ const denied = { kind: "RateLimited", name: "send", retryAt: NOW + 500, retryAft
 const deniedMine = { kind: "RateLimited", name: "mine", retryAt: NOW + 1000, retryAfter: 1000 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const { rateLimit, checkRateLimit } = defineIn(place, definitions);
-
-  /** A backend in which the two tokens of both limits are gone. */
-  async function used() {
-    const t = openBackend();
-    await t.mutation(async (ctx) => {
-      await rateLimit(ctx, { name: "send", count: 2 });
-      await rateLimit(ctx, { name: "mine", key: "a", count: 2 });
-    });
-    return t;
-  }
+  const { define, mutation } = useBackend(place);
+  const limits = define(definitions);
+  const { rateLimit } = limits;
+  const [send, mine] = [{ name: "send" }, { name: "mine", key: "a" }];
+  /** The two tokens of both limits are gone. */
+  const useUp = async () => {
+    for (const name of [send, mine]) await rateLimit({ ...name, count: 2 });
+  };
 
   it("a denial is thrown as a ConvexError whose data says what and when, at that moment", async () => {
-    const t = await used();
-    for (const call of [rateLimit, checkRateLimit]) {
-      const ask = (args: { name: "send" } | { name: "mine"; key: string }) =>
-        t.mutation((ctx) => call(ctx, { ...args, throws: true }));
-      expect(await caught(ask({ name: "send" }))).toBeInstanceOf(ConvexError);
+    await useUp();
+    for (const call of [rateLimit, limits.checkRateLimit]) {
+      expect(await caught(call({ ...send, throws: true }))).toBeInstanceOf(ConvexError);
       for (const later of [0, 1, 499]) {
         vi.setSystemTime(NOW + later);
-        expect(await denialOf(ask({ name: "send" }))).toEqual({ ...denied, retryAfter: 500 - later });
-        const mine = { ...deniedMine, retryAfter: 1000 - later };
-        expect(await denialOf(ask({ name: "mine", key: "a" }))).toEqual(mine);
+        expect(await denialOf(call({ ...send, throws: true }))).toEqual({ ...denied, retryAfter: 500 - later });
+        const then = { ...deniedMine, retryAfter: 1000 - later };
+        expect(await denialOf(call({ ...mine, throws: true }))).toEqual(then);
       }
       vi.setSystemTime(NOW);
     }
@@ -77,57 +66,44 @@ describe.each(placeNames)("in the %s", (place) => {
     [false, deniedMine],
     [undefined, deniedMine],
   ])("with errorKeys: %s the data is %o: the error reaches the client", async (errorKeys, data) => {
-    const t = await used();
-    const options = { errorKeys, ...(place === "component" && { component }) };
-    const { rateLimit, checkRateLimitAll, rateLimitAll } = defineLoosely(definitions, options);
-    const [send, mine] = [{ name: "send" }, { name: "mine", key: "a" }];
-    for (const call of [
-      (ctx: MutationCtx) => rateLimit(ctx, { ...mine, throws: true }),
-      (ctx: MutationCtx) => rateLimitAll(ctx, [send, mine], { throws: true }),
-      (ctx: MutationCtx) => checkRateLimitAll(ctx, [mine, send], { throws: true }),
-    ]) {
-      expect(await denialOf(t.mutation(async (ctx) => await call(ctx)))).toStrictEqual(data);
-    }
+    await useUp();
+    const { rateLimit, checkRateLimitAll, rateLimitAll } = define(definitions, { errorKeys });
+    expect(await denialOf(rateLimit({ ...mine, throws: true }))).toStrictEqual(data);
+    expect(await denialOf(rateLimitAll([send, mine], { throws: true }))).toStrictEqual(data);
+    expect(await denialOf(checkRateLimitAll([mine, send], { throws: true }))).toStrictEqual(data);
     // A limit without keys has none to carry.
-    expect(await denialOf(t.mutation((ctx) => rateLimit(ctx, { ...send, throws: true })))).toStrictEqual(denied);
+    expect(await denialOf(rateLimit({ ...send, throws: true }))).toStrictEqual(denied);
   });
 
   it("without throws, or with throws: false, a denial is returned", async () => {
-    const t = await used();
-    for (const throws of [undefined, false]) {
-      const status = await t.mutation(
-        async (ctx) => await rateLimit(ctx, { name: "send", ...(throws === undefined ? {} : { throws }) }),
-      );
-      expect(status).toMatchObject({ ok: false, retryAt: NOW + 500 });
+    await useUp();
+    for (const throws of [{}, { throws: false }]) {
+      expect(await rateLimit({ ...send, ...throws })).toMatchObject({ ok: false, retryAt: NOW + 500 });
     }
   });
 
   it("what is allowed or reserved is returned", async () => {
-    const t = openBackend();
-    const call = (args: object) =>
-      t.mutation(async (ctx) => await rateLimit(ctx, { name: "send", throws: true, ...args }));
+    const call = (args: object) => rateLimit({ ...send, throws: true, ...args });
     expect(await call({ count: 2 })).toMatchObject({ ok: true });
     expect(await call({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 500 });
     expect(await call({ count: 0, reserve: true })).toMatchObject({ ok: true });
   });
 
-  it("misuse is another error, with throws and without", async () => {
-    const t = openBackend();
-    const misuses = [{ name: "send", count: 3 }, { name: "mine" }, { name: "none" }, { name: "send", count: -1 }];
-    for (const args of misuses) {
+  it.each([{ ...send, count: 3 }, { name: "mine" }, { name: "none" }, { ...send, count: -1 }])(
+    "misuse, %o, is another error, with throws and without",
+    async (args) => {
       for (const throws of [true, false]) {
-        const error = await caught(t.mutation(async (ctx) => await rateLimit(ctx, { ...args, throws })));
+        const error = await caught(rateLimit({ ...args, throws }));
         expect(error).toBeInstanceOf(Error);
         expect(error).not.toBeInstanceOf(ConvexError);
         expect(isRateLimitError(error)).toBe(false);
       }
-    }
-  });
+    },
+  );
 
   it("it is recognised in the mutation that was denied, which may go on", async () => {
-    const t = await used();
-    const denial = t.mutation((ctx) => denialOf(rateLimit(ctx, { name: "send", throws: true })));
-    expect(await denial).toEqual(denied);
+    await useUp();
+    expect(await mutation((ctx) => denialOf(limits.within(ctx).rateLimit({ ...send, throws: true })))).toEqual(denied);
   });
 });
 
@@ -249,12 +225,6 @@ describe("isRateLimitError", () => {
 
 const send = makeFunctionReference<"mutation", Record<string, never>>("app:send");
 const sendTwice = makeFunctionReference<"action", Record<string, never>>("app:sendTwice");
-
-/** The same definitions and options in either place, usable with a mutation's ctx. */
-function defineLoosely(limits: typeof definitions, options: object): AnyRateLimits {
-  const define = "component" in options ? defineInComponent : defineRateLimits;
-  return (define as unknown as (...args: unknown[]) => AnyRateLimits)(limits, options);
-}
 
 /** An app with registered functions: a mutation that may be denied, an action and an HTTP action that call it twice. */
 function openApp(place: PlaceName) {

@@ -1,98 +1,71 @@
 // @vitest-environment edge-runtime
 /** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. */
 import type { RateLimitConfig } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { defineIn, type MutationCtx, openBackend, placeNames, rowsIn } from "../support/places.js";
+import { describe, expect, it } from "vitest";
+import { NOW, useClock } from "../support/jobs.js";
+import { useBackend } from "../support/limits.js";
+import { placeNames, rowsIn } from "../support/places.js";
 
-const NOW = 1_700_000_000_000;
+useClock();
+
 const config: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000 };
 const bucket = { name: "send", key: "a" };
 const args = { ...bucket, config };
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe.each(placeNames)("in the %s", (place) => {
-  const { adjustRateLimit, checkRateLimit, checkRateLimitAll, getRateLimit, rateLimit, rateLimitAll, resetRateLimit } =
-    defineIn(place, {});
-  const other = place === "component" ? "tables" : "component";
+  const { define, rows, backend } = useBackend(place);
+  const limits = define({});
+  const defined = define({ send: config });
+  const { rateLimit, getRateLimit, resetRateLimit } = limits;
+  const rowsElsewhere = () => rowsIn(place === "component" ? "tables" : "component", backend());
 
   it("they share their bucket with a defined limit of the same name, and leave the other place alone", async () => {
-    const t = openBackend();
-    const defined = defineIn(place, { send: config });
-    await t.mutation(async (ctx) => {
-      expect(await rateLimit(ctx, args)).toEqual({ ok: true, remaining: 1, resetAt: NOW + 500 });
-      expect(await defined.checkRateLimit(ctx, bucket)).toMatchObject({ ok: true, remaining: 0 });
-      expect(await defined.rateLimit(ctx, bucket)).toMatchObject({ ok: true });
-      expect(await checkRateLimit(ctx, args)).toMatchObject({ ok: false, retryAt: NOW + 500 });
-      expect(await getRateLimit(ctx, args)).toMatchObject({
-        name: "send",
-        value: 0,
-        ts: NOW,
-        config: { ...config, capacity: 2 },
-        parts: [{ value: 0, ts: NOW }],
-      });
-    });
-    expect(await rowsIn(place, t)).toHaveLength(1);
-    expect(await rowsIn(other, t)).toEqual([]);
-    await t.mutation(async (ctx) => {
-      expect(await resetRateLimit(ctx, args)).toBeNull();
-      expect(await checkRateLimit(ctx, args)).toMatchObject({ ok: true, remaining: 1 });
-    });
-    expect(await rowsIn(place, t)).toEqual([]);
+    expect(await rateLimit(args)).toEqual({ ok: true, remaining: 1, resetAt: NOW + 500 });
+    expect(await defined.checkRateLimit(bucket)).toMatchObject({ ok: true, remaining: 0 });
+    expect(await defined.rateLimit(bucket)).toMatchObject({ ok: true });
+    expect(await limits.checkRateLimit(args)).toMatchObject({ ok: false, retryAt: NOW + 500 });
+    const held = { value: 0, ts: NOW };
+    const snapshot = { name: "send", ...held, config: { ...config, capacity: 2 }, parts: [held] };
+    expect(await getRateLimit(args)).toMatchObject(snapshot);
+    expect(await rows()).toHaveLength(1);
+    expect(await rowsElsewhere()).toEqual([]);
+    expect(await resetRateLimit(args)).toBeNull();
+    expect(await limits.checkRateLimit(args)).toMatchObject({ ok: true, remaining: 1 });
+    expect(await rows()).toEqual([]);
   });
 
   it("several at once and an adjustment share the buckets with the others", async () => {
-    const t = openBackend();
-    const requests = [
-      args,
-      { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } as const },
-    ];
-    await t.mutation(async (ctx) => {
-      const all = await rateLimitAll(ctx, requests);
-      const checked = await checkRateLimitAll(ctx, requests, { throws: true });
-      expect(all.statuses).toMatchObject([{ remaining: 1 }, { remaining: 4 }]);
-      expect(checked.statuses).toMatchObject([{ remaining: 0 }, { remaining: 3 }]);
-      expect(await adjustRateLimit(ctx, { ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
-      expect(await getRateLimit(ctx, args)).toMatchObject({ value: -2 });
-    });
-    expect(await rowsIn(place, t)).toHaveLength(2);
-    expect(await rowsIn(other, t)).toEqual([]);
+    const requests = [args, { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } }];
+    const all = await limits.rateLimitAll(requests);
+    const checked = await limits.checkRateLimitAll(requests, { throws: true });
+    expect(all.statuses).toMatchObject([{ remaining: 1 }, { remaining: 4 }]);
+    expect(checked.statuses).toMatchObject([{ remaining: 0 }, { remaining: 3 }]);
+    expect(await limits.adjustRateLimit({ ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
+    expect(await getRateLimit(args)).toMatchObject({ value: -2 });
+    expect(await rows()).toHaveLength(2);
+    expect(await rowsElsewhere()).toEqual([]);
   });
 
   it("a reset without a name or with an empty key is misuse", async () => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => await rateLimit(ctx, args));
-    const before = await rowsIn(place, t);
-    const reset = (wrong: object) => t.mutation(async (ctx) => await resetRateLimit(ctx, { ...args, ...wrong }));
-    await expect(reset({ name: "" })).rejects.toThrow(/^A rate limit's name must be .*, got ""\.$/);
-    await expect(reset({ key: "" })).rejects.toThrow('Rate limit "send": key must be a non-empty string, got "".');
-    expect(await rowsIn(place, t)).toEqual(before);
+    await rateLimit(args);
+    const before = await rows();
+    await expect(resetRateLimit({ ...args, name: "" })).rejects.toThrow(/^A rate limit's name must be .*, got ""\.$/);
+    const emptyKey = 'Rate limit "send": key must be a non-empty string, got "".';
+    await expect(resetRateLimit({ ...args, key: "" })).rejects.toThrow(emptyKey);
+    expect(await rows()).toEqual(before);
   });
 
-  it("without a config the message says so, whatever is asked", async () => {
-    const t = openBackend();
-    const problem =
-      'Rate limit "send": is not one of your limits (none is defined); give its config to use it without a definition.';
-    const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
-      (ctx) => rateLimit(ctx, bucket),
-      (ctx) => checkRateLimit(ctx, bucket),
-      (ctx) => getRateLimit(ctx, bucket),
-      (ctx) => resetRateLimit(ctx, bucket),
-    ];
-    for (const call of calls) {
-      await expect(t.mutation(call)).rejects.toThrow(problem);
-    }
-  });
+  it.each(["rateLimit", "checkRateLimit", "getRateLimit", "resetRateLimit"] as const)(
+    "without a config the message of %s says so",
+    async (call) => {
+      const known = "is not one of your limits (none is defined); give its config to use it without a definition.";
+      await expect(limits[call](bucket)).rejects.toThrow(`Rate limit "send": ${known}`);
+    },
+  );
 
   it("the place is chosen where the limits are defined: a call that names a component is misuse", async () => {
-    const t = openBackend();
-    const call = t.mutation(async (ctx) => await rateLimit(ctx, { ...args, component: {} } as typeof args));
-    await expect(call).rejects.toThrow('Rate limit "send": "component" is not a field of rateLimit');
-    expect(await rowsIn(place, t)).toEqual([]);
+    const problem = 'Rate limit "send": "component" is not a field of rateLimit';
+    await expect(rateLimit({ ...args, component: {} })).rejects.toThrow(problem);
+    expect(await rows()).toEqual([]);
   });
 });

@@ -4,26 +4,27 @@
  * value and what is permitted; nothing is read or written; the gate does not open.
  */
 import { anyApi, makeFunctionReference } from "convex/server";
-import { defineRateLimits, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { defineRateLimits, projectRateLimit } from "convex-rate-limits";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { NOW, useClock } from "../support/jobs.js";
+import { type Calls, useBackend } from "../support/limits.js";
 import { effort } from "../support/random.js";
 import { snapshotBy } from "../support/snapshots.js";
 import {
   type AnyRateLimits,
-  type Backend,
   type MutationCtx,
   type PlaceName,
   component,
   defineIn,
-  insertRow,
   openBackend,
   placeNames,
   rowsIn,
 } from "../support/places.js";
 
-const NOW = 1_700_000_000_000;
-const bucket = { kind: "token bucket", rate: 5, period: 1000 };
-const fixed = { kind: "fixed window", rate: 5, period: 1000 };
+useClock();
+
+const bucket = { kind: "token bucket", rate: 5, period: 1000 } as const;
+const fixed = { kind: "fixed window", rate: 5, period: 1000 } as const;
 const sliding = { kind: "sliding window", rate: 5, period: 1000 };
 const daily = { kind: "fixed window", rate: 5, period: "day" };
 
@@ -54,10 +55,12 @@ const noNumbers: [unknown, string][] = [
 const RATE = "a number above 0 and at most 1e12";
 const PERIOD = "a number above 0 and at most 1e15";
 const QUANTITY = "a number at least 0 and at most 1e12";
-const SHARDS = 'a whole number from 1 to 1024, "auto", or { atLeast, atMost } of such numbers';
+const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
 const START = "a whole number of milliseconds at least -1e15 and at most 1e15";
 const WHOLE_PERIOD = "a whole number of milliseconds above 0 and at most 1e15";
 const WINDOW_PERIOD = `${WHOLE_PERIOD}, or "day", "week" or "month"`;
+const THROWS = "true, false or { jitter: a number from 0 to 1 }";
+const NAME = "A rate limit's name must be a well-formed string of 1 to 128 characters (UTF-16 units), got";
 const KIND = '"token bucket" or "fixed window" or "sliding window"';
 
 interface BadConfig {
@@ -86,8 +89,8 @@ const badConfigs: BadConfig[] = [
     ...badNumbers(base, "rate", RATE, 0, -1, 1.001e12, undefined),
     ...badNumbers(base, "period", period, 0, -1000, 1.001e15, undefined),
     ...badNumbers(base, "maxReserved", QUANTITY, -0.5, 1.001e12),
-    ...badNumbers(base, "shards", SHARDS, 0, -1, 1.5, 1025, "many"),
-    ...badValues(base, "shards", SHARDS, shown({ atLeast: 2, atMost: 1 }, { atMost: 1025 }, { atLeast: 1, most: 2 })),
+    ...badNumbers(base, "shards", SHARDS, 0, -1, 1.5, 2049, "many"),
+    ...badValues(base, "shards", SHARDS, shown({ atLeast: 2, atMost: 1 }, { atMost: 2049 }, { atLeast: 1, most: 2 })),
   ]),
   ...[bucket, fixed].flatMap((base) => badNumbers(base, "capacity", QUANTITY, -1, -Number.MIN_VALUE, 1.001e12)),
   ...badNumbers(fixed, "start", START, 0.5, 1e15 + 1, -1e15 - 1),
@@ -121,12 +124,32 @@ const badConfigs: BadConfig[] = [
 /** As a definition a config may be left out of nothing; inline, `undefined` means that there is none. */
 const noConfigs = shown(null, 5, "token bucket", true);
 
+type BadDefinition = [fields: object, problem: string];
+const badDefinitions: BadDefinition[] = [
+  ...shown(null, 1, "on", { jitter: 1.1 }).flatMap(([value, got]): BadDefinition[] => [
+    [{ throws: value }, must("throws", THROWS, got)],
+    [{ mode: value }, must("mode", '"enforce" or "shadow"', got)],
+  ]),
+  ...["keyed", "overrides"].flatMap((field) =>
+    shown(null, 1, "yes", {}).map(([value, got]): BadDefinition => [
+      { [field]: value },
+      must(field, "true or false", got),
+    ]),
+  ),
+  [{ overrides: true, queue: {} }, "overrides and queue cannot be combined: a queue does not read overrides."],
+  [{ mode: "shadow", queue: {} }, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.'],
+  [{ queue: { exact: true } }, "queue.exact needs queue.maxQueued."],
+];
+
 describe("a bad definition fails at module load", () => {
+  const defining = (definition: unknown, place: PlaceName = "tables") =>
+    expect(() => defineLoosely(place, { send: definition }));
+
   it.each(badConfigs)("$problem", ({ config, problem }) => {
     for (const place of placeNames) {
       // Whether a rate can be counted the component finds out, at the first call.
       if (place === "component" && problem.includes("to be counted")) continue;
-      expect(() => defineLoosely(place, { send: config })).toThrow(`Rate limit "send": ${problem}`);
+      defining(config, place).toThrow(`Rate limit "send": ${problem}`);
     }
   });
 
@@ -140,56 +163,32 @@ describe("a bad definition fails at module load", () => {
 
   it.each([...noConfigs, ...shown(undefined)])("a definition that is %s", (config, shown) => {
     for (const place of placeNames) {
-      const problem = `Rate limit "send": the definition must be an object, got ${shown}.`;
-      expect(() => defineLoosely(place, { send: config })).toThrow(problem);
+      defining(config, place).toThrow(`Rate limit "send": the definition must be an object, got ${shown}.`);
     }
   });
 
-  it.each([null, 1, "on", { jitter: 1.1 }])("throws: %j, and mode", (value) => {
-    const shown = `got ${JSON.stringify(value)}.`;
-    const permitted = "throws must be true, false or { jitter: a number from 0 to 1 }";
-    const throwing = `Rate limit "send": ${permitted}, ${shown}`;
-    expect(() => defineLoosely("tables", { send: { ...bucket, throws: value } })).toThrow(throwing);
-    const mode = `Rate limit "send": mode must be "enforce" or "shadow", ${shown}`;
-    expect(() => defineLoosely("tables", { send: { ...bucket, mode: value } })).toThrow(mode);
-    const options = { throws: value } as never;
-    expect(() => defineRateLimits({}, options)).toThrow(`Rate limit "defineRateLimits": ${permitted}, ${shown}`);
-    const told = { onDecision: value } as never;
-    expect(() => defineRateLimits({}, told)).toThrow("onDecision must be a function of ctx and a decision");
+  it.each(badDefinitions)("%j: %s", (fields, problem) => {
+    defining({ ...bucket, ...fields }).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  describe.each(["keyed", "overrides"])("%s", (field) => {
-    it.each([null, 1, "yes", {}])("%j", (value) => {
-      const problem = `Rate limit "send": ${field} must be true or false, got ${JSON.stringify(value)}.`;
-      expect(() => defineLoosely("tables", { send: { ...bucket, [field]: value } })).toThrow(problem);
-    });
+  it.each([{ overrides: false }, { mode: "enforce" }])("a queue beside %j is none", (fields) => {
+    defining({ ...bucket, ...fields, queue: {} }).not.toThrow();
   });
 
-  it.each([
-    [{ overrides: true }, {}, "overrides and queue cannot be combined: a queue does not read overrides."],
-    [{ overrides: false }, {}, undefined],
-    [{ mode: "shadow" }, {}, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.'],
-    [{ mode: "enforce" }, {}, undefined],
-    [{}, { exact: true }, "queue.exact needs queue.maxQueued."],
-  ])("%j beside a queue %j: %s", (fields, queue, problem) => {
-    const define = () => defineLoosely("tables", { send: { ...bucket, ...fields, queue } });
-    if (problem === undefined) expect(define).not.toThrow();
-    else expect(define).toThrow(`Rate limit "send": ${problem}`);
+  it.each(shown(null, 1, "on", { jitter: 1.1 }))("the options throws and onDecision: %j", (value, got) => {
+    const options = (given: object) => expect(() => defineRateLimits({}, given as never));
+    options({ throws: value }).toThrow(`Rate limit "defineRateLimits": ${must("throws", THROWS, got)}`);
+    options({ onDecision: value }).toThrow("onDecision must be a function of ctx and a decision");
   });
 
-  it("a limit without a name", () => {
-    const problem = `${NAME} "".`;
-    expect(() => defineLoosely("tables", { "": bucket })).toThrow(problem);
-  });
-
-  it("one bad limit among good ones is named", () => {
+  it("a limit without a name, and one bad limit among good ones, is named", () => {
+    expect(() => defineLoosely("tables", { "": bucket })).toThrow(`${NAME} "".`);
     const definitions = { good: bucket, better: fixed, bad: { ...bucket, rate: 0 } };
     expect(() => defineLoosely("component", definitions)).toThrow('Rate limit "bad": rate');
   });
 
   it("a long value is cut short in the message", () => {
-    const define = () => defineLoosely("tables", { send: { ...bucket, kind: "x".repeat(1e6) } });
-    expect(define).toThrow(/^.{1,200}…\.$/);
+    defining({ ...bucket, kind: "x".repeat(1e6) }).toThrow(/^.{1,200}…\.$/);
   });
 });
 
@@ -207,7 +206,6 @@ const bad = (args: { name: string } & Record<string, unknown>, problem: string):
   problem: `Rate limit "${args.name}": ${problem}`,
 });
 
-const NAME = "A rate limit's name must be a well-formed string of 1 to 128 characters (UTF-16 units), got";
 const badNames: BadCall[] = [
   ...[...shown("", undefined, null, 5, ["open"]), [Symbol("open"), "a symbol"] as const].map(([name, shown]) => ({
     args: { name },
@@ -241,7 +239,6 @@ const badKeys: BadCall[] = [
   }),
 ];
 const RESERVE = "true, false or { within: a number of milliseconds of at least 0 }";
-const THROWS = "true, false or { jitter: a number from 0 to 1 }";
 const noFlags = shown(null, 1, "yes", {});
 const badDemands: BadCall[] = [
   ...badField("open", "count", "a finite number of at least 0", [...noNumbers, ...shown(-1, -Number.MIN_VALUE)]),
@@ -314,15 +311,9 @@ const badLists: BadCall[] = [
   ...badField("open", "cursor", "one that the page before returned", noCursors),
 ];
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe.each(placeNames)("in the %s, a call with", (place) => {
-  const limits = defineLoosely(place, {
+  const { define, open, insert, rows, mutation } = useBackend(place);
+  const limits = define({
     open: bucket,
     mine: { ...bucket, keyed: true },
     shared: { ...fixed, keyed: false },
@@ -333,17 +324,14 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
 
   /** Every function that takes the arguments refuses them with the same error, having touched nothing. */
   async function refuses(functions: readonly Caller[], args: object, problem: string) {
-    const t = openBackend();
-    for (const name of ["open", "shared", "strict", "patient"]) await insertRow(place, t, row({ name }));
-    await insertRow(place, t, row({ name: "mine", key: "a" }));
-    const before = await rowsIn(place, t);
-    for (const name of functions) {
-      await expect(
-        t.mutation(async (ctx) => await callers(limits)[name](ctx, args)),
-        name,
-      ).rejects.toThrow(problem);
-    }
-    expect(await rowsIn(place, t)).toEqual(before);
+    open();
+    await insert(
+      ...["open", "shared", "strict", "patient"].map((name) => row({ name })),
+      row({ name: "mine", key: "a" }),
+    );
+    const before = await rows();
+    for (const name of functions) await expect(callers(limits)[name](args), name).rejects.toThrow(problem);
+    expect(await rows()).toEqual(before);
   }
   const asking = ["rateLimit", "checkRateLimit"] as const;
   const several = ["rateLimitAll", "checkRateLimitAll", "rateLimitAllTwice"] as const;
@@ -406,13 +394,12 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   });
 
   it("the longest name and key, well-formed with pairs of surrogates, works", async () => {
-    const t = openBackend();
     const name = `${"n".repeat(126)}\u{1F600}`;
     const key = `${"k".repeat(254)}\u{1F600}`;
-    const { rateLimit, getRateLimit } = defineLoosely(place, { [name]: bucket });
-    await t.mutation(async (ctx) => await rateLimit(ctx, { name, key, count: 5 }));
-    expect(await rowsIn(place, t)).toMatchObject([{ name, key, value: 0 }]);
-    expect(await t.query(async (ctx) => await getRateLimit(ctx, { name, key }))).toMatchObject({ name, value: 0 });
+    const { rateLimit, getRateLimit } = define({ [name]: bucket });
+    await rateLimit({ name, key, count: 5 });
+    expect(await rows()).toMatchObject([{ name, key, value: 0 }]);
+    expect(await getRateLimit({ name, key })).toMatchObject({ name, value: 0 });
   });
 
   it.each(neverServed)("a count that no wait is long enough for: $problem", async ({ args, problem }) => {
@@ -421,36 +408,29 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     if (reserve === true) await refuses(["scheduleRateLimited"], job, problem);
   });
 
-  it.each([undefined, null, 5, "", () => null, {}, [], new Date(0), anyApi["jobs"]])(
-    "a job that is no function's reference, #%#",
-    async (fn) => {
-      const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn);
-      await refusesJob(call, 'Rate limit "open": the function must be a reference, such as internal.jobs.run, got');
-    },
-  );
-
+  const job = makeFunctionReference<"mutation">("jobs:run");
+  const REFERENCE = "the function must be a reference, such as internal.jobs.run, got";
+  const ARGUMENTS = "the function's arguments";
   it.each([
-    [{ at: new Date(NOW) }, "cannot be stored: "],
-    [{ each: [undefined] }, "cannot be stored: "],
-    [5, "must be an object, got 5."],
-    [null, "must be an object, got null."],
-    [[], "must be an object, got []."],
-    [new ArrayBuffer(1), "must be an object, got {}."],
-  ])("arguments that no job can have: %j", async (args, problem) => {
-    const fn = makeFunctionReference<"mutation">("jobs:run");
-    const call = (ctx: MutationCtx) => untyped(limits.scheduleRateLimited)(ctx, { name: "open" }, fn, args);
-    await refusesJob(call, `Rate limit "open": the function's arguments ${problem}`);
+    ...[undefined, null, 5, "", () => null, {}, [], new Date(0), anyApi["jobs"]].map((fn) => ({
+      fn,
+      args: {},
+      problem: REFERENCE,
+    })),
+    { fn: job, args: { at: new Date(NOW) }, problem: `${ARGUMENTS} cannot be stored: ` },
+    { fn: job, args: { each: [undefined] }, problem: `${ARGUMENTS} cannot be stored: ` },
+    ...[5, null, [], new ArrayBuffer(1)].map((args) => ({
+      fn: job,
+      args,
+      problem: `${ARGUMENTS} must be an object, got ${JSON.stringify(args)}.`,
+    })),
+  ])("a job that no scheduler can run, #%#: $problem", async ({ fn, args, problem }) => {
+    // The caller goes on: nothing was taken for a job that is not there.
+    const call = (ctx: MutationCtx) => limits.within(ctx).scheduleRateLimited({ name: "open" }, fn, args);
+    expect(await mutation((ctx) => call(ctx).then(() => "nothing", String))).toContain(`Rate limit "open": ${problem}`);
+    expect(await rows()).toEqual([]);
   });
 
-  /** The caller goes on: nothing was taken for a job that is not there. */
-  async function refusesJob(call: (ctx: MutationCtx) => Promise<unknown>, problem: string) {
-    const t = openBackend();
-    const caught = await t.mutation((ctx) => call(ctx).then(() => "nothing", String));
-    expect(caught).toContain(problem);
-    expect(await rowsIn(place, t)).toEqual([]);
-  }
-
-  const open = { name: "open" };
   const both = "one bucket cannot be asked both to consume and to reserve in the same call.";
   type BadSeveral = [what: string, args: unknown[], problem: (call: string) => string];
   const badSeveral: BadSeveral[] = [
@@ -468,164 +448,132 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
       ] as const
     ).map(([one, other, problem]): BadSeveral => [
       `for one bucket in two ways: ${JSON.stringify(other)}`,
-      [
-        [
-          { ...open, ...one },
-          { ...open, ...other },
-        ],
-      ],
+      [[one, other].map((demand) => ({ name: "open", ...demand }))],
       () => `Rate limit "open": ${problem}`,
     ]),
     ...noFlags.map(([throws, shown]): BadSeveral => [
       `with throws: ${shown}`,
-      [[open], { throws }],
+      [[{ name: "open" }], { throws }],
       (call) => `Rate limit "${call}": ${must("throws", THROWS, shown)}`,
     ]),
   ];
   it.each(badSeveral)("several requests %s", async (_what, args, problem) => {
     for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
-      const t = openBackend();
-      await expect(t.mutation((ctx) => untyped(limits[name])(ctx, ...args))).rejects.toThrow(problem(name));
-      expect(await rowsIn(place, t)).toEqual([]);
+      await expect(limits[name](...args)).rejects.toThrow(problem(name));
     }
+    expect(await rows()).toEqual([]);
   });
 
   it("a bad config, inline or instead of the defined one", async () => {
-    const t = openBackend();
-    const bad = [
-      ...badConfigs,
-      ...noConfigs.map(([config, shown]) => ({ config, problem: must("config", "an object", shown) })),
-    ];
-    for (const { config, problem } of bad) {
+    const none = noConfigs.map(([config, shown]) => ({ config, problem: must("config", "an object", shown) }));
+    for (const { config, problem } of [...badConfigs, ...none]) {
       for (const name of ["open", "inline"]) {
-        const call = t.mutation(async (ctx) => await untyped(limits.rateLimit)(ctx, { name, config }));
-        await expect(call).rejects.toThrow(`Rate limit "${name}": ${problem}`);
+        await expect(limits.rateLimit({ name, config })).rejects.toThrow(`Rate limit "${name}": ${problem}`);
       }
     }
-    expect(await rowsIn(place, t)).toEqual([]);
+    expect(await rows()).toEqual([]);
   });
 
   it("names that every object has, defined as limits, works", async () => {
     const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
     const definitions = Object.fromEntries(names.map((name, i) => [name, { ...bucket, rate: i + 1 }]));
     expect(Object.keys(definitions)).toEqual(names);
-    const { rateLimit, getRateLimit } = defineLoosely(place, definitions);
-    const t = openBackend();
+    const { rateLimit, getRateLimit } = define(definitions);
     for (const [i, name] of names.entries()) {
-      const statuses = await t.mutation(async (ctx) => {
-        const answers = [];
-        for (let call = 0; call < i + 2; call++) answers.push(await rateLimit(ctx, { name, key: name }));
-        return answers;
-      });
-      expect(statuses.map(({ ok }) => ok)).toEqual([...Array<boolean>(i + 1).fill(true), false]);
-      const snapshot = await t.query(async (ctx) => await getRateLimit(ctx, { name, key: name }));
-      expect(snapshot).toMatchObject({ name, value: 0, config: { rate: i + 1 } });
+      const asked = { name, key: name };
+      for (let call = 0; call <= i; call++) expect(await rateLimit(asked)).toMatchObject({ ok: true });
+      expect(await rateLimit(asked)).toMatchObject({ ok: false });
+      expect(await getRateLimit(asked)).toMatchObject({ name, value: 0, config: { rate: i + 1 } });
     }
   });
 
-  it("the most that can be served is served", async () => {
-    const t = openBackend();
-    const ask = (args: object) => t.mutation(async (ctx) => await untyped(limits.rateLimit)(ctx, args));
-    expect(await ask({ name: "open", count: 5 })).toMatchObject({ ok: true, remaining: 0 });
-    expect(await ask({ name: "strict", count: 5, reserve: true })).toMatchObject({ ok: true, remaining: 0 });
-    expect(await ask({ name: "patient", count: 8, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 600 });
-    expect(await ask({ name: "spaced", count: 1, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 200 });
+  it.each([
+    [{ name: "open", count: 5 }, { remaining: 0 }],
+    [{ name: "strict", count: 5, reserve: true }, { remaining: 0 }],
+    [{ name: "patient", count: 8, reserve: true }, { retryAt: NOW + 600 }],
+    [{ name: "spaced", count: 1, reserve: true }, { retryAt: NOW + 200 }],
+  ])("the most that can be served, %o, is served", async (asked, answer) => {
+    expect(await limits.rateLimit(asked)).toMatchObject({ ok: true, ...answer });
   });
 });
 
 describe.each(placeNames)("in the %s, a stored row that holds", (place) => {
-  const five: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
-  const limits = defineIn(place, { bucket: five, window: { kind: "fixed window", rate: 5, period: 1000 } });
+  const { define, insert, rows, open } = useBackend(place);
+  const limits = define({ bucket, window: fixed });
+  const { rateLimit } = limits;
+  const names = ["bucket", "window"];
+
   it.each([
     ...[NaN, Infinity, -Infinity, 1e300, Number.MAX_VALUE, -1e300].map((value) => ({ value, ts: NOW })),
     ...[NaN, Infinity, -Infinity, -1, NOW + 0.5, 8.64e15 + 1, 1e300].map((ts) => ({ value: 5, ts })),
   ])("the value $value at the time $ts is refused until it is reset", async (state) => {
-    for (const name of ["bucket", "window"]) {
-      const t = openBackend();
-      await insertRow(place, t, row({ name, ...state }));
-      const before = await rowsIn(place, t);
+    for (const name of names) {
+      open();
+      await insert(row({ name, ...state }));
+      const before = await rows();
       const problem =
         `Rate limit "${name}": the stored state is unusable (value ${state.value}, ts ${state.ts}), so nothing is let ` +
         "through. resetRateLimit makes it full again.";
-      const other = { name, key: "other" };
-      const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
-        (ctx) => limits.rateLimit(ctx, { name }),
-        (ctx) => limits.rateLimit(ctx, { name, reserve: true, throws: true }),
-        (ctx) => limits.checkRateLimit(ctx, { name }),
-        (ctx) => limits.getRateLimit(ctx, { name }),
-        (ctx) => limits.rateLimitAll(ctx, [{ name: "other", config: five }, { name }]),
-        (ctx) => limits.checkRateLimitAll(ctx, [other, { name, reserve: true }]),
-        (ctx) => limits.adjustRateLimit(ctx, { name, count: 1 }),
-        (ctx) => limits.adjustRateLimit(ctx, { name, count: -1 }),
-      ];
-      for (const call of calls) await expect(t.mutation(call)).rejects.toThrow(problem);
+      for (const call of [
+        rateLimit({ name }),
+        rateLimit({ name, reserve: true, throws: true }),
+        limits.checkRateLimit({ name }),
+        limits.getRateLimit({ name }),
+        limits.rateLimitAll([{ name: "other", config: bucket }, { name }]),
+        limits.checkRateLimitAll([
+          { name, key: "other" },
+          { name, reserve: true },
+        ]),
+        limits.adjustRateLimit({ name, count: 1 }),
+        limits.adjustRateLimit({ name, count: -1 }),
+      ]) {
+        await expect(call).rejects.toThrow(problem);
+      }
       // A page names the damaged bucket, and goes on.
-      expect(await t.query(async (ctx) => await limits.listRateLimits(ctx, { name }))).toEqual({
-        page: [{ value: 0, ok: false, error: problem }],
-        cursor: null,
-      });
-      expect(await rowsIn(place, t)).toEqual(before);
-      await t.mutation(async (ctx) => await limits.resetRateLimit(ctx, { name }));
-      const status = await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name }));
-      expect(status).toMatchObject({ ok: true, remaining: 4 });
+      const page = [{ value: 0, ok: false, error: problem }];
+      expect(await limits.listRateLimits({ name })).toEqual({ page, cursor: null });
+      expect(await rows()).toEqual(before);
+      await limits.resetRateLimit({ name });
+      expect(await rateLimit({ name })).toMatchObject({ ok: true, remaining: 4 });
     }
   });
 
   it("garbage names its key", async () => {
-    const t = openBackend();
-    await insertRow(place, t, row({ name: "bucket", key: "ann", value: NaN }));
-    const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket", key: "ann" }));
-    await expect(ask).rejects.toThrow(
+    await insert(row({ name: "bucket", key: "ann", value: NaN }));
+    await expect(rateLimit({ name: "bucket", key: "ann" })).rejects.toThrow(
       'Rate limit "bucket": the bucket of key "ann" cannot be used: the stored state is unusable (value NaN,',
     );
   });
 
   it("two rows for one bucket become one, from which both have taken", async () => {
-    const t = openBackend();
-    await insertRow(place, t, row({ name: "bucket", value: 3, ts: NOW }));
-    await insertRow(place, t, row({ name: "bucket", value: 4, ts: NOW }));
-    const status = await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket" }));
-    expect(status).toMatchObject({ ok: true, remaining: 1 });
-    expect(await rowsIn(place, t)).toMatchObject([{ value: 1 }]);
+    await insert(row({ name: "bucket", value: 3 }), row({ name: "bucket", value: 4 }));
+    expect(await rateLimit({ name: "bucket" })).toMatchObject({ ok: true, remaining: 1 });
+    expect(await rows()).toMatchObject([{ value: 1 }]);
   });
 
   it("more than the capacity counts as full, not as more", async () => {
-    for (const name of ["bucket", "window"]) {
-      const t = openBackend();
-      await insertRow(place, t, row({ name, value: 1e12, ts: NOW }));
-      const statuses = await t.mutation(async (ctx) => {
-        const answers = [];
-        for (let i = 0; i < 6; i++) answers.push(await limits.rateLimit(ctx, { name }));
-        return answers;
-      });
-      expect(statuses.map(({ ok }) => ok)).toEqual([true, true, true, true, true, false]);
+    for (const name of names) {
+      await insert(row({ name, value: 1e12 }));
+      for (const ok of [true, true, true, true, true, false]) expect(await rateLimit({ name })).toMatchObject({ ok });
     }
   });
 
+  const daily = { kind: "token bucket", rate: 7, period: 86_400_000 };
   it("a lowered capacity applies at once, however much finer the new limit counts", async () => {
-    const t = openBackend();
-    const daily: RateLimitConfig = { kind: "token bucket", rate: 7, period: 86_400_000 };
-    const fast: RateLimitConfig = { kind: "token bucket", rate: 1000, period: 1, capacity: 1e9 };
-    const ask = (config: RateLimitConfig) =>
-      t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket", config }));
-    expect(await ask(fast)).toMatchObject({ ok: true, remaining: 1e9 - 1 });
-    expect(await ask(daily)).toMatchObject({ ok: true, remaining: 6 });
+    const fast = { kind: "token bucket", rate: 1000, period: 1, capacity: 1e9 };
+    expect(await rateLimit({ name: "bucket", config: fast })).toMatchObject({ ok: true, remaining: 1e9 - 1 });
+    expect(await rateLimit({ name: "bucket", config: daily })).toMatchObject({ ok: true, remaining: 6 });
   });
 
   it("a debt stays a debt, however much finer the new limit counts", async () => {
-    const t = openBackend();
-    await insertRow(place, t, row({ name: "bucket", value: -1e9, ts: NOW }));
-    const config: RateLimitConfig = { kind: "token bucket", rate: 7, period: 86_400_000 };
-    const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "bucket", config }));
-    expect(await ask).toMatchObject({ ok: false, remaining: 0 });
+    await insert(row({ name: "bucket", value: -1e9 }));
+    expect(await rateLimit({ name: "bucket", config: daily })).toMatchObject({ ok: false, remaining: 0 });
   });
 
   it("a moment in the future gives nothing before it comes", async () => {
-    for (const name of ["bucket", "window"]) {
-      const t = openBackend();
-      await insertRow(place, t, row({ name, value: 0, ts: 8.64e15 }));
-      const ask = t.mutation(async (ctx) => await limits.rateLimit(ctx, { name }));
-      expect(await ask).toMatchObject({ ok: false, retryAt: 8.64e15 });
+    for (const name of names) {
+      await insert(row({ name, value: 0, ts: 8.64e15 }));
+      expect(await rateLimit({ name })).toMatchObject({ ok: false, retryAt: 8.64e15 });
     }
   });
 });
@@ -633,32 +581,28 @@ describe.each(placeNames)("in the %s, a stored row that holds", (place) => {
 describe("the component does not trust the wire:", () => {
   const api = component.public;
   const good = { name: "wire", config: bucket };
+  const { insert, rows, mutation, query } = useBackend("component");
   const functions = {
-    consume: (t: Backend, args: never) => t.mutation(async (ctx) => await ctx.runMutation(api.consume, args)),
-    check: (t: Backend, args: never) => t.query(async (ctx) => await ctx.runQuery(api.check, args)),
-    get: (t: Backend, args: never) => t.query(async (ctx) => await ctx.runQuery(api.get, args)),
-    reset: (t: Backend, args: never) => t.mutation(async (ctx) => await ctx.runMutation(api.reset, args)),
-    adjust: (t: Backend, args: object) =>
-      t.mutation(async (ctx) => await ctx.runMutation(api.adjust, { count: 1, ...args } as never)),
-    consumeAll: (t: Backend, args: object) =>
-      t.mutation(async (ctx) => await ctx.runMutation(api.consumeAll, { requests: [args] } as never)),
-    checkAll: (t: Backend, args: object) =>
-      t.query(async (ctx) => await ctx.runQuery(api.checkAll, { requests: [args] } as never)),
+    consume: (args: object) => mutation((ctx) => ctx.runMutation(api.consume, args as never)),
+    check: (args: object) => query((ctx) => ctx.runQuery(api.check, args as never)),
+    get: (args: object) => query((ctx) => ctx.runQuery(api.get, args as never)),
+    reset: (args: object) => mutation((ctx) => ctx.runMutation(api.reset, args as never)),
+    adjust: (args: object) => mutation((ctx) => ctx.runMutation(api.adjust, { count: 1, ...args } as never)),
+    consumeAll: (args: object) => mutation((ctx) => ctx.runMutation(api.consumeAll, { requests: [args] } as never)),
+    checkAll: (args: object) => query((ctx) => ctx.runQuery(api.checkAll, { requests: [args] } as never)),
   };
   const calls = Object.keys(functions) as (keyof typeof functions)[];
 
-  let t: Backend;
   let before: object[];
   beforeEach(async () => {
-    t = openBackend();
-    await insertRow("component", t, row({ name: "wire", value: 5 }));
-    before = await rowsIn("component", t);
+    await insert(row({ name: "wire", value: 5 }));
+    before = await rows();
   });
   afterEach(async () => {
-    expect(await rowsIn("component", t)).toEqual(before);
+    expect(await rows()).toEqual(before);
   });
   const refused = (call: keyof typeof functions, args: object, problem: string | RegExp) =>
-    expect(functions[call](t, args as never), call).rejects.toThrow(problem);
+    expect(functions[call](args), call).rejects.toThrow(problem);
 
   it("every bad config is refused, whichever function takes it", async () => {
     // What is no value at all on the wire cannot arrive.
@@ -699,22 +643,17 @@ describe("the component does not trust the wire:", () => {
   });
 
   it("bad pages and bad sweeps are refused", async () => {
-    const t = openBackend();
-    const list = (args: object) => t.query(async (ctx) => await ctx.runQuery(api.list, { ...good, ...args } as never));
+    const list = (args: object) => query((ctx) => ctx.runQuery(api.list, { ...good, ...args }));
     await expect(list({ limit: 0 })).rejects.toThrow('Rate limit "wire": limit must be');
     await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow('Rate limit "wire": rate must be');
     await expect(list({ cursor: '["other"]' })).rejects.toThrow('Rate limit "wire": cursor must be');
     await expect(list({ cursor: 5 })).rejects.toThrow("alidator");
-    const sweep = (args: object) =>
-      t.mutation(async (ctx) => await ctx.runMutation(component.sweep.sweep, args as never));
+    const sweep = (args: object) => mutation((ctx) => ctx.runMutation(component.sweep.sweep, args as never));
     const targets = [{ name: "wire", configs: [{ ...bucket, period: -1 }] }];
     await expect(sweep({ targets })).rejects.toThrow('Rate limit "wire": period must be');
     await expect(sweep({ targets: [], cursor: "?" })).rejects.toThrow("cursor must be");
     await expect(sweep({ targets: [{ name: "wire" }] })).rejects.toThrow("alidator");
-    const twice = [
-      { name: "wire", configs: [bucket] },
-      { name: "wire", configs: [] },
-    ];
+    const twice = [[bucket], []].map((configs) => ({ name: "wire", configs }));
     expect(await sweep({ targets: twice })).toEqual({ deleted: 0, isDone: true });
   });
 
@@ -744,7 +683,8 @@ describe("projectRateLimit refuses", () => {
   });
 
   it.each([
-    ...[...noNumbers, [1e300, "1e+300"] as const].map(([now]) => [
+    [{ now: undefined }, "now must be milliseconds since the epoch, got undefined."],
+    ...[...noNumbers.map(([now]) => now), 1e300].map((now) => [
       { now },
       "now must be milliseconds since the epoch, got",
     ]),
@@ -763,30 +703,22 @@ function defineLoosely(place: PlaceName, limits: Record<string, unknown>): AnyRa
   return defineIn(place, limits as Parameters<typeof defineIn>[1]);
 }
 
-type Caller = keyof ReturnType<typeof callers>;
+type Caller = keyof ReturnType<typeof callers> & string;
 
 /** Every function, called with what a call says of its bucket. */
-function callers(limits: AnyRateLimits) {
+function callers(limits: Calls) {
   const job = makeFunctionReference<"mutation">("jobs:run");
-  const handle = { count: 1, runAt: NOW, id: "none" };
-  type Call = (ctx: MutationCtx, args: object) => Promise<unknown>;
+  const other = { name: "open", key: "another" };
+  type Call = (args: object) => Promise<unknown>;
   return {
-    rateLimit: untyped(limits.rateLimit),
-    checkRateLimit: untyped(limits.checkRateLimit),
-    getRateLimit: untyped(limits.getRateLimit),
-    resetRateLimit: untyped(limits.resetRateLimit),
-    listRateLimits: untyped(limits.listRateLimits),
-    adjustRateLimit: (ctx, args) => untyped(limits.adjustRateLimit)(ctx, { count: 1, ...args }),
-    rateLimitAll: (ctx, args) => untyped(limits.rateLimitAll)(ctx, [{ name: "open", key: "another" }, args]),
-    rateLimitAllTwice: (ctx, args) => untyped(limits.rateLimitAll)(ctx, [args, args]),
-    checkRateLimitAll: (ctx, args) => untyped(limits.checkRateLimitAll)(ctx, [args, { name: "open", key: "another" }]),
-    scheduleRateLimited: (ctx, args) => untyped(limits.scheduleRateLimited)(ctx, args, job),
-    cancelRateLimited: (ctx, args) => untyped(limits.cancelRateLimited)(ctx, { ...handle, ...args }),
+    ...limits,
+    adjustRateLimit: (args) => limits.adjustRateLimit({ count: 1, ...args }),
+    rateLimitAll: (args) => limits.rateLimitAll([other, args]),
+    rateLimitAllTwice: (args) => limits.rateLimitAll([args, args]),
+    checkRateLimitAll: (args) => limits.checkRateLimitAll([args, other]),
+    scheduleRateLimited: (args) => limits.scheduleRateLimited(args, job),
+    cancelRateLimited: (args) => limits.cancelRateLimited({ count: 1, runAt: NOW, id: "none", ...args }),
   } satisfies Record<string, Call>;
-}
-
-function untyped(call: AnyRateLimits[keyof AnyRateLimits]) {
-  return call as (ctx: MutationCtx, ...args: unknown[]) => Promise<unknown>;
 }
 
 function row(fields: { name: string; key?: string; value?: number; ts?: number }) {

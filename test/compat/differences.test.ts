@@ -1,9 +1,8 @@
 /** Where ours differs from the official component: what docs/migrating.md lists, on both. */
-import { RateLimiter as Official } from "@convex-dev/rate-limiter";
-import { isRateLimitError, type RateLimitConfig, RateLimiter } from "convex-rate-limits/compat";
+import { type RateLimitConfig, RateLimiter } from "convex-rate-limits/compat";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { component } from "../support/places.js";
-import { limiters, officialComponent, openBoth } from "./official.js";
+import type { MutationCtx } from "../support/places.js";
+import { limiters, openBoth } from "./official.js";
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
@@ -16,12 +15,26 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-async function failure(call: Promise<unknown>): Promise<string> {
-  return await call.then(
-    () => "none",
-    (error: unknown) => (isRateLimitError(error) ? "a denial" : error instanceof Error ? error.message : "unknown"),
-  );
+type Limiter = ReturnType<typeof limiters>["ours" | "theirs"];
+
+/** What a call comes to: its answer, or what it throws as text. */
+async function outcome(call: Promise<unknown>): Promise<unknown> {
+  return await call.catch((error: unknown) => (error instanceof Error ? error.message : "unknown"));
 }
+
+/** What the last of the same calls comes to with each limiter, all in one mutation. */
+async function both(config: RateLimitConfig, play: (limiter: Limiter, ctx: MutationCtx) => Promise<unknown>) {
+  const { ours, theirs } = limiters({ send: config });
+  return await openBoth().mutation(async (ctx) => ({
+    ours: await outcome(play(ours, ctx)),
+    theirs: await outcome(play(theirs, ctx)),
+  }));
+}
+/** A matcher of a message with this text. */
+const saying = (text: string) => expect.stringContaining(text) as unknown;
+const value = (value: number) => expect.objectContaining({ value }) as unknown;
+const go = { ok: true };
+const wait = (retryAfter: number) => ({ ok: false, retryAfter });
 
 describe("what JavaScript may pass", () => {
   it("no component is an error at once, not limits in the app's tables", () => {
@@ -47,64 +60,55 @@ describe("what JavaScript may pass", () => {
 
 describe("what is safer here", () => {
   it("a count that is NaN is an error; there it spoils the row, which lets everything through from then on", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
-    await t.mutation(async (ctx) => {
-      expect(await failure(ours.limit(ctx, "send", { count: NaN }))).toContain(
-        'Rate limit "send": count must be a finite number of at least 0, got NaN',
-      );
-      await theirs.limit(ctx, "send", { count: NaN });
-      for (let i = 0; i < 5; i++) expect(await theirs.limit(ctx, "send")).toEqual({ ok: true });
-      expect(await theirs.getValue(ctx, "send")).toMatchObject({ value: NaN });
-      for (let i = 0; i < 2; i++) expect(await ours.limit(ctx, "send")).toEqual({ ok: true });
-      expect(await ours.limit(ctx, "send")).toEqual({ ok: false, retryAfter: 500 });
+    const problem = 'Rate limit "send": count must be a finite number of at least 0, got NaN';
+    const spoil = (limiter: Limiter, ctx: MutationCtx) => outcome(limiter.limit(ctx, "send", { count: NaN }));
+    expect(await both(bucket, spoil)).toMatchObject({ ours: saying(problem) });
+    const then = await both(bucket, async (limiter, ctx) => {
+      await spoil(limiter, ctx);
+      for (let i = 0; i < 2; i++) expect(await limiter.limit(ctx, "send")).toEqual(go);
+      return [await limiter.limit(ctx, "send"), await limiter.limit(ctx, "send"), await limiter.getValue(ctx, "send")];
     });
+    expect(then).toEqual({ ours: [wait(500), wait(500), value(0)], theirs: [go, go, value(NaN)] });
   });
 
   it("a negative count is an error; there it gives back, without a bound", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
-    await t.mutation(async (ctx) => {
-      expect(await failure(ours.limit(ctx, "send", { count: -5 }))).toContain("count must be a finite number");
-      expect(await ours.getValue(ctx, "send")).toMatchObject({ value: 2 });
-      await theirs.limit(ctx, "send", { count: -5 });
-      expect(await theirs.getValue(ctx, "send")).toMatchObject({ value: 7 });
-    });
+    const found = await both(bucket, async (limiter, ctx) => [
+      await outcome(limiter.limit(ctx, "send", { count: -5 })),
+      await limiter.getValue(ctx, "send"),
+    ]);
+    expect(found.ours).toEqual([saying("count must be a finite number"), value(2)]);
+    expect(found.theirs).toEqual([go, value(7)]);
   });
 
   it("maxReserved: 0 permits no reservation; there it means no bound", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: { ...bucket, maxReserved: 0 } });
-    await t.mutation(async (ctx) => {
-      for (const limiter of [ours, theirs]) await limiter.limit(ctx, "send", { count: 2 });
-      expect(await ours.limit(ctx, "send", { reserve: true })).toEqual({ ok: false, retryAfter: 500 });
-      expect(await theirs.limit(ctx, "send", { count: 2, reserve: true })).toEqual({ ok: true, retryAfter: 1000 });
-      expect(await failure(ours.limit(ctx, "send", { count: 3, reserve: true }))).toContain("can never be served");
+    const found = await both({ ...bucket, maxReserved: 0 }, async (limiter, ctx) => {
+      await limiter.limit(ctx, "send", { count: 2 });
+      return [
+        await limiter.limit(ctx, "send", { count: 2, reserve: true }),
+        await outcome(limiter.limit(ctx, "send", { count: 3, reserve: true })),
+      ];
     });
+    expect(found.ours).toEqual([wait(1000), saying("can never be served")]);
+    expect(found.theirs).toMatchObject([{ ok: true, retryAfter: 1000 }, {}]);
   });
 
   it("a clock that steps back takes nothing away; there it takes tokens", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
-    await t.mutation(async (ctx) => {
-      for (const limiter of [ours, theirs]) await limiter.limit(ctx, "send");
+    const found = await both(bucket, async (limiter, ctx) => {
+      vi.setSystemTime(NOW);
+      await limiter.limit(ctx, "send");
+      vi.setSystemTime(NOW - 10 * SECOND);
+      return await limiter.limit(ctx, "send");
     });
-    vi.setSystemTime(NOW - 10 * SECOND);
-    await t.mutation(async (ctx) => {
-      expect(await ours.limit(ctx, "send")).toEqual({ ok: true });
-      expect(await theirs.limit(ctx, "send")).toEqual({ ok: false, retryAfter: 10 * SECOND });
-    });
+    expect(found).toEqual({ ours: go, theirs: wait(10 * SECOND) });
   });
 
   it("waits are whole milliseconds, and long enough", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: { kind: "token bucket", rate: 3, period: SECOND, capacity: 1 } });
-    const [mine, other] = await t.mutation(async (ctx) => {
-      for (const limiter of [ours, theirs]) await limiter.limit(ctx, "send");
-      return [await ours.limit(ctx, "send"), await theirs.limit(ctx, "send")];
+    const found = await both({ kind: "token bucket", rate: 3, period: SECOND, capacity: 1 }, async (limiter, ctx) => {
+      await limiter.limit(ctx, "send");
+      return await limiter.limit(ctx, "send");
     });
-    expect(mine).toEqual({ ok: false, retryAfter: 334 });
-    expect(other?.retryAfter).toBeCloseTo(1000 / 3);
+    const third = expect.closeTo(1000 / 3, 2) as number;
+    expect(found).toEqual({ ours: wait(334), theirs: wait(third) });
   });
 
   it("a bad config fails when the module is loaded; there it is found when it is used, or not at all", async () => {
@@ -116,87 +120,60 @@ describe("what is safer here", () => {
     expect(withConfig({ ...bucket, start: 5 })).toThrow('"start" is not a field');
     expect(withConfig({ ...bucket, applyUpdates: "later" })).toThrow('"applyUpdates" is not a field');
     expect(withConfig({ ...bucket, start: null, applyUpdates: "transactionally" })).not.toThrow();
-    const t = openBoth();
-    const [ours, theirs] = [new RateLimiter(component), new Official(officialComponent)];
-    await t.mutation(async (ctx) => {
-      const config = { ...bucket, rate: NaN };
-      expect(await failure(ours.limit(ctx, "send", { config }))).toContain("rate must be");
-      expect(await failure(theirs.limit(ctx, "send", { config }))).toBe("none");
-    });
+    const config = { ...bucket, rate: NaN };
+    const found = await both(bucket, (limiter, ctx) => limiter.limit(ctx, "send", { config } as object));
+    expect(found).toEqual({ ours: saying("rate must be"), theirs: go });
   });
 
-  it("an empty key is an error; there it is a key", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
-    await t.mutation(async (ctx) => {
-      expect(await failure(ours.limit(ctx, "send", { key: "" }))).toContain("key must be a non-empty string");
-      expect(await failure(theirs.limit(ctx, "send", { key: "" }))).toBe("none");
-    });
-  });
-
-  it("a long key is an error; there it is a key", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
-    const key = "k".repeat(257);
-    await t.mutation(async (ctx) => {
-      expect(await failure(ours.limit(ctx, "send", { key }))).toContain("await hashKey(key) makes one of 64");
-      expect(await failure(theirs.limit(ctx, "send", { key }))).toBe("none");
-    });
+  it.each([
+    ["", "key must be a non-empty string"],
+    ["k".repeat(257), "await hashKey(key) makes one of 64"],
+  ])("an empty or a long key is an error; there it is a key: %j", async (key, problem) => {
+    const found = await both(bucket, (limiter, ctx) => limiter.limit(ctx, "send", { key }));
+    expect(found).toEqual({ ours: saying(problem), theirs: go });
   });
 
   it("windows before a start in the future count; there everybody is denied until then", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({
-      send: { kind: "fixed window", rate: 2, period: SECOND, start: NOW + 10 * SECOND },
+    const config = { kind: "fixed window", rate: 2, period: SECOND, start: NOW + 10 * SECOND } as const;
+    const found = await both(config, async (limiter, ctx) => {
+      const first = await limiter.limit(ctx, "send");
+      await limiter.limit(ctx, "send");
+      return [first, await limiter.limit(ctx, "send")];
     });
-    await t.mutation(async (ctx) => {
-      expect(await theirs.limit(ctx, "send")).toEqual({ ok: false, retryAfter: 10 * SECOND });
-      for (let i = 0; i < 2; i++) expect(await ours.limit(ctx, "send")).toEqual({ ok: true });
-      expect(await ours.limit(ctx, "send")).toEqual({ ok: false, retryAfter: SECOND });
-    });
+    expect(found).toEqual({ ours: [go, wait(SECOND)], theirs: [wait(10 * SECOND), wait(10 * SECOND)] });
   });
 
   it("the windows of a bucket start at the same moments after a reset; there they are drawn again", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: { kind: "fixed window", rate: 1, period: 1e9 } });
-    const random = vi.spyOn(Math, "random");
-    const waits: (number | undefined)[][] = [];
-    for (const drawn of [0.25, 0.75]) {
-      random.mockReturnValue(drawn);
-      waits.push(
-        await t.mutation(async (ctx) => {
-          const found = [];
-          for (const limiter of [ours, theirs]) {
-            await limiter.reset(ctx, "send", { key: "ada" });
-            await limiter.limit(ctx, "send", { key: "ada" });
-            found.push((await limiter.check(ctx, "send", { key: "ada" })).retryAfter);
-          }
-          return found;
-        }),
-      );
-    }
-    random.mockRestore();
-    const [[mine, other] = [], [again, otherAgain] = []] = waits;
-    expect(mine).toBeGreaterThan(0);
-    expect(again).toBe(mine);
-    expect(otherAgain).not.toBe(other);
+    const found = await both({ kind: "fixed window", rate: 1, period: 1e9 }, async (limiter, ctx) => {
+      const waits = new Set<number | undefined>();
+      for (const drawn of [0.25, 0.75]) {
+        const random = vi.spyOn(Math, "random").mockReturnValue(drawn);
+        await limiter.reset(ctx, "send", { key: "ada" });
+        await limiter.limit(ctx, "send", { key: "ada" });
+        waits.add((await limiter.check(ctx, "send", { key: "ada" })).retryAfter);
+        random.mockRestore();
+      }
+      return [...waits];
+    });
+    const positive = expect.toSatisfy((wait) => Number(wait) > 0) as unknown;
+    expect(found).toEqual({ ours: [positive], theirs: [positive, positive] });
   });
 });
 
 describe("what is the same although it is not what the rest of this package does", () => {
   it("with reserve and throws a wait is thrown, and nothing is reserved, even if it is caught", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
-    await t.mutation(async (ctx) => {
-      for (const limiter of [ours, theirs]) {
-        await limiter.limit(ctx, "send", { count: 2 });
-        const wait = limiter.limit(ctx, "send", { count: 1, reserve: true, throws: true });
-        await expect(wait).rejects.toMatchObject({ data: { kind: "RateLimited", name: "send", retryAfter: 500 } });
-        const never = limiter.limit(ctx, "send", { count: 3, reserve: true, throws: true });
-        await expect(never).rejects.toMatchObject({ data: { kind: "RateLimited", name: "send", retryAfter: 1500 } });
-        expect(await limiter.getValue(ctx, "send")).toMatchObject({ value: 0 });
-      }
+    const found = await both(bucket, async (limiter, ctx) => {
+      await limiter.limit(ctx, "send", { count: 2 });
+      const thrown = [1, 3].map((count) =>
+        limiter
+          .limit(ctx, "send", { count, reserve: true, throws: true })
+          .catch((error: unknown) => (error as { data: unknown }).data),
+      );
+      return [...(await Promise.all(thrown)), await limiter.getValue(ctx, "send")];
     });
+    const denied = (retryAfter: number) => ({ kind: "RateLimited", name: "send", retryAfter });
+    const same = [denied(500), denied(1500), value(0)];
+    expect(found).toEqual({ ours: same, theirs: same });
   });
 });
 
@@ -226,41 +203,33 @@ describe("a count that is the capacity but for the rounding of a sum", () => {
 
 describe("a field that neither knows", () => {
   it("is an error in both: a slip in key would ask the bucket that everybody shares", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: bucket });
     const slip = { keys: "ada" } as object;
-    await t.mutation(async (ctx) => {
-      for (const call of ["limit", "check", "getValue"] as const) {
-        expect(await failure(ours[call](ctx, "send", slip))).toContain(
-          'Rate limit "send": "keys" is not a field of the opt',
-        );
-        expect(await failure(theirs[call](ctx, "send", slip))).toContain("Unexpected field `keys`");
-      }
-      expect(await failure(ours.reset(ctx, "send", slip))).toContain(
-        '"keys" is not a field of the options, which has key',
-      );
-    });
-    expect(() => ours.hookAPI("send", slip)).toThrow(
-      '"keys" is not a field of the options, which has key, config, sampl',
-    );
+    for (const call of ["limit", "check", "getValue"] as const) {
+      expect(await both(bucket, (limiter, ctx) => limiter[call](ctx, "send", slip))).toEqual({
+        ours: saying('Rate limit "send": "keys" is not a field of the opt'),
+        theirs: saying("Unexpected field `keys`"),
+      });
+    }
+    const { ours } = limiters({ send: bucket });
+    const reset = outcome(openBoth().mutation((ctx) => ours.reset(ctx, "send", slip)));
+    expect(await reset).toContain('"keys" is not a field of the options, which has key');
+    const hookFields = '"keys" is not a field of the options, which has key, config, sampl';
+    expect(() => ours.hookAPI("send", slip)).toThrow(hookFields);
   });
 });
 
 describe("asynchronous updates", () => {
   it("are accepted, and exact: there, calls in one mutation do not see each other", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: { ...bucket, applyUpdates: "asynchronously" } });
-    await t.mutation(async (ctx) => {
-      const answers = { ours: [] as boolean[], theirs: [] as boolean[] };
-      for (let i = 0; i < 4; i++) {
-        answers.ours.push((await ours.limit(ctx, "send")).ok);
-        answers.theirs.push((await theirs.limit(ctx, "send")).ok);
-      }
-      expect(answers).toEqual({ ours: [true, true, false, false], theirs: [true, true, true, true] });
-      expect(await ours.check(ctx, "send")).toEqual({ ok: false, retryAfter: 500 });
-      await ours.reset(ctx, "send");
-      expect(await ours.getValue(ctx, "send")).toMatchObject({ value: 2, ts: 0, shard: 0 });
+    const found = await both({ ...bucket, applyUpdates: "asynchronously" }, async (limiter, ctx) => {
+      const answers = [];
+      for (let i = 0; i < 4; i++) answers.push((await limiter.limit(ctx, "send")).ok);
+      const check = await limiter.check(ctx, "send");
+      await limiter.reset(ctx, "send");
+      return [answers, check, await limiter.getValue(ctx, "send")];
     });
+    const reset = expect.objectContaining({ value: 2, ts: 0, shard: 0 }) as unknown;
+    expect(found.ours).toEqual([[true, true, false, false], wait(500), reset]);
+    expect(found.theirs).toMatchObject([[true, true, true, true], {}, {}]);
   });
 });
 
@@ -284,11 +253,7 @@ describe("shards", () => {
   });
 
   it("a count that the whole limit holds is served; there it must fit into two shards", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: { ...bucket, rate: 100, shards: 8 } });
-    await t.mutation(async (ctx) => {
-      expect(await ours.limit(ctx, "send", { count: 90 })).toEqual({ ok: true });
-      expect(await failure(theirs.limit(ctx, "send", { count: 90 }))).toContain("exceeds");
-    });
+    const take = (limiter: Limiter, ctx: MutationCtx) => limiter.limit(ctx, "send", { count: 90 });
+    expect(await both({ ...bucket, rate: 100, shards: 8 }, take)).toEqual({ ours: go, theirs: saying("exceeds") });
   });
 });

@@ -6,7 +6,7 @@ import { RateLimiter, type RateLimitConfig } from "convex-rate-limits/compat";
 import { componentsGeneric } from "convex/server";
 import { type Backend, component, openBackend } from "../support/places.js";
 
-export const officialComponent = (componentsGeneric() as unknown as { rateLimiter: OfficialApi }).rateLimiter;
+const officialComponent = (componentsGeneric() as unknown as { rateLimiter: OfficialApi }).rateLimiter;
 
 export function openBoth(): Backend {
   const t = openBackend();

@@ -2,13 +2,15 @@
  * The code of the docs, as modules to import: "docs:recipes/convex/limits" is the block of docs/recipes.md that begins with
  * "// convex/limits.ts", and "docs:recipes" has all of them as convex-test wants them. Several pages can be one app:
  * "docs:http-keys,http". Of a file that is written twice the later one holds, as for a reader who goes on. What
- * Convex would generate is added; test/tidy compiles the blocks with its types.
+ * Convex would generate is added; test/tidy compiles the blocks with its types. "docs:moved" is the app of test/compat/app with the
+ * lines that docs/migrating.md changes.
  */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { Plugin } from "vitest/config";
 
 const docs = path.resolve(import.meta.dirname, "../../docs");
+const official = path.resolve(import.meta.dirname, "../compat/app");
 
 /** No such folder exists: what is imported from it is made here. */
 const APPS = path.resolve(import.meta.dirname, "../../.docs");
@@ -26,16 +28,35 @@ const GENERATED = {
     } from "convex/server";`,
 };
 
+const readPage = (page: string) => readFileSync(path.join(docs, `${page}.md`), "utf8");
+
+/** The lines that docs/migrating.md changes: before and after. */
+export const moves = [...readPage("migrating").matchAll(/^-(.+)\n\+(.+)$/gm)].map(
+  ([, before = "", after = ""]) => [before, after] as const,
+);
+
+/** The files of test/compat/app, without what is generated, as the page changes them. */
+export function movedApp(): ReadonlyMap<string, string> {
+  const files = readdirSync(official, { recursive: true, encoding: "utf8" }).filter(
+    (file) => /\.tsx?$/.test(file) && !file.includes("_generated"),
+  );
+  const moved = (text: string) => moves.reduce((all, [before, after]) => all.replace(before, after), text);
+  return new Map(files.map((file) => [file, moved(readFileSync(path.join(official, file), "utf8"))]));
+}
+
+/** The blocks of pages that are files. */
+function blocksOf(pages: string): ReadonlyMap<string, string> {
+  const text = pages.split(",").map(readPage).join("\n");
+  const blocks = [...text.matchAll(/^```ts\n(\/\/ ((?:convex|src)\/\S+\.ts)\n.*?)^```/gms)];
+  return new Map(blocks.map(([, code = "", file = ""]) => [file, code]));
+}
+
 /** @param pages - their names, separated by commas. */
 function appOf(pages: string): ReadonlyMap<string, string> {
-  const text = pages.split(",").map((page) => readFileSync(path.join(docs, `${page}.md`), "utf8"));
-  const blocks = [...text.join("\n").matchAll(/^```ts\n(\/\/ ((?:convex|src)\/\S+\.ts)\n.*?)^```/gms)];
-  const files = new Map([
-    ...Object.entries(GENERATED),
-    ...blocks.map(([, code = "", file = ""]) => [file, code] as const),
-  ]);
-  const modules = [...files.keys()].map((file) => `"./${file}": () => import("./${file}")`);
-  return files.set("index.ts", `export default { ${modules.join(", ")} };`);
+  const files = new Map([...Object.entries(GENERATED), ...(pages === "moved" ? movedApp() : blocksOf(pages))]);
+  const modules = [...files.keys()].filter((file) => file.endsWith(".ts"));
+  const imports = modules.map((file) => `"./${file}": () => import("./${file}")`);
+  return files.set("index.ts", `export default { ${imports.join(", ")} };`);
 }
 
 export function documents(): Plugin {
@@ -48,7 +69,7 @@ export function documents(): Plugin {
         return path.join(APPS, pages, `${file.length === 0 ? "index" : file.join("/")}.ts`);
       }
       if (!importer?.startsWith(APPS) || !source.startsWith(".")) return undefined;
-      return `${path.resolve(path.dirname(importer), source).replace(/\.ts$/, "")}.ts`;
+      return `${path.resolve(path.dirname(importer), source).replace(/\.[jt]s$/, "")}.ts`;
     },
     load(id) {
       if (!id.startsWith(APPS)) return undefined;

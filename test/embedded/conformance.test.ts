@@ -35,44 +35,27 @@ function overWebSocket(url = server.url): ConvexClient {
   return client;
 }
 
-/** What a subscription is told, and a way to wait for it. */
+/** What a subscription is told; `result(n)` waits for the result number n, which is the latest, and `error` for an error. */
 function watch(client: ConvexClient, query: FunctionReference<"query">, args: Record<string, unknown> = {}) {
   const results: unknown[] = [];
-  const errors: Error[] = [];
-  const waiting = new Set<() => void>();
-  const wake = () => {
-    for (const check of waiting) check();
+  let wake: (() => void) | undefined;
+  const error = new Promise<Error>((resolve) => {
+    client.onUpdate(
+      query,
+      args,
+      (result: unknown) => {
+        results.push(result);
+        wake?.();
+      },
+      resolve,
+    );
+  });
+  const result = async (count: number) => {
+    while (results.length < count) await new Promise<void>((resolve) => (wake = resolve));
+    expect(results).toHaveLength(count);
+    return results[count - 1];
   };
-  const subscription = client.onUpdate(
-    query,
-    args,
-    (result: unknown) => {
-      results.push(result);
-      wake();
-    },
-    (error) => {
-      errors.push(error);
-      wake();
-    },
-  );
-  const until = (isThere: () => boolean) =>
-    new Promise<void>((resolve) => {
-      const check = () => {
-        if (!isThere()) return;
-        waiting.delete(check);
-        resolve();
-      };
-      waiting.add(check);
-      check();
-    });
-  return {
-    results,
-    errors,
-    until,
-    unsubscribe: () => {
-      subscription.unsubscribe();
-    },
-  };
+  return { results, result, error };
 }
 
 const thrownBy = (promise: Promise<unknown>): Promise<unknown> =>
@@ -81,15 +64,16 @@ const thrownBy = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe("over HTTP", () => {
+describe.each([
+  ["HTTP", overHttp],
+  ["a WebSocket", () => overWebSocket()],
+])("over %s", (_transport, open) => {
   it("queries, mutations and actions answer", async () => {
-    const client = overHttp();
+    const client = open();
     expect(await client.query(refs.list, {})).toEqual([]);
     await client.mutation(refs.add, { text: "a" });
     expect(await client.action(refs.addMany, { texts: ["b", "c"] })).toBe(2);
     expect(await client.query(refs.list, {})).toEqual(["a", "b", "c"]);
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- experimental, but it is there
-    expect(await client.consistentQuery(refs.list, {})).toEqual(["a", "b", "c"]);
     expect(await client.mutation(refs.nothing, {})).toBeNull();
   });
 
@@ -101,46 +85,51 @@ describe("over HTTP", () => {
       nan: Number.NaN,
       list: [null, true, "ü"],
     };
-    expect(await overHttp().query(refs.echo, { value })).toEqual(value);
+    expect(await open().query(refs.echo, { value })).toEqual(value);
   });
 
-  it("a ConvexError arrives with its data, and has changed nothing", async () => {
-    const client = overHttp();
-    for (const run of [() => client.mutation(refs.addAndFail, {}), () => client.action(refs.failAction, {})]) {
+  it("a ConvexError arrives with its data, and has changed nothing; any other error has none", async () => {
+    const client = open();
+    for (const [run, data] of [
+      [() => client.query(refs.failQuery, {}), "no data"],
+      [() => client.mutation(refs.addAndFail, {}), { kind: "Full", most: 3n }],
+      [() => client.action(refs.failAction, {}), { kind: "Broken" }],
+    ] as const) {
       const error = await thrownBy(run());
       assert(error instanceof ConvexError);
-      expect(error.data).toHaveProperty("kind");
+      expect(error.data).toEqual(data);
     }
-    expect(await client.query(refs.list, {})).toEqual([]);
-  });
-
-  it("any other error arrives as one, without data", async () => {
-    const error = await thrownBy(overHttp().mutation(refs.crash, {}));
+    const error = await thrownBy(client.mutation(refs.crash, {}));
     expect(error).not.toBeInstanceOf(ConvexError);
     expect(String(error)).toContain("a bug");
+    expect(await client.query(refs.list, {})).toEqual([]);
   });
 
   it("arguments are validated", async () => {
-    await expect(overHttp().mutation(refs.add, { text: 1 })).rejects.toThrow(/[Vv]alidator/);
-    await expect(overHttp().mutation(refs.add, { text: "a", also: 1 })).rejects.toThrow(/[Vv]alidator/);
+    const client = open();
+    await expect(client.mutation(refs.add, { text: 1 })).rejects.toThrow(/[Vv]alidator/);
+    await expect(client.mutation(refs.add, { text: "a", also: 1 })).rejects.toThrow(/[Vv]alidator/);
   });
 
-  it("an internal function is as unknown to a client as one that does not exist", async () => {
-    const client = overHttp();
-    for (const query of unreachable) {
-      await expect(client.query(query, {})).rejects.toThrow(/Could not find public function/);
-    }
-    await expect(client.mutation(refs.forbidden, {})).rejects.toThrow(/Could not find public function/);
-    expect(await client.query(refs.list, {})).toEqual([]);
-  });
-
-  it("a function of another type is not run", async () => {
-    const client = overHttp();
+  it("an internal function is as unknown to a client as one that does not exist, and none is run as another type", async () => {
+    const client = open();
+    const unknown = /Could not find public function/;
+    for (const query of unreachable) await expect(client.query(query, {})).rejects.toThrow(unknown);
+    await expect(client.mutation(refs.forbidden, {})).rejects.toThrow(unknown);
+    await expect(client.action(refs.unknownAction, {})).rejects.toThrow(unknown);
     await expect(client.query(makeFunctionReference<"query">("notes:add"), {})).rejects.toThrow(/as query, but/);
-    await expect(client.mutation(makeFunctionReference<"mutation">("notes:list"), {})).rejects.toThrow(
-      /as mutation, but/,
-    );
+    const list = makeFunctionReference<"mutation">("notes:list");
+    await expect(client.mutation(list, {})).rejects.toThrow(/as mutation, but/);
     expect(await client.query(refs.list, {})).toEqual([]);
+  });
+});
+
+describe("over HTTP", () => {
+  it("a query can be asked again at the time of the first one", async () => {
+    const client = overHttp();
+    await client.mutation(refs.add, { text: "a" });
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- experimental, but it is there
+    expect(await client.consistentQuery(refs.list, {})).toEqual(["a"]);
   });
 
   it.each([
@@ -214,16 +203,14 @@ describe("over a WebSocket", () => {
   it("a subscription is told what others change, and its own mutation's result only after its effect", async () => {
     const reader = overWebSocket();
     const list = watch(reader, refs.list);
-    await list.until(() => list.results.length === 1);
-    expect(list.results).toEqual([[]]);
+    expect(await list.result(1)).toEqual([]);
 
     await overHttp().mutation(refs.add, { text: "a" });
-    await list.until(() => list.results.length === 2);
+    await list.result(2);
     await reader.mutation(refs.add, { text: "b" });
     expect(list.results.at(-1)).toEqual(["a", "b"]);
     await overHttp().action(refs.addMany, { texts: ["c"] });
-    await list.until(() => list.results.length === 4);
-    expect(list.results.at(-1)).toEqual(["a", "b", "c"]);
+    expect(await list.result(4)).toEqual(["a", "b", "c"]);
   });
 
   it("mutations run in the order in which they were sent", async () => {
@@ -237,17 +224,17 @@ describe("over a WebSocket", () => {
     const clients = [overWebSocket(), overWebSocket()];
     const lists = clients.map((client) => watch(client, refs.list));
     const counts = clients.map((client) => watch(client, refs.countOther));
-    for (const { until, results } of [...lists, ...counts]) await until(() => results.length === 1);
+    for (const { result } of [...lists, ...counts]) await result(1);
     const before = { ...runs };
     await overHttp().mutation(refs.add, { text: "a" });
-    for (const { until, results } of lists) await until(() => results.length === 2);
+    for (const { result } of lists) await result(2);
     expect(runs).toEqual({ list: before.list + 1, countOther: before.countOther });
   });
 
   it("what a component holds is live too", async () => {
     const client = overWebSocket();
     const bucket = watch(client, refs.getRateLimit, { key: "ann" });
-    await bucket.until(() => bucket.results.length === 1);
+    await bucket.result(1);
     await client.mutation(refs.write, { user: "ann" });
     const snapshot = bucket.results.at(-1) as RateLimitSnapshot;
     expect(projectRateLimit(snapshot, { now: snapshot.ts, count: 0 }).remaining).toBe(2);
@@ -257,20 +244,19 @@ describe("over a WebSocket", () => {
   it("a scheduled function runs, and is seen", async () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
-    await list.until(() => list.results.length === 1);
+    await list.result(1);
     await client.mutation(refs.addLater, { text: "later", inMs: 5 });
-    await list.until(() => list.results.length === 2);
-    expect(list.results.at(-1)).toEqual(["later"]);
+    expect(await list.result(2)).toEqual(["later"]);
   });
 
   it("a cancelled one does not run, and cancelling one that has run does nothing", async () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
-    await list.until(() => list.results.length === 1);
+    await list.result(1);
     const cancelled: unknown = await client.mutation(refs.addLater, { text: "cancelled", inMs: 300 });
     await client.mutation(refs.cancel, { job: cancelled });
     const job: unknown = await client.mutation(refs.addLater, { text: "kept", inMs: 320 });
-    await list.until(() => list.results.length === 2);
+    await list.result(2);
     await client.mutation(refs.cancel, { job });
     expect(list.results.at(-1)).toEqual(["kept"]);
   });
@@ -281,26 +267,10 @@ describe("over a WebSocket", () => {
     );
   });
 
-  it("errors arrive with their data: of queries, mutations and actions", async () => {
+  it("a subscription is told what its query throws, and that it does not exist", async () => {
     const client = overWebSocket();
-    const failing = watch(client, refs.failQuery);
-    await failing.until(() => failing.errors.length === 1);
-    expect(failing.errors[0]).toMatchObject({ data: "no data" });
-    expect(await thrownBy(client.mutation(refs.addAndFail, {}))).toMatchObject({ data: { kind: "Full", most: 3n } });
-    expect(await thrownBy(client.action(refs.failAction, {}))).toMatchObject({ data: { kind: "Broken" } });
-    const crash = await thrownBy(client.mutation(refs.crash, {}));
-    expect(crash).not.toBeInstanceOf(ConvexError);
-    expect(String(crash)).toContain("a bug");
-  });
-
-  it("unknown and internal functions are refused", async () => {
-    const client = overWebSocket();
-    const secret = watch(client, refs.secret);
-    await secret.until(() => secret.errors.length === 1);
-    expect(secret.errors[0]?.message).toContain("Could not find public function");
-    await expect(client.mutation(refs.forbidden, {})).rejects.toThrow("Could not find public function");
-    await expect(client.action(refs.unknownAction, {})).rejects.toThrow("Could not find");
-    expect(await client.query(refs.list, {})).toEqual([]);
+    expect(await watch(client, refs.failQuery).error).toMatchObject({ data: "no data" });
+    expect((await watch(client, refs.secret).error).message).toContain("Could not find public function");
   });
 
   it("works with ConvexReactClient, and subscriptions come and go", async () => {
@@ -351,13 +321,13 @@ describe("when the connection breaks", () => {
   it("a mutation whose answer was lost is executed once, and its client learns the result", async () => {
     const direct = overWebSocket();
     const list = watch(direct, refs.list);
-    await list.until(() => list.results.length === 1);
+    await list.result(1);
     const client = overWebSocket(wire.url);
     await client.query(refs.list, {});
 
     wire.silence();
     const sending = client.mutation(refs.add, { text: "once" });
-    await list.until(() => list.results.length === 2);
+    await list.result(2);
     wire.cut();
 
     expect(await sending).toMatch(/notes$/);
@@ -379,23 +349,21 @@ describe("when the connection breaks", () => {
   it("subscriptions catch up with what happened in between", async () => {
     const client = overWebSocket(wire.url);
     const list = watch(client, refs.list);
-    await list.until(() => list.results.length === 1);
+    await list.result(1);
     wire.cut();
     await overHttp().mutation(refs.add, { text: "meanwhile" });
-    await list.until(() => list.results.length === 2);
-    expect(list.results.at(-1)).toEqual(["meanwhile"]);
+    expect(await list.result(2)).toEqual(["meanwhile"]);
   });
 
   it("clients outlive a restart of the server, whose memory is gone", async () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
-    await list.until(() => list.results.length === 1);
+    await list.result(1);
     await client.mutation(refs.add, { text: "forgotten" });
     expect(list.results.at(-1)).toEqual(["forgotten"]);
     await server.close();
     server = await listen(server.port);
-    await list.until(() => list.results.length === 3);
-    expect(list.results.at(-1)).toEqual([]);
+    expect(await list.result(3)).toEqual([]);
     await client.mutation(refs.add, { text: "new" });
     expect(list.results.at(-1)).toEqual(["new"]);
   });

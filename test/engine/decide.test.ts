@@ -24,360 +24,174 @@ const third = parseLimit("third", { kind: "token bucket", rate: 1 / 3, period: 1
 const slow = parseLimit("slow", { kind: "token bucket", rate: 7.77, period: 1e15, capacity: 100, maxReserved: 20 });
 
 const DAY = 86_400_000;
+/** A reservation of `slow` starts within a day from then on. */
+const SLOW_MS = 128_700_042_310_072;
 const month = parseLimit("month", { kind: "fixed window", rate: 5, period: "month" });
 const day = parseLimit("day", { kind: "fixed window", rate: 5, period: "day", timeZone: "Europe/Berlin" });
 
-interface Row {
-  what: string;
-  limit: Limit;
-  state: StoredState | "none";
-  now?: number;
-  demand?: DemandArgs;
-  status: object;
-  next: StoredState | "unchanged";
+/** What a row holds, ms after NOW, and of a sliding window what was taken when. */
+function held(value: number, ms = 0, ...recent: [ms: number, count: number][]): StoredState {
+  const entries = recent.map(([ms, count]) => ({ at: NOW + ms, count }));
+  return { value, ts: NOW + ms, ...(recent.length > 0 && { recent: entries }) };
 }
+/** A window's row, written a millisecond before the next window begins. */
+const used = (used: number): StoredState => ({ ...held(15 - used, -1), window: { since: NOW - 1000, used } });
+const ok = (remaining: number, resetMs: number, waitMs?: number) => ({
+  ok: true,
+  remaining,
+  resetAt: NOW + resetMs,
+  ...(waitMs !== undefined && { retryAt: NOW + waitMs }),
+});
+const denied = (waitMs: number, remaining: number, resetMs: number) => ({
+  ok: false,
+  retryAt: NOW + waitMs,
+  remaining,
+  resetAt: NOW + resetMs,
+});
+const until = (...date: [number, number, ...number[]]) => Date.UTC(...date) - NOW;
+const reserve = true;
+const within = (ms: number) => ({ reserve: { within: ms } });
 
-const entries = (...list: [at: number, count: number][]) => list.map(([at, count]) => ({ at, count }));
+/** No state is a bucket without a row; the demand is made at NOW if it does not say when; nothing stays if nothing is written. */
+type Row = [
+  what: string,
+  limit: Limit,
+  state: StoredState | null,
+  asked: DemandArgs & { ms?: number },
+  status: { ok: boolean; retryAt?: number },
+  next?: StoredState,
+];
 
 const rows: Row[] = [
-  {
-    what: "no row is a full bucket",
-    limit: bucket,
-    state: "none",
-    status: { ok: true, remaining: 9, resetAt: NOW + 100 },
-    next: { value: 9, ts: NOW },
-  },
-  {
-    what: "tokens arrive with time",
-    limit: bucket,
-    state: { value: 0, ts: NOW - 250 },
-    status: { ok: true, remaining: 1, resetAt: NOW + 850 },
-    next: { value: 1.5, ts: NOW },
-  },
-  {
-    what: "tokens beyond the capacity are lost",
-    limit: bucket,
-    state: { value: 9, ts: NOW - 9000 },
-    demand: { count: 10 },
-    status: { ok: true, remaining: 0, resetAt: NOW + 1000 },
-    next: { value: 0, ts: NOW },
-  },
-  {
-    what: "a denial says when",
-    limit: bucket,
-    state: { value: 0.5, ts: NOW },
-    status: { ok: false, retryAt: NOW + 50, remaining: 0, resetAt: NOW + 950 },
-    next: "unchanged",
-  },
-  {
-    what: "a denial leaves the row's moment as it was",
-    limit: bucket,
-    state: { value: 0, ts: NOW - 150 },
-    demand: { count: 2 },
-    status: { ok: false, retryAt: NOW + 50, remaining: 1, resetAt: NOW + 850 },
-    next: "unchanged",
-  },
-  {
-    what: "a clock that stepped back gives nothing and takes nothing",
-    limit: bucket,
-    state: { value: 3, ts: NOW + 500 },
-    status: { ok: true, remaining: 2, resetAt: NOW + 1300 },
-    next: { value: 2, ts: NOW + 500 },
-  },
-  {
-    what: "a count of 0 changes nothing",
-    limit: bucket,
-    state: { value: 3, ts: NOW },
-    demand: { count: 0 },
-    status: { ok: true, remaining: 3, resetAt: NOW + 700 },
-    next: "unchanged",
-  },
-  {
-    what: "a count of 0 is denied while tokens are owed",
-    limit: bucket,
-    state: { value: -1, ts: NOW },
-    demand: { count: 0 },
-    status: { ok: false, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 1100 },
-    next: "unchanged",
-  },
-  {
-    what: "a count of 0 that may wait waits for the debt of others, and writes nothing",
-    limit: bucket,
-    state: { value: -1, ts: NOW },
-    demand: { count: 0, reserve: true },
-    status: { ok: true, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 1100 },
-    next: "unchanged",
-  },
-  {
-    what: "a count of 0 that may wait, but not for so long, is denied",
-    limit: bucket,
-    state: { value: -1, ts: NOW },
-    demand: { count: 0, reserve: { within: 30 } },
-    status: { ok: false, retryAt: NOW + 70, remaining: 0, resetAt: NOW + 1100 },
-    next: "unchanged",
-  },
-  {
-    what: "a reservation takes from the future",
-    limit: bucket,
-    state: { value: 1, ts: NOW },
-    demand: { count: 3, reserve: true },
-    status: { ok: true, retryAt: NOW + 200, remaining: 0, resetAt: NOW + 1200 },
-    next: { value: -2, ts: NOW },
-  },
-  {
-    what: "a reservation that is covered may go at once",
-    limit: bucket,
-    state: { value: 3, ts: NOW },
-    demand: { count: 3, reserve: true },
-    status: { ok: true, remaining: 0, resetAt: NOW + 1000 },
-    next: { value: 0, ts: NOW },
-  },
-  {
-    what: "a reservation may owe as much as maxReserved",
-    limit: bucket,
-    state: { value: -4, ts: NOW },
-    demand: { reserve: true },
-    status: { ok: true, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 1500 },
-    next: { value: -5, ts: NOW },
-  },
-  {
-    what: "and no more",
-    limit: bucket,
-    state: { value: -4.5, ts: NOW },
-    demand: { reserve: true },
-    status: { ok: false, retryAt: NOW + 50, remaining: 0, resetAt: NOW + 1450 },
-    next: "unchanged",
-  },
-  {
-    what: "a reservation may wait as long as it says",
-    limit: bucket,
-    state: { value: -1, ts: NOW },
-    demand: { reserve: { within: 200 } },
-    status: { ok: true, retryAt: NOW + 200, remaining: 0, resetAt: NOW + 1200 },
-    next: { value: -2, ts: NOW },
-  },
-  {
-    what: "and no longer",
-    limit: bucket,
-    state: { value: -1, ts: NOW },
-    demand: { reserve: { within: 199 } },
-    status: { ok: false, retryAt: NOW + 1, remaining: 0, resetAt: NOW + 1100 },
-    next: "unchanged",
-  },
-  {
-    what: "a reservation that may not wait comes back when the tokens are there",
-    limit: bucket,
-    state: { value: -1, ts: NOW },
-    demand: { reserve: { within: 0 } },
-    status: { ok: false, retryAt: NOW + 200, remaining: 0, resetAt: NOW + 1100 },
-    next: "unchanged",
-  },
-  {
-    what: "of both bounds of a reservation the later one says when",
-    limit: bucket,
-    state: { value: -4.5, ts: NOW },
-    demand: { reserve: { within: 540 } },
-    status: { ok: false, retryAt: NOW + 50, remaining: 0, resetAt: NOW + 1450 },
-    next: "unchanged",
-  },
-  {
-    what: "nothing, asked for after a debt of more than may be owed, need not wait until that is less",
-    limit: bucket,
-    state: { value: -8, ts: NOW },
-    demand: { count: 0, reserve: { within: 600 } },
-    status: { ok: false, retryAt: NOW + 200, remaining: 0, resetAt: NOW + 1800 },
-    next: "unchanged",
-  },
-  {
-    what: "capacity 0 spaces reservations evenly",
-    limit: spaced,
-    state: { value: -1, ts: NOW },
-    demand: { reserve: true },
-    status: { ok: true, retryAt: NOW + 200, remaining: 0, resetAt: NOW + 200 },
-    next: { value: -2, ts: NOW },
-  },
-  {
-    what: "a new window brings its rate",
-    limit: window,
-    state: { value: 0, ts: NOW - 1, window: { since: NOW - 1000, used: 15 } },
-    status: { ok: true, remaining: 9, resetAt: NOW + 1000 },
-    next: { value: 9, ts: NOW },
-  },
-  {
-    what: "what was left is carried over, up to the capacity",
-    limit: window,
-    state: { value: 9, ts: NOW - 1, window: { since: NOW - 1000, used: 6 } },
-    demand: { count: 15 },
-    status: { ok: true, remaining: 0, resetAt: NOW + 1000 },
-    next: { value: 0, ts: NOW },
-  },
-  {
-    what: "within a window nothing arrives",
-    limit: window,
-    state: { value: 0, ts: NOW },
-    now: NOW + 999,
-    status: { ok: false, retryAt: NOW + 1000, remaining: 0, resetAt: NOW + 1000 },
-    next: "unchanged",
-  },
-  {
-    what: "more than a window brings takes more windows",
-    limit: window,
-    state: { value: 0, ts: NOW },
-    demand: { count: 11 },
-    status: { ok: false, retryAt: NOW + 2000, remaining: 0, resetAt: NOW + 1000 },
-    next: "unchanged",
-  },
-  {
-    what: "a window's reservation waits for the next",
-    limit: window,
-    state: { value: 0, ts: NOW },
-    now: NOW + 400,
-    demand: { count: 5, reserve: true },
-    status: { ok: true, retryAt: NOW + 1000, remaining: 0, resetAt: NOW + 1000 },
-    next: { value: -5, ts: NOW + 400 },
-  },
-  {
-    what: "a window's reservation that may not wait so long comes back later",
-    limit: window,
-    state: { value: 0, ts: NOW },
-    now: NOW + 400,
-    demand: { count: 5, reserve: { within: 100 } },
-    status: { ok: false, retryAt: NOW + 900, remaining: 0, resetAt: NOW + 1000 },
-    next: "unchanged",
-  },
-  {
-    what: "a clock that stepped back over a boundary gets no window twice",
-    limit: window,
-    state: { value: 0, ts: NOW },
-    now: NOW - 1,
-    status: { ok: false, retryAt: NOW + 1000, remaining: 0, resetAt: NOW + 1000 },
-    next: "unchanged",
-  },
-  {
-    what: "a sliding window remembers what was taken and when",
-    limit: sliding,
-    state: { value: 7, ts: NOW - 300, recent: entries([NOW - 300, 3]) },
-    demand: { count: 7 },
-    status: { ok: true, remaining: 0, resetAt: NOW + 1000 },
-    next: { value: 0, ts: NOW, recent: entries([NOW - 300, 3], [NOW, 7]) },
-  },
-  {
-    what: "what has left a sliding window is forgotten, to the millisecond",
-    limit: sliding,
-    state: { value: 0, ts: NOW - 999, recent: entries([NOW - 1000, 4], [NOW - 999, 6]) },
-    demand: { count: 4 },
-    status: { ok: true, remaining: 0, resetAt: NOW + 1000 },
-    next: { value: 0, ts: NOW, recent: entries([NOW - 999, 6], [NOW, 4]) },
-  },
-  {
-    what: "a sliding window denies until enough has left it",
-    limit: sliding,
-    state: { value: 0, ts: NOW - 300, recent: entries([NOW - 700, 4], [NOW - 300, 6]) },
-    demand: { count: 5 },
-    status: { ok: false, retryAt: NOW + 700, remaining: 0, resetAt: NOW + 700 },
-    next: "unchanged",
-  },
-  {
-    what: "a sliding window's reservation is an entry of its own moment",
-    limit: sliding,
-    state: { value: 0, ts: NOW - 300, recent: entries([NOW - 700, 4], [NOW - 300, 6]) },
-    demand: { count: 4, reserve: true },
-    status: { ok: true, retryAt: NOW + 300, remaining: 0, resetAt: NOW + 1300 },
-    next: { value: -4, ts: NOW, recent: entries([NOW - 700, 4], [NOW - 300, 6], [NOW + 300, 4]) },
-  },
-  {
-    what: "a sliding window owes no more than maxReserved",
-    limit: sliding,
-    state: { value: -4, ts: NOW, recent: entries([NOW - 700, 4], [NOW - 300, 6], [NOW + 300, 4]) },
-    demand: { count: 2, reserve: true },
-    status: { ok: false, retryAt: NOW + 300, remaining: 0, resetAt: NOW + 1300 },
-    next: "unchanged",
-  },
-  {
-    what: "a count of 0 that may wait asks for no room among the reservations",
-    limit: bucket,
-    state: { value: -20, ts: NOW },
-    demand: { count: 0, reserve: { within: 1900 } },
-    status: { ok: false, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 3000 },
-    next: "unchanged",
-  },
-  {
-    what: "by a clock that stepped back a reservation waits no longer than it must",
-    limit: bucket,
-    state: { value: -1, ts: NOW + 500 },
-    demand: { reserve: { within: 600 } },
-    status: { ok: false, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 1600 },
-    next: "unchanged",
-  },
-  {
-    what: "a full window's reservation of more than it holds comes back shortly before the next",
-    limit: window,
-    state: "none",
-    demand: { count: 20, reserve: { within: 100 } },
-    status: { ok: false, retryAt: NOW + 900, remaining: 15, resetAt: NOW + 1000 },
-    next: "unchanged",
-  },
-  {
-    what: "a month's reservation of more than it holds comes back before a month that is short enough",
-    limit: month,
-    state: "none",
-    now: Date.UTC(2026, 2, 5),
-    demand: { count: 15, reserve: { within: 29 * DAY } },
-    status: { ok: false, retryAt: Date.UTC(2027, 0, 31), remaining: 5, resetAt: Date.UTC(2026, 3, 1) },
-    next: "unchanged",
-  },
-  {
-    what: "a day's reservation of more than it holds comes back before the clocks go forward",
-    limit: day,
-    state: "none",
-    now: Date.UTC(2026, 2, 29, 12),
-    demand: { count: 15, reserve: { within: DAY - 1 } },
-    status: {
-      ok: false,
-      retryAt: Date.UTC(2027, 2, 27, 22, 0, 0, 1),
-      remaining: 5,
-      resetAt: Date.UTC(2026, 2, 29, 22),
-    },
-    next: "unchanged",
-  },
-  {
-    what: "a rate of a third is rounded down, and the moment is that of what is stored",
-    limit: third,
-    state: { value: 0, ts: NOW },
-    demand: { count: 1, reserve: true },
-    status: { ok: false, retryAt: NOW + 2001, remaining: 0, resetAt: NOW + 3001 },
-    next: "unchanged",
-  },
-  {
-    what: "of a bucket that takes seconds to bring a unit, a reservation comes back at the first moment that starts it in time",
-    limit: slow,
-    state: { value: 0, ts: NOW },
-    demand: { count: 1, reserve: { within: DAY } },
-    status: { ok: false, retryAt: NOW + 128_700_042_310_072, remaining: 0, resetAt: END_OF_TIME },
-    next: "unchanged",
-  },
+  ["no row is a full bucket", bucket, null, {}, ok(9, 100), held(9)],
+  ["tokens arrive with time", bucket, held(0, -250), {}, ok(1, 850), held(1.5)],
+  ["tokens beyond the capacity are lost", bucket, held(9, -9000), { count: 10 }, ok(0, 1000), held(0)],
+  ["a denial says when", bucket, held(0.5), {}, denied(50, 0, 950)],
+  ["a denial leaves the row's time as it was", bucket, held(0, -150), { count: 2 }, denied(50, 1, 850)],
+  ["a clock that stepped back gives and takes nothing", bucket, held(3, 500), {}, ok(2, 1300), held(2, 500)],
+  ["a count of 0 changes nothing", bucket, held(3), { count: 0 }, ok(3, 700)],
+  ["a count of 0 is denied while tokens are owed", bucket, held(-1), { count: 0 }, denied(100, 0, 1100)],
+  ["a count of 0 may wait for the debt of others", bucket, held(-1), { count: 0, reserve }, ok(0, 1100, 100)],
+  ["but not for longer than it says", bucket, held(-1), { count: 0, ...within(30) }, denied(70, 0, 1100)],
+  [
+    "a count of 0 needs no room among reservations",
+    bucket,
+    held(-8),
+    { count: 0, ...within(600) },
+    denied(200, 0, 1800),
+  ],
+  ["nor among many of them", bucket, held(-20), { count: 0, ...within(1900) }, denied(100, 0, 3000)],
+  ["a reservation takes from the future", bucket, held(1), { count: 3, reserve }, ok(0, 1200, 200), held(-2)],
+  ["a reservation that is covered may go at once", bucket, held(3), { count: 3, reserve }, ok(0, 1000), held(0)],
+  ["a reservation may owe as much as maxReserved", bucket, held(-4), { reserve }, ok(0, 1500, 500), held(-5)],
+  ["and no more", bucket, held(-4.5), { reserve }, denied(50, 0, 1450)],
+  ["a reservation may wait as long as it says", bucket, held(-1), within(200), ok(0, 1200, 200), held(-2)],
+  ["and no longer", bucket, held(-1), within(199), denied(1, 0, 1100)],
+  ["a reservation that may not wait comes back for its tokens", bucket, held(-1), within(0), denied(200, 0, 1100)],
+  ["of both bounds the later one says when", bucket, held(-4.5), within(540), denied(50, 0, 1450)],
+  [
+    "by a clock that stepped back it waits no longer than it must",
+    bucket,
+    held(-1, 500),
+    within(600),
+    denied(100, 0, 1600),
+  ],
+  ["capacity 0 spaces reservations evenly", spaced, held(-1), { reserve }, ok(0, 200, 200), held(-2)],
+  ["a rate of a third is rounded down, as it is stored", third, held(0), { count: 1, reserve }, denied(2001, 0, 3001)],
+  // It takes seconds to bring a unit.
+  [
+    "a slow reservation comes back when it starts in time",
+    slow,
+    held(0),
+    within(DAY),
+    denied(SLOW_MS, 0, END_OF_TIME - NOW),
+  ],
+
+  ["a new window brings its rate", window, used(15), {}, ok(9, 1000), held(9)],
+  ["what was left is carried over, up to the capacity", window, used(6), { count: 15 }, ok(0, 1000), held(0)],
+  ["within a window nothing arrives", window, held(0), { ms: 999 }, denied(1000, 0, 1000)],
+  ["more than a window brings takes more windows", window, held(0), { count: 11 }, denied(2000, 0, 1000)],
+  [
+    "a reservation waits for the next window",
+    window,
+    held(0),
+    { ms: 400, count: 5, reserve },
+    ok(0, 1000, 1000),
+    held(-5, 400),
+  ],
+  ["or comes back later", window, held(0), { ms: 400, count: 5, ...within(100) }, denied(900, 0, 1000)],
+  ["a clock that stepped back gets no window twice", window, held(0), { ms: -1 }, denied(1000, 0, 1000)],
+  // More than a full window holds is served shortly before the next one, or before one that is short enough.
+  ["a reservation of more than a full window", window, null, { count: 20, ...within(100) }, denied(900, 15, 1000)],
+  [
+    "a reservation of more than a month holds",
+    month,
+    null,
+    { ms: until(2026, 2, 5), count: 15, ...within(29 * DAY) },
+    denied(until(2027, 0, 31), 5, until(2026, 3, 1)),
+  ],
+  [
+    "a reservation of more than a day holds, until the clocks go forward",
+    day,
+    null,
+    { ms: until(2026, 2, 29, 12), count: 15, ...within(DAY - 1) },
+    denied(until(2027, 2, 27, 22, 0, 0, 1), 5, until(2026, 2, 29, 22)),
+  ],
+
+  [
+    "a sliding window remembers what was taken and when",
+    sliding,
+    held(7, -300, [-300, 3]),
+    { count: 7 },
+    ok(0, 1000),
+    held(0, 0, [-300, 3], [0, 7]),
+  ],
+  [
+    "what has left a sliding window is forgotten, to the millisecond",
+    sliding,
+    held(0, -999, [-1000, 4], [-999, 6]),
+    { count: 4 },
+    ok(0, 1000),
+    held(0, 0, [-999, 6], [0, 4]),
+  ],
+  [
+    "it denies until enough has left it",
+    sliding,
+    held(0, -300, [-700, 4], [-300, 6]),
+    { count: 5 },
+    denied(700, 0, 700),
+  ],
+  [
+    "its reservation is an entry of its own time",
+    sliding,
+    held(0, -300, [-700, 4], [-300, 6]),
+    { count: 4, reserve },
+    ok(0, 1300, 300),
+    held(-4, 0, [-700, 4], [-300, 6], [300, 4]),
+  ],
+  [
+    "it owes no more than maxReserved",
+    sliding,
+    held(-4, 0, [-700, 4], [-300, 6], [300, 4]),
+    { count: 2, reserve },
+    denied(300, 0, 1300),
+  ],
 ];
 
 describe("decide", () => {
-  it.each(rows)("$what", ({ limit, state, now = NOW, demand = {}, status, next }) => {
-    const before = state === "none" ? fullState(limit) : fromStored(limit, state, undefined);
-    const decision = decide(limit, before, now, parseDemand(limit, demand));
+  it.each(rows)("%s", (_what, limit, state, { ms = 0, ...asked }, status, next) => {
+    const before = state ? fromStored(limit, state, undefined) : fullState(limit);
+    const decideAt = (now: number) => decide(limit, before, now, parseDemand(limit, asked));
+    const decision = decideAt(NOW + ms);
     expect(decision.status).toEqual(status);
     const { window, ...taken } = toStored(limit, decision.taken ?? before);
-    expect(decision.taken ? taken : "unchanged").toEqual(next);
+    expect(decision.taken && taken).toEqual(next);
     // What is missing counts as used.
     expect(window?.used).toBe(window && limit.capacity / limit.unitsPerToken - taken.value);
+    if (status.ok || status.retryAt === undefined) return;
+    const times = [status.retryAt - 1, status.retryAt];
+    expect(times.map((at) => decideAt(at).status.ok)).toEqual([false, true]);
   });
-
-  it.each(rows.filter(({ status }) => "ok" in status && !status.ok))(
-    "$what: at retryAt the same call succeeds, a millisecond before it does not",
-    ({ limit, state, demand = {}, status }) => {
-      const before = state === "none" ? fullState(limit) : fromStored(limit, state, undefined);
-      const { retryAt } = status as { retryAt: number };
-      const isOk = (now: number) => decide(limit, before, now, parseDemand(limit, demand)).status.ok;
-      expect([isOk(retryAt - 1), isOk(retryAt)]).toEqual([false, true]);
-    },
-  );
 });
 
 describe("a reservation that even a full bucket would start later than it may wait", () => {

@@ -20,85 +20,72 @@ const limit = parseLimit("send", bucket);
 const { unitsPerToken } = limit;
 
 describe("a demand", () => {
-  it("is one token, taken now, unless the caller says otherwise", () => {
+  it.each<[DemandArgs, object]>([
+    [{}, {}],
+    [{ count: undefined, reserve: undefined }, {}],
+    [{ count: 1, reserve: false }, {}],
+    // Rounded up to whole units.
+    [{ count: 1e-12 }, { units: 1 }],
+    [{ count: 2.5 }, { units: 2.5 * unitsPerToken }],
+    [{ reserve: true }, { reserve: true }],
+    [{ reserve: { within: Infinity } }, { reserve: true }],
+    [{ reserve: { within: 0 } }, { reserve: true, withinMs: 0 }],
+    [{ reserve: { within: 250 } }, { reserve: true, withinMs: 250 }],
+    [
+      { count: 15, reserve: true },
+      { units: 15 * unitsPerToken, reserve: true },
+    ],
+  ])("is one token, taken now, unless the caller says otherwise: %j", (asked, differing) => {
     const plain = { units: unitsPerToken, reserve: false, withinMs: Infinity };
-    expect(parseDemand(limit, {})).toEqual(plain);
-    expect(parseDemand(limit, { count: undefined, reserve: undefined })).toEqual(plain);
-    expect(parseDemand(limit, { count: 1, reserve: false })).toEqual(plain);
+    expect(parseDemand(limit, asked)).toEqual({ ...plain, ...differing });
   });
 
-  it("is rounded up to whole units", () => {
-    const { units } = parseDemand(limit, { count: 1e-12 });
-    expect(units).toBe(1);
-    expect(parseDemand(limit, { count: 2.5 }).units).toBe(2.5 * unitsPerToken);
+  const counts = [NaN, Infinity, -Infinity, -1, -5e-324, "1", 1n, null, true];
+  const reserves = [null, 1, "true", {}, { within: -1 }, { within: NaN }, { within: "5" }, [5]];
+  const leasts = [-1, NaN, 6.1, "1", null];
+  const COUNT = "a finite number of at least 0";
+  const RESERVE = "true, false or { within: a number of milliseconds of at least 0 }";
+  const LEAST = "a number of at least 0 and at most count (6)";
+  const shown = (value: unknown) =>
+    typeof value === "bigint" ? "1n" : typeof value === "number" ? String(value) : JSON.stringify(value);
+  it.each([
+    ...counts.map((count): [object, string] => [{ count }, `count must be ${COUNT}, got ${shown(count)}.`]),
+    ...reserves.map((reserve): [object, string] => [{ reserve }, `reserve must be ${RESERVE}, got ${shown(reserve)}.`]),
+    ...leasts.map((atLeast): [object, string] => [
+      { count: 6, atLeast },
+      `atLeast must be ${LEAST}, got ${shown(atLeast)}.`,
+    ]),
+    ...[true, { within: 5 }].map((reserve): [object, string] => [
+      { count: 6, atLeast: 2, reserve },
+      "atLeast and reserve cannot be combined: atLeast takes only what is there now.",
+    ]),
+  ])("is misuse: %o", (asked, problem) => {
+    expect(() => parseDemand(limit, asked as DemandArgs)).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  it("reserves for any wait, or within one", () => {
-    expect(parseDemand(limit, { reserve: true })).toMatchObject({ reserve: true, withinMs: Infinity });
-    expect(parseDemand(limit, { reserve: { within: 0 } })).toMatchObject({ reserve: true, withinMs: 0 });
-    expect(parseDemand(limit, { reserve: { within: 250 } })).toMatchObject({ reserve: true, withinMs: 250 });
-    expect(parseDemand(limit, { reserve: { within: Infinity } })).toMatchObject({ reserve: true, withinMs: Infinity });
+  const bounds = "(capacity and maxReserved say how much).";
+  const most = (count: string, size: string) => `${count} can never be served: ${size} ${bounds}`;
+  const plainly = "it can hold at most 10";
+  const reserving = "with a reservation it can hold at most 15";
+  it.each<[DemandArgs, string]>([
+    [{ count: 10.001 }, most("count 10.001", plainly)],
+    [{ count: 15.001, reserve: true }, most("count 15.001", reserving)],
+    [{ count: 16, reserve: { within: 5 } }, most("count 16", reserving)],
+    [{ count: 25, atLeast: 10.1 }, most("atLeast 10.1", plainly)],
+    // Of more than can be counted.
+    ...[1e16, 1e300, Number.MAX_VALUE].map((count): [DemandArgs, string] => [
+      { count, reserve: true },
+      most(`count ${count}`, reserving),
+    ]),
+  ])("of more than can ever be served is misuse, since no wait would help: %j", (asked, problem) => {
+    const message = `Rate limit "send": ${problem}`;
+    expect(() => parseDemand(limit, asked)).toThrow(message);
+    expect(neverServedError(limit, asked).message).toBe(message);
   });
 
-  it.each<[unknown, string]>([
-    [NaN, "NaN"],
-    [Infinity, "Infinity"],
-    [-Infinity, "-Infinity"],
-    [-1, "-1"],
-    [-5e-324, "-5e-324"],
-    ["1", '"1"'],
-    [1n, "1n"],
-    [null, "null"],
-    [true, "true"],
-  ])("has no count of %s", (count, shown) => {
-    expect(() => parseDemand(limit, { count } as DemandArgs)).toThrow(
-      `Rate limit "send": count must be a finite number of at least 0, got ${shown}.`,
-    );
-  });
-
-  it.each<[unknown, string]>([
-    [null, "null"],
-    [1, "1"],
-    ["true", '"true"'],
-    [{}, "{}"],
-    [{ within: -1 }, '{"within":-1}'],
-    [{ within: NaN }, '{"within":null}'],
-    [{ within: "5" }, '{"within":"5"}'],
-    [[5], "[5]"],
-  ])("cannot be reserved by %j", (reserve, shown) => {
-    expect(() => parseDemand(limit, { reserve } as DemandArgs)).toThrow(
-      `Rate limit "send": reserve must be true, false or { within: a number of milliseconds of at least 0 }, got ${shown}.`,
-    );
-  });
-
-  it("of more than can ever be served is misuse, since no wait would help", () => {
-    expect(() => parseDemand(limit, { count: 10.001 })).toThrow(
-      'Rate limit "send": count 10.001 can never be served: it can hold at most 10 (capacity and maxReserved say how much).',
-    );
-    expect(() => parseDemand(limit, { count: 15.001, reserve: true })).toThrow(
-      "count 15.001 can never be served: with a reservation it can hold at most 15 ",
-    );
-    expect(parseDemand(limit, { count: 15, reserve: true }).units).toBe(15 * unitsPerToken);
+  it("of a sliding window cannot be reserved beyond its rate", () => {
     const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     expect(() => parseDemand(sliding, { count: 11, reserve: true })).toThrow("at most 10 ");
-  });
-
-  it("that can never be served is an error that says what can be", () => {
-    const messageOf = (asked: DemandArgs) => neverServedError(limit, asked).message;
-    const bounds = "(capacity and maxReserved say how much).";
-    expect(messageOf({ count: 11 })).toBe(
-      `Rate limit "send": count 11 can never be served: it can hold at most 10 ${bounds}`,
-    );
-    expect(messageOf({ count: 16, reserve: { within: 5 } })).toBe(
-      `Rate limit "send": count 16 can never be served: with a reservation it can hold at most 15 ${bounds}`,
-    );
-    expect(messageOf({ count: 20, atLeast: 11 })).toContain("atLeast 11 can never be served");
-  });
-
-  it("of more than can be counted is misuse, too", () => {
-    for (const count of [1e16, 1e300, Number.MAX_VALUE]) {
-      expect(() => parseDemand(limit, { count, reserve: true })).toThrow(`count ${count} can never be served`);
-    }
   });
 
   it("equal to the capacity always fits, whatever the doubles", () => {
@@ -147,6 +134,7 @@ describe("a demand with a least", () => {
       expect(demand).toMatchObject({ reserve: false, withinMs: Infinity });
       return [demand.units, demand.atLeast?.units].map((units = NaN) => units / own.unitsPerToken + 0);
     };
+    expect(parseDemand(limit, { count: 6, atLeast: 2, reserve: false }).reserve).toBe(false);
     expect(unitsOf(limit, 6, 2)).toEqual([6, 2]);
     expect(unitsOf(limit, 6, 0)).toEqual([6, 0]);
     expect(unitsOf(limit, 6, 6)).toEqual([6, 6]);
@@ -179,30 +167,6 @@ describe("a demand with a least", () => {
     expect(servedOf(2.5 - 1 / unitsPerToken)).toBeUndefined();
     const plain = parseDemand(limit, { count: 6 });
     expect([6, 5.75].map((held) => servedOf(held, plain))).toEqual([6, undefined]);
-  });
-
-  it.each<[unknown, string]>([
-    [-1, "-1"],
-    [NaN, "NaN"],
-    [6.1, "6.1"],
-    ["1", '"1"'],
-    [null, "null"],
-  ])("of %s is misuse", (atLeast, shown) => {
-    expect(() => parseDemand(limit, { count: 6, atLeast } as DemandArgs)).toThrow(
-      `Rate limit "send": atLeast must be a number of at least 0 and at most count (6), got ${shown}.`,
-    );
-  });
-
-  it("cannot be reserved, nor be above what the bucket can hold", () => {
-    for (const reserve of [true, { within: 5 }]) {
-      expect(() => parseDemand(limit, { count: 6, atLeast: 2, reserve })).toThrow(
-        'Rate limit "send": atLeast and reserve cannot be combined: atLeast takes only what is there now.',
-      );
-    }
-    expect(parseDemand(limit, { count: 6, atLeast: 2, reserve: false }).reserve).toBe(false);
-    expect(() => parseDemand(limit, { count: 25, atLeast: 10.1 })).toThrow(
-      'Rate limit "send": atLeast 10.1 can never be served: it can hold at most 10 (capacity and maxReserved say how much).',
-    );
   });
 });
 

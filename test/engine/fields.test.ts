@@ -50,7 +50,7 @@ describe("fields", () => {
 describe("a number as one would type it", () => {
   it.each([
     [0, "0"],
-    [1024, "1024"],
+    [2048, "2048"],
     [100_000, "100000"],
     [1e6, "1e6"],
     [1e12, "1e12"],

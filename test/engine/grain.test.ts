@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chooseGrain } from "../../src/engine/grain.js";
+import { chooseGrain, finestGrain } from "../../src/engine/grain.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 
 const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
@@ -91,6 +91,26 @@ describe("chooseGrain", () => {
         expect(debt * unitsPerToken).toBeLessThanOrEqual(MAX_UNITS);
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  it("is the finest grain for whole numbers that leave it room, and only then", () => {
+    const whole = fc.oneof(fc.integer({ min: 1, max: 1e4 }), fc.integer({ min: 1, max: 1e12 }));
+    const sizes = fc.record({
+      exact: fc.oneof(decimal, whole),
+      debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.oneof(whole, decimal), fc.oneof(whole, decimal), sizes, (rate, per, quantities) => {
+        const chosen = chooseGrain(rate, per, quantities);
+        const isWhole = Number.isInteger(rate) && Number.isInteger(per);
+        // Of whole numbers without a common divisor, a token has `per` times 1,024,000 units.
+        const isFinest = chosen.unitsPerToken * rate === chosen.refill * per && chosen.unitsPerToken % 1_024_000 === 0;
+        const finest = finestGrain(rate, per, quantities);
+        if (finest) expect([finest, isWhole]).toEqual([chosen, true]);
+        else expect(isWhole && isFinest && chosen.refill % 1_024_000 === 0).toBe(false);
+      }),
+      { numRuns: 2000 },
     );
   });
 });

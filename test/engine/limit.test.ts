@@ -37,7 +37,7 @@ const extremes: [string, RateLimitConfig][] = [
   ["the greatest reserve", { ...window, maxReserved: 1e12 }],
   ["one shard", { ...bucket, shards: 1 }],
   ["some shards", { ...window, shards: 7 }],
-  ["the most shards", { ...bucket, shards: 1024 }],
+  ["the most shards", { ...bucket, shards: 2048 }],
   ["shards by themselves", { ...window, shards: "auto" }],
   ["bounds on shards", { ...sliding, shards: { atLeast: 2, atMost: 64 } }],
   ["the earliest start", { ...window, start: -1e15 }],
@@ -70,7 +70,7 @@ describe("a config with", () => {
 const RATE = "a number above 0 and at most 1e12";
 const QUANTITY = "a number at least 0 and at most 1e12";
 const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";
-const SHARDS = 'a whole number from 1 to 1024, "auto", or { atLeast, atMost } of such numbers';
+const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
 const NOT_CALENDAR = 'left out unless period is "day", "week" or "month"';
 const everyKind = [bucket, window, sliding];
 
@@ -97,7 +97,7 @@ const bad: [unknown, string][] = [
     ]),
   ),
   ...everyKind.flatMap((base) =>
-    [0, 1025, 1.5, -1, "many", null, {}, { atLeast: 0 }, { atMost: 1025 }, { atLeast: 9, atMost: 8 }, { about: 5 }]
+    [0, 2049, 1.5, -1, "many", null, {}, { atLeast: 0 }, { atMost: 2049 }, { atLeast: 9, atMost: 8 }, { about: 5 }]
       .filter((shards) => JSON.stringify(shards) !== "{}")
       .map((shards): [unknown, string] => [
         { ...base, shards },

@@ -51,17 +51,15 @@ describe("a snapshot", () => {
     });
   });
 
-  it("of a split bucket has each row, and their sum at the latest moment that one was written", () => {
-    const shards = splitTo(limit, { interval: WHOLE, limit, state: { value: tokens(4), ts: NOW } }, 1, NOW);
-    const [left, right] = shards;
-    if (!left || !right) throw new Error("two halves");
+  it("of a split bucket has each row, and their sum at the latest time that one was written", () => {
+    const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: tokens(4), ts: NOW }), 1, NOW) as [
+      Shard,
+      Shard,
+    ];
     const later = { ...right, state: { value: tokens(1), ts: NOW + 200 } };
-    const half = (value: number, ts: number) => ({
-      value,
-      ts,
-      capacity: tokens(5),
-      runs: [{ start: ts, period: 1, units: refill / 2 }],
-    });
+    const half = (shard: string, value: number, ts: number) => {
+      return { shard, value, ts, capacity: tokens(5), runs: [{ start: ts, period: 1, units: refill / 2 }] };
+    };
     expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
       // 2 + 1 of the left half by then, and 1 of the right half.
@@ -71,10 +69,7 @@ describe("a snapshot", () => {
       ...terms,
       // The left half lacks 3 tokens, the right one 4 of its 5, and 5 a second come to each.
       fullAt: NOW + 1000,
-      parts: [
-        { shard: left.interval, ...half(tokens(2), NOW) },
-        { shard: right.interval, ...half(tokens(1), NOW + 200) },
-      ],
+      parts: [half(left.interval, tokens(2), NOW), half(right.interval, tokens(1), NOW + 200)],
     });
   });
 
@@ -86,14 +81,13 @@ describe("a snapshot", () => {
     expect([few(2), few(1)]).toEqual([2, 0]);
   });
 
-  it("shows windows of less than a second once a second", () => {
-    const restMs = (config: RateLimitConfig) => {
-      const windows = parseLimit("short", config);
-      return snapshotOf(windows, [fullShard(windows)]).restMs;
-    };
-    expect(restMs({ kind: "fixed window", rate: 1, period: 999 })).toBe(1000);
-    expect(restMs({ kind: "fixed window", rate: 1, period: 1000 })).toBeUndefined();
-    expect(restMs({ kind: "fixed window", rate: 1, period: "day" })).toBeUndefined();
+  it.each<[FixedWindowConfig["period"], number | undefined]>([
+    [999, 1000],
+    [1000, undefined],
+    ["day", undefined],
+  ])("shows windows of less than a second once a second: %s", (period, restMs) => {
+    const windows = parseLimit("short", { kind: "fixed window", rate: 1, period });
+    expect(snapshotOf(windows, [fullShard(windows)]).restMs).toBe(restMs);
   });
 
   it("holds nothing of a capacity that is less than a unit", () => {
@@ -104,8 +98,7 @@ describe("a snapshot", () => {
   it("knows all windows of one length, and of a calendar those since the earliest write of a row", () => {
     const windowsFrom = (when: Pick<FixedWindowConfig, "period" | "timeZone">) => {
       const limit = parseLimit("export", { kind: "fixed window", rate: 64, shards: 2, ...when });
-      const [left, right] = splitTo(limit, { interval: WHOLE, limit, state: { value: 0, ts: NOW } }, 1, NOW);
-      if (!left || !right) throw new Error("two halves");
+      const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: 0, ts: NOW }), 1, NOW) as [Shard, Shard];
       const later = { ...right, state: { ...right.state, ts: NOW + 48 * HOUR } };
       return snapshotOf(limit, [left, later]).windowsFrom;
     };
@@ -117,29 +110,20 @@ describe("a snapshot", () => {
   });
 
   it("lists of each row the windows that fill it", () => {
-    const days = parseLimit("export", {
-      kind: "fixed window",
-      rate: 2,
-      capacity: 9,
-      period: "day",
-      timeZone: "Europe/Berlin",
-    });
-    const units = days.unitsPerToken * 2;
+    const when = { period: "day", timeZone: "Europe/Berlin" } as const;
+    const days = parseLimit("export", { kind: "fixed window", rate: 2, capacity: 9, ...when });
+    const { unitsPerToken, capacity } = days;
+    const units = unitsPerToken * 2;
     const ts = Date.UTC(2026, 2, 27, 12);
-    const { parts } = snapshotOf(days, [
-      shardAt(days, WHOLE, {
-        value: days.unitsPerToken,
-        ts,
-        window: { since: 0, used: days.capacity - days.unitsPerToken },
-      }),
-    ]);
+    const state = { value: unitsPerToken, ts, window: { since: 0, used: capacity - unitsPerToken } };
+    const { parts } = snapshotOf(days, [shardAt(days, WHOLE, state)]);
     // Of eight missing tokens two come at each midnight; the third night Berlin's clocks are put forward.
     const midnight = Date.UTC(2026, 2, 26, 23);
     expect(parts).toStrictEqual([
       {
-        value: days.unitsPerToken,
+        value: unitsPerToken,
         ts,
-        capacity: days.capacity,
+        capacity,
         runs: [
           { start: midnight, period: 24 * HOUR, count: 2, units },
           // The next comes 23 hours after the one before, and those after it are days apart again, until October.
@@ -153,25 +137,24 @@ describe("a snapshot", () => {
     const TEN_YEARS = 10 * 366 * 86_400_000;
     const of = (period: "day" | "week" | "month", timeZone?: string) =>
       parseLimit("export", { kind: "fixed window", rate: 1, period, ...(timeZone && { timeZone }) });
-    for (const limit of [
+    const zoned = [
       of("day", "Europe/Berlin"),
       of("week", "Africa/Casablanca"),
       of("month"),
       of("month", "Asia/Kolkata"),
-    ]) {
+    ];
+    for (const limit of zoned) {
       for (const [ts, begin] of [
         [0, Date.UTC(2026, 0, 1)],
         [NOW, NOW],
       ] as const) {
-        const snapshot = snapshotOf(limit, [
-          shardAt(limit, WHOLE, { value: limit.capacity, ts, window: { since: -1e12, used: 0 } }),
-        ]);
+        const state = { value: limit.capacity, ts, window: { since: -1e12, used: 0 } };
+        const snapshot = snapshotOf(limit, [shardAt(limit, WHOLE, state)]);
         const { windows } = limit as Limit & { windows: Calendar };
         const last = windows.windowAt(begin + TEN_YEARS);
         const listed = startsIn(snapshot);
-        expect(listed).toEqual(
-          Array.from({ length: listed.length }, (_, i) => windows.startOf(last - listed.length + 1 + i)),
-        );
+        const first = last - listed.length + 1;
+        expect(listed).toEqual(listed.map((_, i) => windows.startOf(first + i)));
         expect(windows.windowAt(begin) - windows.windowAt(listed[0] ?? NaN)).toBeOneOf([0, 1, 2, 3, 4]);
         // What is sent stays small.
         expect(JSON.stringify(snapshot.runs).length).toBeLessThan(4000);
@@ -197,13 +180,8 @@ describe("a snapshot", () => {
 
   it("says what the key has chosen, and what a sliding window remembers", () => {
     const window = at(parseLimit("send", { kind: "fixed window", rate: 1, period: 64 }), "alice");
-    expect(snapshotOf(window, [fullShard(window)]).config).toEqual({
-      kind: "fixed window",
-      rate: 1,
-      capacity: 1,
-      period: 64,
-      start: 27,
-    });
+    const shown = { kind: "fixed window", rate: 1, capacity: 1, period: 64, start: 27 };
+    expect(snapshotOf(window, [fullShard(window)]).config).toEqual(shown);
     const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     const { taken } = decide(sliding, fullState(sliding), NOW, parseDemand(sliding, { count: 3 }));
     if (!taken) throw new Error("3 of 10 are taken");

@@ -37,6 +37,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}await rateLimit(ctx, { ...args, "throws": true });`,
     `${imported}await rateLimitAll(ctx, [{ name: "send" }], { throws: true });`,
     `${imported}const args = { name: "send", throws: true }; await rateLimit(ctx, args);`,
+    `${imported}const use = () => void rateLimit(ctx, args); const args = { name: "send", throws: true };`,
     `${imported}await Promise.all([rateLimit(ctx, { name: "send", throws: true })]);`,
     `${defined}const { rateLimit } = defineRateLimits({ send: {} }, { throws: true }); await rateLimit(ctx, { name: "send" });`,
     `${defined}const limits = defineRateLimits({ send: { throws: true } }); await limits.rateLimit(ctx, { name: "send" });`,
@@ -58,6 +59,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     'import * as ours from "convex-rate-limits"; const limits = ours.defineRateLimits({ send: {} }, { throws: true }); await limits.rateLimit(ctx, { name: "send" });',
     // Code that cannot run, and must not stop the linter.
     'const rateLimit = rateLimit; await rateLimit(ctx, { name: "send" });',
+    'const { rateLimit } = rateLimit; await rateLimit(ctx, { name: "send" });',
     'const { rateLimit } = limits; const limits = other; const other = limits; await rateLimit(ctx, { name: "send" });',
     // What defineRateLimits returns has no objects.
     `${defined}const limits = defineRateLimits({ send: {} }); await limits.others.rateLimit(ctx, { name: "send" });`,
@@ -106,6 +108,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     ignored(`${imported}await Promise.all([...keys.map((key) => rateLimit(ctx, { name: "send", key }))]);`),
     ignored(`${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key }));`),
     ignored(`${imported}const args = args; await rateLimit(ctx, args);`),
+    ignored(`${imported}const args = { ...args }; await rateLimit(ctx, args);`),
     ignored(
       `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: {} }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
       "rateLimitAll",

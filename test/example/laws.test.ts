@@ -3,21 +3,13 @@ import { overdraft } from "../../example/demo/laws.js";
 
 /** Two at once, one a second. */
 const LIMIT = { rate: 1, period: 1000, capacity: 2 };
-const at = (moment: number, tokens = 1) => ({ earliest: moment, latest: moment, tokens });
 
-it("the demo's bound accepts a burst followed by the rate", () => {
-  expect(overdraft([at(0), at(0), at(1000), at(2000)], LIMIT)).toBeUndefined();
-});
-
-it("the demo's bound rejects a start that is a millisecond early", () => {
-  expect(overdraft([at(0), at(0), at(999)], LIMIT)).toMatchObject({ from: 0, to: 999, tokens: 3, most: 2.999 });
-});
-
-it("the demo's bound looks at every interval, not only at the whole", () => {
-  const starts = [at(0), at(100_000), at(100_001), at(100_002)];
-  expect(overdraft(starts, LIMIT)).toMatchObject({ from: 100_000, to: 100_002, tokens: 3 });
-});
-
-it("the demo's bound counts tokens, not starts", () => {
-  expect(overdraft([at(0, 3)], LIMIT)).toMatchObject({ tokens: 3, most: 2 });
+it.each([
+  ["accepts a burst followed by the rate", [0, 0, 1000, 2000], 1, undefined],
+  ["rejects a start that is a millisecond early", [0, 0, 999], 1, { from: 0, to: 999, tokens: 3, most: 2.999 }],
+  ["looks at every interval", [0, 1e5, 100_001, 100_002], 1, { from: 1e5, to: 100_002, tokens: 3, most: 2.002 }],
+  ["counts tokens, not starts", [0], 3, { from: 0, to: 0, tokens: 3, most: 2 }],
+])("the demo's bound %s", (_, times, tokens, found) => {
+  const starts = times.map((time) => ({ earliest: time, latest: time, tokens }));
+  expect(overdraft(starts, LIMIT)).toEqual(found);
 });

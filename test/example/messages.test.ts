@@ -19,7 +19,7 @@ async function openChat() {
   };
 }
 
-it("an author sends five messages in a row, and the sixth throws with the moment of the next token", async () => {
+it("an author sends five messages in a row, and the sixth throws with the time of the next token", async () => {
   const { send, inbox } = await openChat();
   for (let i = 1; i <= 5; i++) await send(`${i}`);
   const error = await thrownBy(send("6"));
@@ -30,11 +30,6 @@ it("an author sends five messages in a row, and the sixth throws with the moment
     retryAfter: SECOND,
   });
   expect((await inbox()).map(({ body }) => body)).toEqual(["5", "4", "3", "2", "1"]);
-});
-
-it("waiting until retryAt suffices, one millisecond less does not", async () => {
-  const { send } = await openChat();
-  for (let i = 1; i <= 5; i++) await send();
   vi.setSystemTime(START + SECOND - 1);
   await expect(send()).rejects.toSatisfy(isRateLimitError);
   vi.setSystemTime(START + SECOND);

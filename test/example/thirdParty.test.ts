@@ -17,25 +17,17 @@ async function locate(addresses: number) {
   return await t.query(api.thirdParty.places, {});
 }
 
-it("ten addresses are looked up at once", async () => {
-  const places = await locate(10);
-  expect(places.map(({ found }) => found?.quotaResetAt)).toEqual(Array(10).fill(START + SECOND));
-  expect(Date.now()).toBe(START + 700);
-});
-
-it("more wait for the provider's next windows, ten in each, and all are found", async () => {
-  const places = await locate(25);
+it.each([
+  ["ten addresses are looked up at once", 10, [10], 700],
+  [
+    "more wait for the provider's next windows, and the last call leaves when the last one opens",
+    25,
+    [10, 10, 5],
+    2000,
+  ],
+])("%s", async (_, addresses, perWindow, lastAt) => {
+  const places = await locate(addresses);
   const windows = tally(places.map(({ found }) => found && found.quotaResetAt - START));
-  expect(windows).toEqual(
-    new Map([
-      [1 * SECOND, 10],
-      [2 * SECOND, 10],
-      [3 * SECOND, 5],
-    ]),
-  );
-});
-
-it("the last call leaves when the last window opens, and not later", async () => {
-  await locate(25);
-  expect(Date.now()).toBe(START + 2 * SECOND);
+  expect(windows).toEqual(new Map(perWindow.map((count, i) => [(i + 1) * SECOND, count])));
+  expect(Date.now()).toBe(START + lastAt);
 });

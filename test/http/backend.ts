@@ -46,6 +46,8 @@ export interface Way extends CommonOptions {
   onError?: "closed" | "open";
   place?: PlaceName;
   definitions?: RateLimitDefinitions;
+  /** Of the set of limits. */
+  onDecision?: () => void;
   /** In place of the call of the mutation that asks the limits, or gives back. */
   runMutation?: (call: () => Promise<unknown>, ctx: HttpCtx) => Promise<unknown>;
 }
@@ -53,7 +55,7 @@ export interface Way extends CommonOptions {
 export const via = makeFunctionReference("limits:askLimits") as HttpMutation;
 
 export function wrap(
-  { limits, place = "tables", definitions = {}, runMutation, refund, ...rest }: Way,
+  { limits, place = "tables", definitions = {}, onDecision, runMutation, refund, ...rest }: Way,
   handler: Handler = served,
 ): (ctx: HttpCtx, request: Request) => Promise<Response> {
   const all = (Array.isArray(limits) ? limits : [limits]).map((limit: object) => ({
@@ -61,21 +63,21 @@ export function wrap(
     ...(refund && { refund }),
   }));
   const given = { ...(all.length === 1 ? all[0] : { limits: all }), ...rest, ...(place === "tables" && { via }) };
-  const action = limitHttp(defineIn(place, definitions), given as never, handler);
+  const action = limitHttp(defineIn(place, definitions, onDecision && { onDecision }), given as never, handler);
   if (!runMutation) return action;
   return (ctx, request) =>
     action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) }, request);
 }
 
 /** An app with these routes. */
-export function openHttpBackend(router: HttpRouter, definitions: RateLimitDefinitions = {}) {
+export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecision }: Partial<Way> = {}) {
+  const limits = defineIn("tables", definitions, onDecision && { onDecision });
   const t = convexTest({
     schema,
     modules: {
       "./_generated/api.ts": async () => await Promise.resolve({}),
       "./http.ts": async () => await Promise.resolve({ default: router }),
-      "./limits.ts": async () =>
-        await Promise.resolve({ askLimits: httpMutation(defineIn("tables", definitions) as never) }),
+      "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),
     },
   });
   register(t);
@@ -92,13 +94,14 @@ export type Handler = (ctx: HttpCtx, request: Request, limits: readonly LimitedB
 export const served: Handler = () => Promise.resolve(new Response("served"));
 
 /** An app that answers every path, limited in its tables unless the way says otherwise. */
-export function serve(way: Way, handler: Handler = served): (path?: string, init?: RequestInit) => Promise<Response> {
+export function openApp(way: Way, handler: Handler = served) {
   const action = httpActionGeneric(wrap(way, handler));
   const router = httpRouter();
   for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
-  const t = openHttpBackend(router, way.definitions);
-  return async (path = "/", init = {}) => await t.fetch(path, init);
+  const t = openHttpBackend(router, way);
+  return { t, send: async (path = "/", init: RequestInit = {}): Promise<Response> => await t.fetch(path, init) };
 }
+export const serve = (way: Way, handler?: Handler) => openApp(way, handler).send;
 
 /** Users are in a header. */
 export const byUser = custom("user", (_ctx, request) => request.headers.get("X-User"));
@@ -107,4 +110,3 @@ export const byUser = custom("user", (_ctx, request) => request.headers.get("X-U
 export const noCtx = {} as HttpCtx;
 
 /** For requests that no limit may be asked about. */
-export const notAsked = (): Promise<never> => Promise.reject(new Error("This must not be asked."));

@@ -1,15 +1,8 @@
 // @vitest-environment edge-runtime
 import fc from "fast-check";
-import {
-  type CostBounds,
-  fromHeader,
-  fromQuery,
-  type HttpCost,
-  type HttpCtx,
-  type HttpLimit,
-} from "convex-rate-limits/http";
-import { describe, expect, it, vi } from "vitest";
-import { wrap } from "./backend.js";
+import { type CostBounds, fromHeader, fromQuery, type HttpCost } from "convex-rate-limits/http";
+import { describe, expect, it } from "vitest";
+import { tell } from "./stories.js";
 
 const bounds: CostBounds = { default: 5, min: 2, max: 100 };
 
@@ -28,37 +21,22 @@ describe.each<[string, HttpCost, (...values: string[]) => Request]>([
   ["a header", fromHeader("X-Cost", bounds), withHeader],
   ["a query parameter", fromQuery("cost", bounds), withQuery],
 ])("a cost from %s", (_, cost, requestWith) => {
-  it.each([
-    ["7", 7],
-    [" 7 ", 7],
-    ["7.5", 7.5],
-    ["100", 100],
-  ])("is what %j says", (value, expected) => {
-    expect(cost(requestWith(value), CAPACITY)).toBe(expected);
-  });
-
-  it.each(["0", "1.99", "0000"])("is the minimum when %j is below it", (value) => {
-    expect(cost(requestWith(value), CAPACITY)).toBe(2);
-  });
-
-  it.each(["101", "9".repeat(400)])("is the maximum when it is above", (value) => {
-    expect(cost(requestWith(value), CAPACITY)).toBe(100);
-  });
-
-  it.each(["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5."])(
-    "is the default when %j is no number",
-    (value) => {
-      expect(cost(requestWith(value), CAPACITY)).toBe(5);
-    },
-  );
-
-  it("is the default when nothing is said", () => {
-    expect(cost(requestWith(), CAPACITY)).toBe(5);
-  });
-
-  it("is the largest of several, where garbage stands for the default", () => {
-    expect(cost(requestWith("3", "50", "4"), CAPACITY)).toBe(50);
-    expect(cost(requestWith("3", "x"), CAPACITY)).toBe(5);
+  it.each<[string[], number]>([
+    [["7"], 7],
+    [[" 7 "], 7],
+    [["7.5"], 7.5],
+    [["100"], 100],
+    ...["0", "1.99", "0000"].map((below): [string[], number] => [[below], 2]),
+    ...["101", "9".repeat(400)].map((above): [string[], number] => [[above], 100]),
+    ...["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5."].map(
+      (none): [string[], number] => [[none], 5],
+    ),
+    [[], 5],
+    // The largest of several, where garbage stands for the default.
+    [["3", "50", "4"], 50],
+    [["3", "x"], 5],
+  ])("of %j is %d", (values, expected) => {
+    expect(cost(requestWith(...values), CAPACITY)).toBe(expected);
   });
 
   it("is never outside of the bounds, whatever is sent", () => {
@@ -91,28 +69,29 @@ describe("a default alone", () => {
   });
 });
 
-it("bounds that contradict each other are refused at once", () => {
-  for (const wrong of [{ min: 6 }, { max: 4 }, { min: -1 }, { max: Infinity }, { default: NaN }]) {
-    expect(() => fromHeader("X-Cost", { ...bounds, ...wrong })).toThrow("0 <= min <= default <= max");
-  }
-  for (const wrong of [-1, NaN, Infinity]) {
-    expect(() => fromHeader("X-Cost", { default: wrong })).toThrow("0 <= min <= default <= max");
-  }
+it.each([{ min: 6 }, { max: 4 }, { min: -1 }, { max: Infinity }, { default: NaN }])("bounds refuse %o", (wrong) => {
+  expect(() => fromHeader("X-Cost", { ...bounds, ...wrong })).toThrow("0 <= min <= default <= max");
+});
+it.each([-1, NaN, Infinity])("a default alone cannot be %d", (wrong) => {
+  expect(() => fromHeader("X-Cost", { default: wrong })).toThrow("0 <= min <= default <= max");
 });
 
-it("a cost may be read from the body, and the handler reads it, too", async () => {
-  const cost = async (request: Request) => ((await request.clone().json()) as unknown[]).length;
-  const limits: HttpLimit = {
-    limit: "items",
-    by: "everyone",
-    config: { kind: "fixed window", rate: 5, period: 1000 },
-    cost,
-  };
-  const runMutation = vi.fn(() => Promise.resolve([{ ok: true, remaining: 2, resetAt: 0 }]));
-  const action = wrap({ limits, runMutation }, async (_ctx, request) => new Response(await request.text()));
-  const post = (items: unknown[]) =>
-    action({} as HttpCtx, new Request("https://api.example/", { method: "POST", body: JSON.stringify(items) }));
-  expect(await (await post(["a", "b", "c"])).text()).toBe('["a","b","c"]');
-  expect(runMutation).toHaveBeenCalledOnce();
-  expect((await post(new Array(6).fill("a"))).status).toBe(403);
+tell({
+  "a cost may be read from the body, and the handler reads it, too": {
+    limits: {
+      limit: "items",
+      by: "everyone",
+      config: { kind: "fixed window", rate: 5, period: 1000 },
+      cost: async (request: Request) => ((await request.clone().json()) as unknown[]).length,
+    },
+    handler: async (_ctx, request) => new Response(await request.text()),
+    calls: 1,
+    steps: [
+      async ({ send }) => {
+        const post = async (items: string[]) => await send("/", { method: "POST", body: JSON.stringify(items) });
+        expect(await (await post(["a", "b", "c"])).text()).toBe('["a","b","c"]');
+        expect((await post(new Array<string>(6).fill("a"))).status).toBe(403);
+      },
+    ],
+  },
 });

@@ -2,8 +2,9 @@
 /** A denial in the app's own words. */
 import { SECOND } from "convex-rate-limits";
 import { type HttpDenial, type HttpLimit } from "convex-rate-limits/http";
-import { describe, expect, it, vi } from "vitest";
-import { serve, START, useClock } from "./backend.js";
+import { expect, it, vi } from "vitest";
+import { serve, START, useClock, type Way } from "./backend.js";
+import { type Step, type Story, tell } from "./stories.js";
 
 useClock();
 
@@ -18,102 +19,76 @@ const roomy: HttpLimit = {
   config: { kind: "token bucket", rate: 9, period: SECOND },
 };
 
-async function denied(options: Omit<Parameters<typeof serve>[0], "limits">): Promise<Response> {
-  const send = serve({ limits: [roomy, once], ...options });
-  expect((await send()).status).toBe(200);
-  return await send();
-}
+/** The second request is denied, always with these fields. */
+const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
+  const step: Step = ["", { status: 429, "Retry-After": "7", RateLimit: '"once";r=0;t=7', ...answer }];
+  return { limits: [roomy, once], ...way, steps: [["", 200], step], reports };
+};
+const json = { "Content-Type": "application/json" };
+const problem = { "Content-Type": "application/problem+json" };
+const own = { headers: { "X-Own": "1" } };
+const words = { title: "Too many requests", "violated-policies": ["once"] };
+const wait = ({ limits, retryAfter }: HttpDenial) => `${limits[0]?.name ?? ""}: wait ${String(retryAfter)} s`;
+const redirect = ({ retryAfter }: HttpDenial) =>
+  Promise.resolve(new Response(null, { status: 302, headers: { Location: `/wait/${String(retryAfter)}` } }));
 
-const FIELDS = { retryAfter: "7", rateLimit: '"once";r=0;t=7' };
-const fieldsOf = ({ headers }: Response) => ({
-  retryAfter: headers.get("Retry-After"),
-  rateLimit: headers.get("RateLimit"),
+tell({
+  "the body may be text": denied(
+    { denial: { body: "Slow down." } },
+    { body: "Slow down.", "Content-Type": expect.stringMatching(/^text\/plain/) as string },
+  ),
+  "the body may be an object, which is sent as JSON": denied(
+    { denial: { body: { error: "slow" } } },
+    { ...json, body: { error: "slow" } },
+  ),
+  "the body may be a function that returns text": denied({ denial: { body: wait } }, { body: "once: wait 7 s" }),
+  "the body may be an asynchronous function that returns an object": denied(
+    { denial: { body: (denial) => Promise.resolve({ error: wait(denial) }) } },
+    { ...json, body: { error: "once: wait 7 s" } },
+  ),
+  "the default body may have another status, and more headers": denied(
+    { denial: { status: 503, ...own } },
+    { status: 503, "X-Own": "1", ...problem, body: { ...words, status: 503 } },
+  ),
+  "a header of one's own stays": denied(
+    { denial: { body: "Later", headers: { "Retry-After": "60" } } },
+    { "Retry-After": "60", body: "Later" },
+  ),
+  "onDenied may return the whole response, to which the fields are added": denied(
+    { onDenied: redirect, cors: { "X-Cors": "1" } },
+    { status: 302, Location: "/wait/7", "X-Cors": "1" },
+  ),
+  "a body that throws is reported, and the denial stays one": denied(
+    { denial: { body: () => Promise.reject(new Error("no words")), ...own } },
+    { "X-Own": "1", ...problem, body: words },
+    ["no words"],
+  ),
+  "a body that cannot be sent is reported, and the denial stays one": denied(
+    { denial: { body: (() => undefined) as unknown as () => string, ...own } },
+    { "X-Own": "1", ...problem, body: words },
+    ["Error"],
+  ),
+  "onDenied that fails is reported, and changes nothing for the client": denied(
+    { onDenied: () => Promise.reject(new Error("no log")) },
+    { ...problem, body: words },
+    ["no log"],
+  ),
 });
 
-describe("the body", () => {
-  it("may be text", async () => {
-    const response = await denied({ denial: { body: "Slow down." } });
-    expect([response.status, await response.text()]).toEqual([429, "Slow down."]);
-    expect(response.headers.get("Content-Type")).toMatch(/^text\/plain/);
-    expect(fieldsOf(response)).toEqual(FIELDS);
-  });
-
-  it("may be an object, which is sent as JSON", async () => {
-    const response = await denied({ denial: { body: { error: "slow_down" } } });
-    expect(await response.json()).toEqual({ error: "slow_down" });
-    expect(response.headers.get("Content-Type")).toBe("application/json");
-    expect(fieldsOf(response)).toEqual(FIELDS);
-  });
-
-  it("may be a function of the denial", async () => {
-    const body = vi.fn(
-      ({ limits, retryAfter }: HttpDenial) => `${limits[0]?.name ?? ""}: wait ${String(retryAfter)} s`,
-    );
-    const response = await denied({ denial: { body } });
-    expect(await response.text()).toBe("once: wait 7 s");
-    expect(body).toHaveBeenCalledExactlyOnceWith({
-      ctx: expect.any(Object) as object,
-      request: expect.any(Request) as Request,
-      limits: [
-        expect.objectContaining({ name: "once", count: 1, status: expect.objectContaining({ ok: false }) as object }),
-      ],
-      retryAt: START + 7 * SECOND,
-      retryAfter: 7,
-    });
-  });
-});
-
-describe("the rest", () => {
-  it("of the default: another status, more headers, the same problem details", async () => {
-    const response = await denied({ denial: { status: 503, headers: { "X-Own": "1" } } });
-    expect([response.status, response.headers.get("X-Own")]).toEqual([503, "1"]);
-    expect(response.headers.get("Content-Type")).toBe("application/problem+json");
-    expect(await response.json()).toMatchObject({ status: 503, "violated-policies": ["once"] });
-    expect(fieldsOf(response)).toEqual(FIELDS);
-  });
-
-  it("a header of one's own stays", async () => {
-    const response = await denied({ denial: { body: "Later", headers: { "Retry-After": "60" } } });
-    expect(fieldsOf(response)).toEqual({ ...FIELDS, retryAfter: "60" });
-  });
-
-  it("may be a whole response from onDenied, to which the fields are added", async () => {
-    const onDenied = ({ retryAfter }: HttpDenial) =>
-      Promise.resolve(new Response(null, { status: 302, headers: { Location: `/wait/${String(retryAfter)}` } }));
-    const response = await denied({ onDenied, cors: { "X-Cors": "1" } });
-    expect([response.status, response.headers.get("Location")]).toEqual([302, "/wait/7"]);
-    expect(response.headers.get("X-Cors")).toBe("1");
-    expect(fieldsOf(response)).toEqual(FIELDS);
-  });
-});
-
-it.each<[string, unknown]>([
-  ["throws", () => Promise.reject(new Error("no words"))],
-  ["returns nothing that can be sent", () => undefined],
-])("a body that %s is reported, and the denial stays one", async (_, body) => {
-  const report = vi.fn();
-  const response = await denied({ denial: { body: body as () => string, headers: { "X-Own": "1" } }, report });
-  expect([response.status, response.headers.get("X-Own"), fieldsOf(response)]).toEqual([429, "1", FIELDS]);
-  expect(await response.json()).toMatchObject({ title: "Too many requests", "violated-policies": ["once"] });
-  expect(report).toHaveBeenCalledExactlyOnceWith(expect.any(Error), expect.any(Request));
-});
-
-describe("onDenied", () => {
-  it("is told of each denial, and of nothing else", async () => {
-    const onDenied = vi.fn();
-    const send = serve({ limits: once, onDenied });
-    await send();
-    expect(onDenied).not.toHaveBeenCalled();
-    await send("/a");
-    expect(onDenied).toHaveBeenCalledOnce();
-    const [denial] = onDenied.mock.lastCall as [HttpDenial];
-    expect([new URL(denial.request.url).pathname, denial.retryAfter]).toEqual(["/a", 7]);
-  });
-
-  it("that fails is reported, and changes nothing for the client", async () => {
-    const report = vi.fn();
-    const response = await denied({ onDenied: () => Promise.reject(new Error("no log")), report });
-    expect([response.status, fieldsOf(response)]).toEqual([429, FIELDS]);
-    expect(report).toHaveBeenCalledExactlyOnceWith(new Error("no log"), expect.any(Request));
-  });
+it("the body and onDenied are given each denial, and nothing else", async () => {
+  const onDenied = vi.fn();
+  const body = vi.fn(wait);
+  const send = serve({ limits: [roomy, once], onDenied, denial: { body } });
+  await send();
+  expect([onDenied.mock.calls, body.mock.calls]).toEqual([[], []]);
+  await send("/a");
+  const limit = { name: "once", count: 1, status: expect.objectContaining({ ok: false }) as object };
+  const denial = {
+    ctx: expect.any(Object) as object,
+    request: expect.objectContaining({ url: "https://some.convex.site/a" }) as Request,
+    limits: [expect.objectContaining(limit)],
+    retryAt: START + 7 * SECOND,
+    retryAfter: 7,
+  };
+  expect([onDenied.mock.calls, body.mock.calls]).toEqual([[[denial]], [[denial]]]);
 });

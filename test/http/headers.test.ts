@@ -34,109 +34,169 @@ function read(field: string | undefined): Record<string, Record<string, unknown>
   return Object.fromEntries(items) as Record<string, Record<string, unknown>>;
 }
 
-function headersOf(limit: Omit<LimitedBy, "name"> & { name?: string }, jitter = 0) {
-  return rateLimitHeaders({ name: "api", ...limit }, { now: NOW, jitter });
-}
+type Limited = Omit<LimitedBy, "name"> & { name?: string };
+const named = (limit: Limited): LimitedBy => ({ name: "api", ...limit });
+const headersOf = (limit: Limited, jitter = 0) => rateLimitHeaders(named(limit), { now: NOW, jitter });
 
-describe("the fields of draft 11", () => {
-  it("are the draft's own example", () => {
-    expect(headersOf({ name: "default", status: allowed(50, 30 * SECOND), config: perMinute })).toEqual({
-      "RateLimit-Policy": '"default";q=100;w=60',
-      RateLimit: '"default";r=50;t=30',
-    });
-  });
+const daily: LimitedBy = { name: "daily", status: allowed(900, HOUR), config: perDay };
+const hot: LimitedBy = { name: "hot", status: { ok: true }, config: perMinute };
+const roomy: LimitedBy = { name: "roomy", status: allowed(90, 6 * SECOND), config: perMinute };
+const tight: LimitedBy = { name: "tight", status: allowed(6, 2 * SECOND), config: tokens(2, SECOND, 10) };
+const hourly: LimitedBy = { name: "hourly", status: allowed(3600, 10 * SECOND), config: windows(3600, HOUR) };
+const policy = { "RateLimit-Policy": "100;w=60, 10;w=5" };
+const x = { "X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "6" };
 
-  it("carry the partition key when there is one", () => {
-    const headers = headersOf({
-      status: allowed(3e8, 24 * MINUTE),
-      config: tokens(5e8, HOUR),
-      partitionKey: "App-999",
-    });
-    expect(headers["RateLimit-Policy"]).toBe('"api";q=500000000;w=3600;pk=:QXBwLTk5OQ==:');
-    expect(headers["RateLimit"]).toBe('"api";r=300000000;t=2160;pk=:QXBwLTk5OQ==:');
-  });
-
-  it("list the policies as given and the service limits by tightness", () => {
-    const headers = rateLimitHeaders(
-      [
-        { name: "daily", status: allowed(900, HOUR), config: perDay },
-        { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute },
-      ],
-      { now: NOW },
-    );
-    expect(headers["RateLimit-Policy"]).toBe('"daily";q=1000;w=86400, "burst";q=100;w=60');
+it.each<[what: string, LimitedBy | LimitedBy[], RateLimitFormat[], fields: object, later?: number]>([
+  ["nothing was limited", [], ["draft-11"], {}],
+  [
+    "the draft's own example",
+    { name: "default", status: allowed(50, 30 * SECOND), config: perMinute },
+    ["draft-11"],
+    { "RateLimit-Policy": '"default";q=100;w=60', RateLimit: '"default";r=50;t=30' },
+  ],
+  [
+    "with a partition key",
+    named({ status: allowed(3e8, 24 * MINUTE), config: tokens(5e8, HOUR), partitionKey: "App-999" }),
+    ["draft-11"],
+    {
+      "RateLimit-Policy": '"api";q=500000000;w=3600;pk=:QXBwLTk5OQ==:',
+      RateLimit: '"api";r=300000000;t=2160;pk=:QXBwLTk5OQ==:',
+    },
+  ],
+  [
     // 900 are left of the day, but the 1,000 of a day are 42 an hour.
-    expect(headers["RateLimit"]).toBe('"burst";r=5;t=3, "daily";r=42;t=3600');
-  });
+    "policies as given and the service limits by tightness",
+    [daily, { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute }],
+    ["draft-11"],
+    {
+      "RateLimit-Policy": '"daily";q=1000;w=86400, "burst";q=100;w=60',
+      RateLimit: '"burst";r=5;t=3, "daily";r=42;t=3600',
+    },
+  ],
+  [
+    "after a denial only what denied it, so that no window outlasts Retry-After",
+    [
+      daily,
+      { name: "short", status: denied(1500), config: perMinute },
+      { name: "long", status: denied(7001), config: perMinute },
+    ],
+    ["draft-11"],
+    {
+      "RateLimit-Policy": '"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60',
+      RateLimit: '"long";r=0;t=8, "short";r=0;t=2',
+      "Retry-After": "8",
+    },
+  ],
+  [
+    "the policy alone where a status does not say what is left",
+    [hot, { ...daily, status: allowed(900, DAY) }],
+    ["draft-11"],
+    { "RateLimit-Policy": '"hot";q=100;w=60, "daily";q=1000;w=86400', RateLimit: '"daily";r=900;t=86400' },
+  ],
+  ["one policy alone", hot, ["draft-11"], { "RateLimit-Policy": '"hot";q=100;w=60' }],
+  [
+    "the limit alone, where a status does not say what is left",
+    hot,
+    ["draft-6", "x"],
+    { "RateLimit-Policy": "100;w=60", "RateLimit-Limit": "100", "X-RateLimit-Limit": "100" },
+  ],
+  [
+    "a denial that does not say what is left",
+    { ...hot, status: { ok: false, retryAt: NOW + 1500 } },
+    ["draft-7"],
+    { "RateLimit-Policy": "100;w=60", "Retry-After": "2" },
+  ],
+  [
+    "the tightest limit in draft 6, in seconds from now",
+    [roomy, tight],
+    ["draft-6"],
+    { ...policy, "RateLimit-Limit": "10", "RateLimit-Remaining": "6", "RateLimit-Reset": "3" },
+  ],
+  [
+    "the tightest limit in draft 7",
+    [roomy, tight],
+    ["draft-7"],
+    { ...policy, RateLimit: "limit=10, remaining=6, reset=3" },
+  ],
+  [
+    "the tightest limit in x, since the epoch",
+    [roomy, tight],
+    ["x"],
+    { ...x, "X-RateLimit-Reset": `${NOW / 1000 + 3}` },
+  ],
+  ["a reset since the epoch, rounded up", [roomy, tight], ["x"], { ...x, "X-RateLimit-Reset": `${NOW / 1000 + 4}` }, 1],
+  [
+    "the tightest limit by what a request takes",
+    [{ ...roomy, count: 50 }, tight],
+    ["draft-6"],
+    { ...policy, "RateLimit-Limit": "100", "RateLimit-Remaining": "90", "RateLimit-Reset": "30" },
+  ],
+  [
+    "what is left at the policy's rate in draft 11, and all that is left of a window in x",
+    hourly,
+    ["draft-11", "x"],
+    {
+      "RateLimit-Policy": '"hourly";q=3600;w=3600',
+      RateLimit: '"hourly";r=11;t=10',
+      "X-RateLimit-Limit": "3600",
+      "X-RateLimit-Remaining": "3600",
+      "X-RateLimit-Reset": `${NOW / 1000 + 10}`,
+    },
+  ],
+  ["no format", [roomy, tight], [], {}],
+  ["no format, and a denial", named({ status: denied(1), config: perMinute }), [], { "Retry-After": "1" }],
+])("the fields of %s", (_, limits, formats, fields, later = 0) => {
+  expect(rateLimitHeaders(limits, { now: NOW + later, formats })).toEqual(fields);
+});
 
-  it("list after a denial only what denied it, so that no window outlasts Retry-After", () => {
-    const headers = rateLimitHeaders(
-      [
-        { name: "daily", status: allowed(900, HOUR), config: perDay },
-        { name: "short", status: denied(1500), config: perMinute },
-        { name: "long", status: denied(7001), config: perMinute },
-      ],
-      { now: NOW },
-    );
-    expect(headers["RateLimit"]).toBe('"long";r=0;t=8, "short";r=0;t=2');
-    expect(headers["Retry-After"]).toBe("8");
-    expect(Object.keys(read(headers["RateLimit-Policy"]))).toEqual(["daily", "short", "long"]);
-  });
+it("the fields are those of a definition's config, whatever else it says", () => {
+  const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
+  const definition = { ...config, keyed: true, throws: true, mode: "enforce" } as const;
+  const status = { ok: true, remaining: 1, resetAt: NOW } as const;
+  const [plain, ...defined] = [config, { ...definition, overrides: true }, { ...definition, queue: {} }].map((one) =>
+    headersOf({ status, config: one }),
+  );
+  expect(defined).toEqual([plain, plain]);
+});
 
-  it("send the policy alone where a status does not say what is left", () => {
-    const hot: LimitedBy = { name: "hot", status: { ok: true }, config: perMinute };
-    const headers = rateLimitHeaders([hot, { name: "daily", status: allowed(900, DAY), config: perDay }], { now: NOW });
-    expect(headers).toEqual({
-      "RateLimit-Policy": '"hot";q=100;w=60, "daily";q=1000;w=86400',
-      RateLimit: '"daily";r=900;t=86400',
-    });
-    expect(rateLimitHeaders(hot, { now: NOW })).toEqual({ "RateLimit-Policy": '"hot";q=100;w=60' });
-    const formats = ["draft-6", "x"] as const;
-    expect(rateLimitHeaders(hot, { now: NOW, formats })).toEqual({
-      "RateLimit-Policy": "100;w=60",
-      "RateLimit-Limit": "100",
-      "X-RateLimit-Limit": "100",
-    });
-    const refused: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
-    expect(rateLimitHeaders(refused, { now: NOW, formats: ["draft-7"] })).toEqual({
-      "RateLimit-Policy": "100;w=60",
-      "Retry-After": "2",
-    });
-  });
+it.each([
+  ['say "hi"', 'say "hi"'],
+  ["back\\slash", "back\\slash"],
+  ["50% off", "50%25 off"],
+  ["größe", "gr%C3%B6%C3%9Fe"],
+  ["line\r\nX-Evil: 1", "line%0D%0AX-Evil: 1"],
+])("the name %j is sent as the string %j", (name, sent) => {
+  const headers = headersOf({ name, status: allowed(1, 0), config: perMinute });
+  expect(Object.keys(read(headers["RateLimit"]))).toEqual([sent]);
+  expect(Object.keys(read(headers["RateLimit-Policy"]))).toEqual([sent]);
+});
 
-  it("are those of a definition's config, whatever else it says", () => {
-    const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
-    const definition = { ...config, keyed: true, throws: true, mode: "enforce" } as const;
-    const status = { ok: true, remaining: 1, resetAt: NOW } as const;
-    const [plain, ...defined] = [config, { ...definition, overrides: true }, { ...definition, queue: {} }].map((one) =>
-      rateLimitHeaders({ name: "api", status, config: one }, { now: NOW }),
-    );
-    expect(defined).toEqual([plain, plain]);
-  });
+const api = { status: denied(1), config: perMinute };
+const noName = "A rate limit's name must be a well-formed string of 1 to 128 characters";
+const noJitter = 'Rate limit "api": jitter must be a number from 0 to 1';
+const noFormats = 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"';
+it.each<[Limited, object, string]>([
+  ...["\ud800", "", "n".repeat(129)].map((name): [Limited, object, string] => [{ ...api, name }, {}, noName]),
+  ...[-0.1, 1.1, NaN].map((jitter): [Limited, object, string] => [api, { jitter }, noJitter]),
+  ...[["draft-12"], ["toString"], "x", [undefined]].map((formats): [Limited, object, string] => [
+    api,
+    { formats },
+    noFormats,
+  ]),
+  [
+    api,
+    { formats: ["draft-6", "draft-11"] },
+    'Rate limit "api": formats must be a list with one draft: they write the same fields, got ["draft-11","draft-6"].',
+  ],
+])("of %o no fields are written with %o", (limit, options, message) => {
+  expect(() => rateLimitHeaders(named(limit), options)).toThrow(message);
+});
 
-  it("are not there when nothing was limited", () => {
-    expect(rateLimitHeaders([])).toEqual({});
-  });
-
-  it.each([
-    ['say "hi"', 'say "hi"'],
-    ["back\\slash", "back\\slash"],
-    ["50% off", "50%25 off"],
-    ["größe", "gr%C3%B6%C3%9Fe"],
-    ["line\r\nX-Evil: 1", "line%0D%0AX-Evil: 1"],
-  ])("carry the name %j as the string %j", (name, sent) => {
-    const headers = headersOf({ name, status: allowed(1, 0), config: perMinute });
-    expect(Object.keys(read(headers["RateLimit"]))).toEqual([sent]);
-    expect(Object.keys(read(headers["RateLimit-Policy"]))).toEqual([sent]);
-  });
-
-  it("are not written for a name that no limit can have", () => {
-    for (const name of ["\ud800", "", "n".repeat(129)]) {
-      expect(() => headersOf({ name, status: allowed(1, 0), config: perMinute })).toThrow(
-        "A rate limit's name must be a well-formed string of 1 to 128 characters",
-      );
-    }
-  });
+it("x can be sent beside each draft", () => {
+  for (const draft of ["draft-11", "draft-7", "draft-6"] as const) {
+    const fields = Object.keys(rateLimitHeaders(tight, { now: NOW, formats: [draft, "x"] }));
+    expect(fields).toEqual(expect.arrayContaining(["RateLimit-Policy", "X-RateLimit-Limit"]));
+  }
 });
 
 describe("a policy", () => {
@@ -170,14 +230,11 @@ describe("waits", () => {
     expect(headers["Retry-After"]).toBe(String(Math.max(1, seconds)));
   });
 
-  it("are not named when the request was let through", () => {
-    expect(headersOf({ status: allowed(0, MINUTE), config: perMinute })).not.toHaveProperty("Retry-After");
-  });
-
   // NOW is a whole minute: windows start 20 seconds later.
   const fourAMinute: RateLimitConfig = { ...windows(4, MINUTE, 10), start: 20 * SECOND } as RateLimitConfig;
   const tenASecond = tokens(10, SECOND, 100);
-  it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string]>([
+  const slow = tokens(1, 3 * SECOND);
+  it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
     ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
     ["as many windows as the next request of this size takes", fourAMinute, 1, 20, 10, "r=1;t=140"],
     // After the request that 6 suffice for, 1 is left: the same again. Its 5 are spread, since 4 a minute come.
@@ -191,114 +248,37 @@ describe("waits", () => {
     // One request of 60 can be made, and the next when its 60 are there again: 20 are left over.
     ["that of the requests that can be made", tenASecond, 80, 2, 60, "r=80;t=6"],
     ["one second for one token a second: no request is told two", tokens(1, SECOND), 0, 1, 1, "r=0;t=1"],
-  ])("are %s", (_, config, remaining, fullIn, count, sent) => {
-    const headers = headersOf({ status: allowed(remaining, fullIn * SECOND), config, count });
-    expect(headers["RateLimit"]).toBe(`"api";${sent}`);
-  });
-
-  it("begin when the answer is sent, not when the limit was asked", () => {
-    const status = allowed(0, 3 * SECOND);
-    const config = tokens(1, 3 * SECOND);
-    const at = (now: number) => rateLimitHeaders({ name: "api", status, config }, { now })["RateLimit"];
-    expect([at(NOW), at(NOW + 1), at(NOW + 1000), at(NOW + 5000)]).toEqual([
-      '"api";r=0;t=3',
-      '"api";r=0;t=3',
-      '"api";r=0;t=2',
-      '"api";r=0;t=0',
-    ]);
+    ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
+    ["rounded up a millisecond later", slow, 0, 3, 1, "r=0;t=3", 1],
+    ["shorter a second later", slow, 0, 3, 1, "r=0;t=2", 1000],
+    ["over in the end", slow, 0, 3, 1, "r=0;t=0", 5000],
+  ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
+    const status = allowed(remaining, fullIn * SECOND);
+    const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
+    expect([headers["RateLimit"], headers["Retry-After"]]).toEqual([`"api";${sent}`, undefined]);
   });
 });
 
-describe("the older formats", () => {
-  const limits: LimitedBy[] = [
-    { name: "roomy", status: allowed(90, 6 * SECOND), config: perMinute },
-    { name: "tight", status: allowed(6, 2 * SECOND), config: tokens(2, SECOND, 10) },
+it.each([
+  [1000, "Try again in 1 second."],
+  [1001, "Try again in 2 seconds."],
+])("a 429 after %i ms names the violated policies as the header does, and says: %s", async (waitMs, detail) => {
+  const limits = [
+    { name: "täglich", status: denied(waitMs), config: perMinute },
+    { name: "other", status: allowed(1, 0), config: perMinute },
   ];
-
-  const policy = { "RateLimit-Policy": "100;w=60, 10;w=5" };
-  const x = { "X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "6" };
-  it.each<[what: string, RateLimitFormat, later: number, object]>([
-    [
-      "draft 6 in seconds from now",
-      "draft-6",
-      0,
-      { ...policy, "RateLimit-Limit": "10", "RateLimit-Remaining": "6", "RateLimit-Reset": "3" },
-    ],
-    ["draft 7 in one field", "draft-7", 0, { ...policy, RateLimit: "limit=10, remaining=6, reset=3" }],
-    ["X- in seconds since the epoch", "x", 0, { ...x, "X-RateLimit-Reset": String(NOW / 1000 + 3) }],
-    ["X- rounded up", "x", 1, { ...x, "X-RateLimit-Reset": String(NOW / 1000 + 4) }],
-  ])("tell of the tightest limit: %s", (_, format, later, fields) => {
-    expect(rateLimitHeaders(limits, { now: NOW + later, formats: [format] })).toEqual(fields);
-  });
-
-  it("tell all that is left of a window, where draft 11 tells what is left at the policy's rate", () => {
-    const hourly: LimitedBy = { name: "hourly", status: allowed(3600, 10 * SECOND), config: windows(3600, HOUR) };
-    expect(rateLimitHeaders(hourly, { now: NOW, formats: ["draft-11", "x"] })).toMatchObject({
-      RateLimit: '"hourly";r=11;t=10',
-      "X-RateLimit-Remaining": "3600",
-    });
-  });
-
-  it("hold what is left against what a request takes", () => {
-    const [roomy, tight] = limits as [LimitedBy, LimitedBy];
-    const headers = rateLimitHeaders([{ ...roomy, count: 50 }, tight], { now: NOW, formats: ["draft-6"] });
-    expect(headers["RateLimit-Limit"]).toBe("100");
-  });
-
-  it("can be sent beside one draft, but two drafts would overwrite each other's fields", () => {
-    for (const draft of ["draft-11", "draft-7", "draft-6"] as const) {
-      expect(Object.keys(rateLimitHeaders(limits, { now: NOW, formats: [draft, "x"] }))).toContain("X-RateLimit-Limit");
-    }
-    expect(() => rateLimitHeaders(limits, { formats: ["draft-6", "draft-11"] })).toThrow(
-      'Rate limit "roomy": formats must be a list with one draft: they write the same fields, got ["draft-11","draft-6"].',
-    );
-  });
-
-  it("may be left out one and all: a denial still names its wait", () => {
-    expect(rateLimitHeaders(limits, { formats: [] })).toEqual({});
-    const headers = rateLimitHeaders({ name: "api", status: denied(1), config: perMinute }, { now: NOW, formats: [] });
-    expect(headers).toEqual({ "Retry-After": "1" });
-  });
-
-  it("that do not exist are refused", () => {
-    for (const formats of [["draft-12"], ["toString"], "x", [undefined]]) {
-      expect(() => rateLimitHeaders(limits, { formats: formats as RateLimitFormat[] })).toThrow(
-        'formats must be a list of "draft-11", "draft-7", "draft-6", "x"',
-      );
-    }
-  });
-});
-
-it("a 429 names the violated policies as the header does", async () => {
-  const response = tooManyRequests(
-    [
-      { name: "täglich", status: denied(2000), config: perMinute },
-      { name: "other", status: allowed(1, 0), config: perMinute },
-    ],
-    { now: NOW },
-  );
-  expect(response.status).toBe(429);
-  expect(response.headers.get("Content-Type")).toBe("application/problem+json");
+  const response = tooManyRequests(limits, { now: NOW });
+  expect([response.status, response.headers.get("Content-Type")]).toEqual([429, "application/problem+json"]);
   expect(await response.json()).toEqual({
     type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
     title: "Too many requests",
     status: 429,
-    detail: "Try again in 2 seconds.",
+    detail,
     "violated-policies": ["t%C3%A4glich"],
   });
-  expect(read(response.headers.get("RateLimit") ?? "")).toEqual({ "t%C3%A4glich": { r: 0, t: 2 } });
-});
-
-it("a wait of one second is in the singular", async () => {
-  const detailOf = async (waitMs: number) => {
-    const problem: unknown = await tooManyRequests(
-      { name: "api", status: denied(waitMs), config: perMinute },
-      { now: NOW },
-    ).json();
-    return (problem as { detail: string }).detail;
-  };
-  expect(await detailOf(1000)).toBe("Try again in 1 second.");
-  expect(await detailOf(1001)).toBe("Try again in 2 seconds.");
+  expect(read(response.headers.get("RateLimit") ?? "")).toEqual({
+    "t%C3%A4glich": { r: 0, t: Math.ceil(waitMs / 1000) },
+  });
 });
 
 /** Any status that a limit could answer, up to the end of time. */
@@ -350,11 +330,4 @@ it("whatever the status, a parser reads whole numbers, and a denial's wait withi
       },
     ),
   );
-});
-
-it("refuses a jitter that is no fraction", () => {
-  const limit = { status: denied(1), config: perMinute };
-  for (const jitter of [-0.1, 1.1, NaN]) {
-    expect(() => headersOf(limit, jitter)).toThrow('Rate limit "api": jitter must be a number from 0 to 1');
-  }
 });

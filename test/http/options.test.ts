@@ -12,7 +12,7 @@ import {
   limitHttp,
   type LimitHttpOptions,
 } from "convex-rate-limits/http";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { component, defineIn } from "../support/places.js";
 import { byUser, served, via } from "./backend.js";
 
@@ -73,107 +73,81 @@ it("a name that is not defined, and a missing decision, do not compile", () => {
   );
 });
 
-describe("an option that cannot work", () => {
-  it.each<[string, object, string]>([
-    ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is not a field of limitHttp, which has limit, '],
-    ["via in the component", { via }, "via must be left out: the component is called directly"],
-    ["skip", { skip: ["OPTIONS"] }, "skip must be a function"],
-    ["limits: none", { limits: [], limit: undefined }, "is not a field of limitHttp"],
-    ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
-    ["formats: two drafts", { formats: ["draft-11", "draft-6"] }, "formats must be a list with one draft"],
-    ["formats: no list", { formats: "x" }, "formats must be a list of formats"],
-    ["jitter: beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1, got 50."],
-    ["jitter: text", { jitter: "0.5" }, "jitter must be a number from 0 to 1"],
-    ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers"],
-    ["denial: unknown field", { denial: { message: "Later" } }, '"message" is not a field of denial, which has body'],
-    ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number at least 400"],
-    ["denial: bad header", { denial: { headers: { "a b": "1" } } }, "headers must be an object of header fields"],
-    ["onDenied", { onDenied: true }, "onDenied must be a function"],
-    ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
-    ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
-    ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
-    ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
-    ["report: absent where the gate opens", { onError: "open" }, 'report must be a function if onError is "open"'],
-  ])("%s", (_, wrong, message) => {
-    expect(load(wrong)).toThrow(message);
-  });
+it.each<[string, object, string]>([
+  ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is not a field of limitHttp, which has limit, '],
+  ["via in the component", { via }, "via must be left out: the component is called directly"],
+  ["skip", { skip: ["OPTIONS"] }, "skip must be a function"],
+  ["limits: none", { limits: [], limit: undefined }, "is not a field of limitHttp"],
+  ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
+  ["formats: two drafts", { formats: ["draft-11", "draft-6"] }, "formats must be a list with one draft"],
+  ["formats: no list", { formats: "x" }, "formats must be a list of formats"],
+  ["jitter: beyond 1", { jitter: 50 }, "jitter must be a number from 0 to 1, got 50."],
+  ["jitter: text", { jitter: "0.5" }, "jitter must be a number from 0 to 1"],
+  ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers"],
+  ["denial: unknown field", { denial: { message: "Later" } }, '"message" is not a field of denial, which has body'],
+  ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number at least 400"],
+  ["denial: bad header", { denial: { headers: { "a b": "1" } } }, "headers must be an object of header fields"],
+  ["onDenied", { onDenied: true }, "onDenied must be a function"],
+  ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
+  ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
+  ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
+  ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
+  ["report: absent where the gate opens", { onError: "open" }, 'report must be a function if onError is "open"'],
+  ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
+  ["no name", { limit: "" }, "limit must be the name of a limit"],
+  ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
+  ["no key", { by: undefined }, "needs by (key sources"],
+  ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
+  ["no decision", { without: undefined }, 'without must be "deny", "share" or { status: 400, 401 or 403, headers? }'],
+  ["a decision for nobody", { by: "everyone" }, 'without must be left out with by: "everyone"'],
+  ["a status that is no refusal", { without: { status: 204 } }, "without must be"],
+  ["a refusal's header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
+  ["no config", { config: undefined }, "is not one of your limits ("],
+  ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
+  ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
+  ["when", { when: true }, "when must be a function"],
+  ["identify beside by", { identify: () => ({}) }, "needs by (key sources"],
+  ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
+  ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
+])("an option or a limit cannot work: %s", (_, wrong, message) => {
+  expect(load(wrong)).toThrow(message);
 });
 
-describe("a limit that cannot work", () => {
-  it.each<[string, object, string]>([
-    ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
-    ["no name", { limit: "" }, "limit must be the name of a limit"],
-    ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
-    ["no key", { by: undefined }, "needs by (key sources"],
-    ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
-    ["no decision", { without: undefined }, 'without must be "deny", "share" or { status: 400, 401 or 403, headers? }'],
-    ["a decision for nobody", { by: "everyone" }, 'without must be left out with by: "everyone"'],
-    ["a status that is no refusal", { without: { status: 204 } }, "without must be"],
-    ["a refusal's header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
-    ["no config", { config: undefined }, "is not one of your limits ("],
-    ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
-    ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
-    ["when", { when: true }, "when must be a function"],
-    ["identify beside by", { identify: () => ({}) }, "needs by (key sources"],
-    ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
-    ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
-  ])("%s", (_, wrong, message) => {
-    expect(load(wrong)).toThrow(message);
-  });
-
-  it("no handler, and no limits", () => {
-    expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(
-      "the handler must be a function, got undefined.",
-    );
-    expect(() => limitHttp({} as never, good, served)).toThrow(
-      "limitHttp needs the object that defineRateLimits returned",
-    );
-  });
-
-  it("one name twice, or none at all", () => {
-    const listed = (limits: unknown) => () => limitHttp(inComponent, { limits } as never, served);
-    expect(listed([good, { ...good, by: "everyone", without: undefined }])).toThrow(
-      'Rate limit "user": is listed twice',
-    );
-    expect(listed([])).toThrow("limits must be a list of one or more limits");
-    for (const limits of [[null], ["user"]]) expect(listed(limits)).toThrow("limits must be a list of limits, got");
-  });
+it.each<[unknown, string]>([
+  [[good, { ...good, by: "everyone", without: undefined }], 'Rate limit "user": is listed twice'],
+  [[], "limits must be a list of one or more limits"],
+  [[null], "limits must be a list of limits, got"],
+  [["user"], "limits must be a list of limits, got"],
+])("limits cannot be %j", (limits, message) => {
+  expect(() => limitHttp(inComponent, { limits } as never, served)).toThrow(message);
 });
 
-describe("what cannot be a part of an option", () => {
-  it.each<[string, () => unknown, string]>([
-    [
-      "a header's name, of an API key",
-      () => apiKey({ header: "" }),
-      'header must be the name of a header field, got "".',
-    ],
-    ["a header's name, of an address", () => address({ header: "a:" }), "header must be the name of a header field"],
-    [
-      "a header's name, of a cost",
-      () => fromHeader("a b", { default: 1 }),
-      "header must be the name of a header field",
-    ],
-    [
-      "a slip in known",
-      () => apiKey({ isKnown: () => false } as never),
-      '"isKnown" is not a field of apiKey, which has',
-    ],
-    ["a slip in known, again", () => bearer({ Known: () => false } as never), '"Known" is not a field of bearer'],
-    ["known that is no function", () => bearer({ known: true as never }), "known must be a function of ctx and hash"],
-    [
-      "a slip in an address",
-      () => address({ trustedProxies: 1, prefix: 64 } as never),
-      '"prefix" is not a field of add',
-    ],
-    ["an address by nothing", () => address(undefined as never), "address must be an object, got undefined."],
-    ["a source without a function", () => custom("own", "ada" as never), "read must be a function of ctx and request"],
-    [
-      "a slip in the bounds",
-      () => fromQuery("n", { default: 1, maximum: 9 } as never),
-      '"maximum" is not a field of the b',
-    ],
-    ["bounds without a default", () => fromQuery("n", {} as never), "default must be a finite number of at least 0"],
-  ])("%s", (_, make, message) => {
-    expect(make).toThrow(message);
-  });
+it("without a handler or limits nothing loads", () => {
+  expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(
+    "the handler must be a function, got undefined.",
+  );
+  expect(() => limitHttp({} as never, good, served)).toThrow(
+    "limitHttp needs the object that defineRateLimits returned",
+  );
+});
+
+const header = "header must be the name of a header field";
+it.each<[string, () => unknown, string]>([
+  ["a header's name, of an API key", () => apiKey({ header: "" }), `${header}, got "".`],
+  ["a header's name, of an address", () => address({ header: "a:" }), header],
+  ["a header's name, of a cost", () => fromHeader("a b", { default: 1 }), header],
+  ["a slip in known", () => apiKey({ isKnown: () => true } as never), '"isKnown" is not a field of apiKey, which has'],
+  ["a slip in known, again", () => bearer({ Known: () => false } as never), '"Known" is not a field of bearer'],
+  ["known that is no function", () => bearer({ known: true as never }), "known must be a function of ctx and hash"],
+  ["a slip in an address", () => address({ trustedProxies: 1, prefix: 64 } as never), '"prefix" is not a field of add'],
+  ["an address by nothing", () => address(undefined as never), "address must be an object, got undefined."],
+  ["a source without a function", () => custom("own", "ada" as never), "read must be a function of ctx and request"],
+  [
+    "a slip in the bounds",
+    () => fromQuery("n", { default: 1, most: 9 } as never),
+    '"most" is not a field of the bounds',
+  ],
+  ["bounds without a default", () => fromQuery("n", {} as never), "default must be a finite number of at least 0"],
+])("a part of an option cannot be %s", (_, make, message) => {
+  expect(make).toThrow(message);
 });

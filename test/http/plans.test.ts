@@ -1,78 +1,153 @@
 // @vitest-environment edge-runtime
-/** Limits with plans, over HTTP: which plan holds is chosen by request. */
-import { MINUTE } from "convex-rate-limits";
-import { describe, expect, it } from "vitest";
-import { byUser, serve, useClock, wrap } from "./backend.js";
+/** Who calls and what that caller is allowed: plans, configs by request, and one look-up, also for several limits. */
+import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { type Caller, type HttpLimit } from "convex-rate-limits/http";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
+import { byUser, serve, useClock, wrap } from "./backend.js";
+import { type Step, tell, times } from "./stories.js";
 
 useClock();
 
+const perMinute = (rate: number): RateLimitConfig => ({ kind: "token bucket", rate, period: MINUTE });
 const definitions = {
   calls: { kind: "token bucket", period: MINUTE, keyed: true, plans: { free: { rate: 2 }, pro: { rate: 10 } } },
-  plain: { kind: "token bucket", rate: 5, period: MINUTE },
+  plain: perMinute(5),
 } as const;
-const planOf = (key: string | undefined) => (key?.includes("paying") ? "pro" : "free");
-const as = (user: string) => ["/", { headers: { "X-User": user } }] as const;
-const quotaOf = (response: Response) => /q=(\d+)/.exec(response.headers.get("RateLimit-Policy") ?? "")?.[1];
+const limit = { limit: "calls", by: byUser, without: "deny" };
+const policy = (q: number, name = "calls") => ({ "RateLimit-Policy": `"${name}";q=${q};w=60` });
+const planOf = ({ key }: { key: string | undefined }) => (key?.includes("paying") ? "pro" : "free");
+const found = (caller: object) => ({ limit: "calls", identify: () => ({ key: "user", ...caller }) });
+const problem = 'Rate limit "calls": plan must be "free" or "pro", got';
 
-describe.each(placeNames)("in the %s", (place) => {
-  const limit = { limit: "calls", by: byUser, without: "deny" };
+tell(
+  {
+    "a function gives the plan, and the headers its quota": {
+      definitions,
+      limits: { ...limit, plan: planOf },
+      steps: [["paying", policy(10)], ...times(2, ["guest", policy(2)]), ["guest", { status: 429, ...policy(2) }]],
+    },
+    "a plan may be the same for all requests": {
+      definitions,
+      limits: { ...limit, plan: "pro" },
+      steps: [["guest", policy(10)]],
+    },
+    "a look-up finds the key and the plan": { definitions, limits: found({ plan: "pro" }), steps: [["", policy(10)]] },
+    "a config of the request stands in place of a plan": {
+      definitions,
+      limits: { ...limit, config: () => perMinute(4) },
+      steps: [["guest", policy(4)]],
+    },
+    "a config of a look-up stands in place of a plan": {
+      definitions,
+      limits: found({ config: perMinute(4) }),
+      steps: [["", policy(4)]],
+    },
+    "what comes back counts under the plan of the request": {
+      definitions,
+      limits: { ...limit, plan: () => "free", refund: "successful" },
+      steps: times(4, ["guest", 200]),
+    },
+    "a plan that is none is an error, and the request is not served": {
+      definitions,
+      limits: { ...limit, plan: () => "gold" },
+      steps: [["guest", 500]],
+      reports: [`${problem} "gold".`],
+    },
+    "a look-up without a plan is an error, and the request is not served": {
+      definitions,
+      limits: found({}),
+      steps: [["guest", 500]],
+      reports: [`${problem} undefined.`],
+    },
+  },
+  placeNames,
+);
 
-  it("a function says the plan, and the headers its quota", async () => {
-    const plan = ({ key }: { key: string | undefined }) => planOf(key);
-    const send = serve({ place, definitions, limits: { ...limit, plan } });
-    expect(quotaOf(await send(...as("paying")))).toBe("10");
-    const statuses = [];
-    for (let i = 0; i < 3; i++) statuses.push(await send(...as("guest")));
-    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(statuses.map(quotaOf)).toEqual(["2", "2", "2"]);
-  });
-
-  it("a plan may be the same for all requests", async () => {
-    const send = serve({ place, definitions, limits: { ...limit, plan: "pro" } });
-    expect(quotaOf(await send(...as("guest")))).toBe("10");
-  });
-
-  it("a look-up finds the key and the plan", async () => {
-    const identify = () => ({ key: "user", plan: "pro" });
-    const send = serve({ place, definitions, limits: { limit: "calls", identify } });
-    expect(quotaOf(await send())).toBe("10");
-  });
-
-  it("a config of the request stands in place of a plan, from a function or from a look-up", async () => {
-    const config = { kind: "token bucket", rate: 4, period: MINUTE } as const;
-    const given = serve({ place, definitions, limits: { ...limit, config: () => config } });
-    expect(quotaOf(await given(...as("guest")))).toBe("4");
-    const found = serve({ place, definitions, limits: { limit: "calls", identify: () => ({ key: "user", config }) } });
-    expect(quotaOf(await found())).toBe("4");
-  });
-
-  it("what comes back counts under the plan of the request", async () => {
-    const plan = () => "free";
-    const send = serve({ place, definitions, limits: { ...limit, plan, refund: "successful" } });
-    for (let i = 0; i < 4; i++) expect((await send(...as("guest"))).status).toBe(200);
-  });
-
-  it("a plan that is none is an error, and the request is not served", async () => {
-    const errors: string[] = [];
-    const report = (error: unknown) => void errors.push(String(error));
-    const send = serve({ place, definitions, limits: { ...limit, plan: () => "gold" }, report });
-    expect((await send(...as("guest"))).status).toBe(500);
-    const none = serve({ place, definitions, limits: { limit: "calls", identify: () => ({ key: "user" }) }, report });
-    expect((await none()).status).toBe(500);
-    const problem = 'Error: Rate limit "calls": plan must be "free" or "pro", got';
-    expect(errors).toEqual([`${problem} "gold".`, `${problem} undefined.`]);
-  });
-
+describe.each(placeNames)("with the limits in the %s", (place) => {
   it.each([
-    [limit, 'plan must be "free" or "pro", got undefined'],
-    [{ ...limit, plan: "gold" }, 'plan must be "free" or "pro", got "gold"'],
+    [limit, `${problem} undefined`],
+    [{ ...limit, plan: "gold" }, `${problem} "gold"`],
     [{ limit: "plain", by: "everyone", plan: "pro" }, "plan must be left out (the limit has no plans)"],
-    [
-      { ...limit, plan: "pro", config: { kind: "token bucket", rate: 1, period: 1 } },
-      "plan and config cannot be combined",
-    ],
+    [{ ...limit, plan: "pro", config: perMinute(1) }, "plan and config cannot be combined"],
   ])("%o fails when the module loads", (limits, message) => {
     expect(() => wrap({ place, definitions, limits })).toThrow(message);
   });
+});
+
+/** "pro-…" pays. */
+const identify = vi.fn((_ctx: unknown, request: Request): Promise<Caller> => {
+  const user = request.headers.get("X-User");
+  if (user === null) return Promise.resolve({ without: { status: 401 }, config: perMinute(1) });
+  const scale = user.startsWith("pro-") ? 10 : 1;
+  return Promise.resolve({ key: user, config: (name) => perMinute(scale * (name === "reads" ? 20 : 2)) });
+});
+beforeEach(() => void identify.mockClear());
+const reads = { limit: "reads", identify };
+const limits: HttpLimit[] = [reads, { limit: "writes", identify, when: ({ request }) => request.method === "POST" }];
+const lookedUp = (count: number): Step => {
+  return () => {
+    expect(identify).toHaveBeenCalledTimes(count);
+    return Promise.resolve();
+  };
+};
+const partitionKey = ({ key }: { key: string | undefined }) => Promise.resolve(key?.slice(0, 10));
+const pk = `pk=:${btoa("caller:ada")}:`;
+
+tell({
+  "a look-up is made once per request, and gives each limit its key and its config": {
+    limits,
+    steps: [
+      ["ada POST", { "RateLimit-Policy": '"reads";q=20;w=60, "writes";q=2;w=60' }],
+      lookedUp(1),
+      ["pro-bob", policy(200, "reads")],
+      lookedUp(2),
+    ],
+  },
+  "a look-up may end in a refusal": { limits, steps: [["", 401]] },
+  "a look-up may end in a bucket that all unknown callers share": {
+    limits: { limit: "all", identify: () => ({ without: "share", config: perMinute(1) }) },
+    steps: [
+      ["", 200],
+      ["ada", 429],
+    ],
+  },
+  "a look-up must name a caller": {
+    limits: { limit: "all", identify: () => ({ key: "", config: perMinute(1) }) },
+    steps: [["", 500]],
+    reports: [`identify's key must be a non-empty string, or left out with without: "deny"`],
+  },
+  "the handler is told what was taken and what is left": {
+    limits: { ...reads, cost: () => 3 },
+    steps: [
+      ["ada", { body: [{ name: "reads", count: 3, status: { remaining: 17 } }] }],
+      ["ada", { body: [{ name: "reads", count: 3, status: { remaining: 14 } }] }],
+    ],
+  },
+  "a partition key tells the client which of its quotas was used, and no secret": {
+    limits: { ...reads, partitionKey },
+    steps: [["ada-secret", { "RateLimit-Policy": `"reads";q=20;w=60;${pk}`, RateLimit: `"reads";r=19;t=57;${pk}` }]],
+  },
+  "the config of a look-up stands in place of the definition's": {
+    definitions: { calls: perMinute(2) },
+    limits: {
+      limit: "calls",
+      identify: (_ctx: unknown, { method }: Request) => ({
+        key: "a",
+        ...(method === "POST" && { config: perMinute(77) }),
+      }),
+    },
+    steps: [
+      ["", policy(2)],
+      ["POST", policy(77)],
+    ],
+  },
+});
+
+it("a look-up keeps callers apart, long and odd names too", async () => {
+  const send = serve({ limits });
+  for (const user of ["ada", "bob", "a".repeat(300), `${"a".repeat(300)}b`, "gr\u00fc\u00dfe", "shared:ada"]) {
+    const post = async () => (await send("/", { method: "POST", headers: { "X-User": user } })).status;
+    expect([await post(), await post(), await post()]).toEqual([200, 200, 429]);
+  }
 });

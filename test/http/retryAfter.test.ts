@@ -9,67 +9,41 @@ const at = (headers: Record<string, string>) => {
   return until === undefined ? undefined : until - NOW;
 };
 
+type Headed = Record<string, string>;
+/** As OpenAI sends them. */
+const openAi = (kind: string, reset: string, remaining?: string): Headed => ({
+  [`x-ratelimit-reset-${kind}`]: reset,
+  ...(remaining !== undefined && { [`x-ratelimit-remaining-${kind}`]: remaining }),
+});
+const anthropic = (kind: string, reset: string, remaining: string): Headed => ({
+  [`anthropic-ratelimit-${kind}-reset`]: `2026-11-20T12:${reset}Z`,
+  [`anthropic-ratelimit-${kind}-remaining`]: remaining,
+});
+const spent = (reset: number): Headed => ({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": `${reset}` });
+
 describe("retryAfterOf", () => {
-  it.each<[string, Record<string, string>, number | undefined]>([
+  it.each<[string, Headed, number | undefined]>([
     ["seconds (RFC 9110)", { "Retry-After": "20" }, 20_000],
     ["no wait", { "Retry-After": "0" }, 0],
     ["a fraction of a second, rounded up to a ms", { "retry-after": "1.0005" }, 1001],
     ["a date (RFC 9110)", { "Retry-After": "Fri, 20 Nov 2026 12:01:30 GMT" }, 90_000],
     ["a date that has passed", { "Retry-After": "Fri, 20 Nov 2026 11:59:00 GMT" }, -60_000],
     ["OpenAI and Azure, whose milliseconds are the truth", { "retry-after-ms": "1250", "retry-after": "2" }, 1250],
-    [
-      "OpenAI, tokens spent",
-      {
-        "x-ratelimit-limit-requests": "500",
-        "x-ratelimit-remaining-requests": "499",
-        "x-ratelimit-reset-requests": "120ms",
-        "x-ratelimit-remaining-tokens": "0",
-        "x-ratelimit-reset-tokens": "6m0s",
-      },
-      360_000,
-    ],
-    [
-      "OpenAI, requests spent and tokens not",
-      {
-        "x-ratelimit-remaining-requests": "0",
-        "x-ratelimit-reset-requests": "1.5s",
-        "x-ratelimit-remaining-tokens": "90",
-        "x-ratelimit-reset-tokens": "6m0s",
-      },
-      1500,
-    ],
-    [
-      "nothing says what is spent",
-      { "x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "1h2m3s" },
-      3_723_000,
-    ],
+    ["OpenAI, tokens spent", { ...openAi("requests", "120ms", "499"), ...openAi("tokens", "6m0s", "0") }, 360_000],
+    ["OpenAI, requests spent", { ...openAi("requests", "1.5s", "0"), ...openAi("tokens", "6m0s", "90") }, 1500],
+    ["nothing says what is spent", { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") }, 3_723_000],
     [
       "Anthropic, by RFC 3339",
       {
-        "anthropic-ratelimit-requests-remaining": "49",
-        "anthropic-ratelimit-requests-reset": "2026-11-20T12:00:01Z",
-        "anthropic-ratelimit-input-tokens-remaining": "0",
-        "anthropic-ratelimit-input-tokens-reset": "2026-11-20T12:00:42Z",
-        "anthropic-ratelimit-output-tokens-remaining": "8000",
-        "anthropic-ratelimit-output-tokens-reset": "2026-11-20T12:05:00Z",
+        ...anthropic("requests", "00:01", "49"),
+        ...anthropic("input-tokens", "00:42", "0"),
+        ...anthropic("output-tokens", "05:00", "8000"),
       },
       42_000,
     ],
-    [
-      "Anthropic with Retry-After",
-      { "retry-after": "7", "anthropic-ratelimit-tokens-reset": "2026-11-20T12:05:00Z" },
-      7000,
-    ],
-    [
-      "GitHub: seconds since the epoch",
-      { "x-ratelimit-remaining": "0", "x-ratelimit-reset": `${NOW / 1000 + 60}` },
-      60_000,
-    ],
-    [
-      "OpenRouter: milliseconds since the epoch",
-      { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": `${NOW + 5000}` },
-      5000,
-    ],
+    ["Anthropic with Retry-After", { "retry-after": "7", ...anthropic("tokens", "05:00", "0") }, 7000],
+    ["GitHub: seconds since the epoch", spent(NOW / 1000 + 60), 60_000],
+    ["OpenRouter: milliseconds since the epoch", spent(NOW + 5000), 5000],
     ["drafts 3 to 6: seconds", { "RateLimit-Remaining": "0", "RateLimit-Reset": "30" }, 30_000],
     ["drafts from 8 on", { RateLimit: '"burst";r=3;t=60, "day";r=0;t=40' }, 40_000],
     ["a draft's item with spaces", { RateLimit: '"day" ; r=0 ; t=40' }, 40_000],

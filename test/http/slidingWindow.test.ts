@@ -2,110 +2,97 @@
 /** The status of a sliding window says when tokens come back, since the call has the row in its hands. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { type HttpLimit, rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";
-import { describe, expect, it } from "vitest";
-import type { PlaceName } from "../support/places.js";
+import { expect, it } from "vitest";
+import { placeNames } from "../support/places.js";
 import { pass, serve, START, useClock } from "./backend.js";
+import { type Step, tell, times } from "./stories.js";
 
 useClock();
 
 const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
 const sliding: HttpLimit = { limit: "sliding", by: "everyone", config };
-const bucket: HttpLimit = {
-  limit: "bucket",
-  by: "everyone",
-  config: { kind: "token bucket", rate: 9, period: 9 * SECOND },
-};
+const fraction = { ...sliding, config: { ...config, rate: 5.5 } };
+const bucket = { ...sliding, limit: "bucket", config: { kind: "token bucket", rate: 9, period: 9 * SECOND } };
+const other = { ...sliding, limit: "other", config: { ...config, rate: 3 } };
+/** A request, and what is left of the sliding window. */
+const left = (state: string, path = ""): Step => [
+  path,
+  { status: path === "/500" ? 500 : 200, RateLimit: `"sliding";${state}` },
+];
 
-describe.each<[string, PlaceName]>([
-  ["your tables", "tables"],
-  ["the component", "component"],
-])("in %s", (_, place) => {
-  it("t is when the next is served once r is spent, and at least the time in which r comes back", async () => {
-    const send = serve({ limits: sliding, place });
-    const told: (string | null)[] = [];
-    for (const pause of [0, 3, 3, 3, 3, 8, 3, 3]) {
-      pass(pause * SECOND);
-      told.push((await send()).headers.get("RateLimit"));
-    }
-    expect(told).toEqual([
-      // Only what was taken just now is missing: it comes back after the period.
-      '"sliding";r=4;t=20',
-      '"sliding";r=3;t=17',
-      '"sliding";r=2;t=14',
-      '"sliding";r=1;t=11',
-      '"sliding";r=0;t=8',
-      '"sliding";r=0;t=3',
-      '"sliding";r=0;t=3',
-      '"sliding";r=0;t=3',
-    ]);
-  });
-
-  it("what r brings back in counts where the next comes sooner", async () => {
-    const send = serve({ limits: sliding, place });
-    await send();
-    pass(15 * SECOND);
-    await send();
-    // In 5 s the first is back; three tokens take 12 s.
-    expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=2;t=8');
-    pass(6 * SECOND);
-    expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=2;t=14');
-  });
-
-  it("a request of several tokens waits for as many, and a fraction of a token for none", async () => {
-    const limits = { ...sliding, config: { ...config, rate: 5.5 }, cost: 2 } as HttpLimit;
-    const send = serve({ limits, place });
-    expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=3;t=20');
-    pass(5 * SECOND);
-    expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=1;t=15');
-    const half = serve({ limits: { ...limits, cost: 0.5 }, place });
-    for (let i = 0; i < 9; i++) await half();
-    expect((await half()).headers.get("RateLimit")).toBe('"sliding";r=0;t=0');
-    expect((await half()).headers.get("RateLimit")).toBe('"sliding";r=0;t=20');
-  });
-
-  it("a request that takes nothing, of a full window, says that what is spent comes back a period later", async () => {
-    const send = serve({ limits: { ...sliding, cost: 0 }, place });
-    expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');
-    const larger = serve({
-      limits: { ...sliding, config: { ...config, rate: 5.5 }, cost: 0 },
-      place,
-    });
-    expect((await larger()).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');
-  });
-
-  it("of several limits each says its own, and a denial the exact wait", async () => {
-    const other: HttpLimit = { limit: "other", by: "everyone", config: { ...config, rate: 3 } };
-    const send = serve({ limits: [bucket, sliding, other], place });
-    expect((await send()).headers.get("RateLimit")).toBe('"other";r=2;t=20, "sliding";r=4;t=20, "bucket";r=8;t=8');
-    pass(4 * SECOND);
-    expect((await send()).headers.get("RateLimit")).toBe('"other";r=1;t=16, "sliding";r=3;t=16, "bucket";r=8;t=8');
-    await send();
-    expect((await send()).headers.get("Retry-After")).toBe("16");
-  });
-
-  it("is told in every format", async () => {
-    const told = async (formats: ("draft-6" | "draft-7" | "x")[], field: string) => {
-      const send = serve({ limits: sliding, place, formats });
-      await send();
-      pass(4500);
-      return (await send()).headers.get(field);
-    };
-    expect(await told(["draft-6"], "RateLimit-Reset")).toBe("16");
-    expect(await told(["draft-7"], "RateLimit")).toBe("limit=5, remaining=3, reset=16");
-    const before = Date.now();
-    expect(await told(["x"], "X-RateLimit-Reset")).toBe(String((before + 20 * SECOND) / 1000));
-  });
-
-  it("after a refund it is what is left then", async () => {
-    const send = serve({ limits: { ...sliding, refund: "failed" }, place }, (_ctx, request) =>
-      Promise.resolve(new Response(null, { status: request.url.endsWith("/fail") ? 500 : 200 })),
-    );
-    expect((await send("/fail")).headers.get("RateLimit")).toBe('"sliding";r=5;t=20');
-    expect((await send()).headers.get("RateLimit")).toBe('"sliding";r=4;t=20');
-    pass(6 * SECOND);
-    expect((await send("/fail")).headers.get("RateLimit")).toBe('"sliding";r=4;t=16');
-  });
-});
+tell(
+  {
+    "t is when the next is served once r is spent, and at least the time in which r comes back": {
+      limits: sliding,
+      steps: [
+        // Only what was taken just now is missing: it comes back after the period.
+        left("r=4;t=20"),
+        ...["r=3;t=17", "r=2;t=14", "r=1;t=11", "r=0;t=8"].flatMap((state) => [3 * SECOND, left(state)]),
+        8 * SECOND,
+        left("r=0;t=3"),
+        ...times(2, 3 * SECOND, left("r=0;t=3")),
+      ],
+    },
+    "what r brings back in counts where the next comes sooner": {
+      limits: sliding,
+      steps: [
+        ["", 200],
+        15 * SECOND,
+        ["", 200],
+        // In 5 s the first is back; three tokens take 12 s.
+        left("r=2;t=8"),
+        6 * SECOND,
+        left("r=2;t=14"),
+      ],
+    },
+    "a request of several tokens waits for as many": {
+      limits: { ...fraction, cost: 2 },
+      steps: [left("r=3;t=20"), 5 * SECOND, left("r=1;t=15")],
+    },
+    "a fraction of a token waits for none": {
+      limits: { ...fraction, cost: 0.5 },
+      steps: [...times(9, ["", 200]), left("r=0;t=0"), left("r=0;t=20")],
+    },
+    "a request that takes nothing, of a full window, says that what is spent comes back a period later": {
+      limits: { ...sliding, cost: 0 },
+      steps: [left("r=5;t=20")],
+    },
+    "a request that takes nothing says so of a window with a fraction, too": {
+      limits: { ...fraction, cost: 0 },
+      steps: [left("r=5;t=20")],
+    },
+    "of several limits each says its own, and a denial the exact wait": {
+      limits: [bucket, sliding, other],
+      steps: [
+        ["", { RateLimit: '"other";r=2;t=20, "sliding";r=4;t=20, "bucket";r=8;t=8' }],
+        4 * SECOND,
+        ["", { RateLimit: '"other";r=1;t=16, "sliding";r=3;t=16, "bucket";r=8;t=8' }],
+        ["", 200],
+        ["", { status: 429, "Retry-After": "16" }],
+      ],
+    },
+    "draft-6 says the same": {
+      limits: sliding,
+      formats: ["draft-6"],
+      steps: [["", 200], 4500, ["", { "RateLimit-Reset": "16" }]],
+    },
+    "draft-7 says the same": {
+      limits: sliding,
+      formats: ["draft-7"],
+      steps: [["", 200], 4500, ["", { RateLimit: "limit=5, remaining=3, reset=16" }]],
+    },
+    "x says the same": {
+      limits: sliding,
+      formats: ["x"],
+      steps: [["", 200], 4500, ["", { "X-RateLimit-Reset": String((START + 20 * SECOND) / 1000) }]],
+    },
+    "after a refund it is what is left then": {
+      limits: { ...sliding, refund: "failed" },
+      steps: [left("r=5;t=20", "/500"), left("r=4;t=20"), 6 * SECOND, left("r=4;t=16", "/500")],
+    },
+  },
+  placeNames,
+);
 
 it("without renewsAt, t is the period; rateLimitHeaders reckons from the time of the answer", async () => {
   let limited: readonly LimitedBy[] = [];
@@ -121,10 +108,6 @@ it("without renewsAt, t is the period; rateLimitHeaders reckons from the time of
   // The first is back after 20 s. Three tokens take 12 s to come back, whenever they are spent.
   expect(told(START + 7 * SECOND)).toBe('"sliding";r=3;t=13');
   expect(told(START + 30 * SECOND)).toBe('"sliding";r=3;t=12');
-  const without = limited.map((limit) => {
-    const status = { ...limit.status };
-    delete status.renewsAt;
-    return { ...limit, status };
-  });
-  expect(rateLimitHeaders(without, { now: START + 12 * SECOND })["RateLimit"]).toBe('"sliding";r=3;t=20');
+  for (const { status } of limited) delete status.renewsAt;
+  expect(told(START + 12 * SECOND)).toBe('"sliding";r=3;t=20');
 });

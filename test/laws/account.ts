@@ -12,7 +12,10 @@ export interface Account {
   readonly start: (config: RateLimitConfig, now: number, count: number, at: number) => boolean;
   /** Takes tokens without asking. */
   readonly charge: (config: RateLimitConfig, now: number, count: number) => void;
-  /** Gives tokens back: of a job that was promised for `at`, or of what started last. */
+  /**
+   * Gives tokens back: of a job that was promised for `at`, or of what started last. Called when the limit has written something: a
+   * full bucket has no room, and is not written. The account may be full where the limit is not, so it cannot know by itself.
+   */
   readonly giveBack: (config: RateLimitConfig, now: number, count: number, at?: number) => void;
 }
 
@@ -35,16 +38,15 @@ export function refillingAccount(): Account {
       held = minus(goTo(config, now), rational(count));
     },
     giveBack(config, now, count) {
-      const capacity = rational(capacityOf(config));
-      const level = held ? least(capacity, plus(least(capacity, held), accrued(config, ts, now))) : capacity;
-      // A full bucket has no room, and is not written.
-      if (isLess(level, capacity)) held = least(capacity, plus(goTo(config, now), rational(count)));
+      held = least(rational(capacityOf(config)), plus(goTo(config, now), rational(count)));
     },
   };
 }
 
 interface Taken {
   readonly at: number;
+  /** What the job was promised: earlier than `at` where its clock was behind. */
+  readonly promised: number;
   left: Rational;
 }
 
@@ -67,24 +69,21 @@ export function slidingAccount(knowsClocks: boolean): Account {
     start(config, now, count, at) {
       goTo(config, now);
       const moment = at > now ? at : momentOf(now);
-      taken.push({ at: moment, left: rational(count) });
+      taken.push({ at: moment, promised: at, left: rational(count) });
       const within = taken.filter((each) => each.at > Math.max(moment, ts) - (config.period as number));
       const sum = within.reduce((total, { left }) => plus(total, left), ZERO);
       return !isLess(rational(config.rate), sum);
     },
     charge(config, now, count) {
       goTo(config, now);
-      taken.push({ at: momentOf(now), left: rational(count) });
+      taken.push({ at: momentOf(now), promised: now, left: rational(count) });
     },
     giveBack(config, now, count, promised) {
-      const moment = Math.max(ts, now);
+      goTo(config, now);
       let away = rational(count);
       const given = taken
-        .filter(({ at, left }) => at > moment - (config.period as number) && isLess(ZERO, left))
-        .filter(({ at }) => (promised === undefined ? at <= moment : at === promised))
+        .filter((entry) => (promised === undefined ? entry.at <= ts : [entry.at, entry.promised].includes(promised)))
         .sort((a, b) => b.at - a.at);
-      // Where there is nothing to take back, nothing is written.
-      if (given.length > 0) goTo(config, now);
       for (const entry of given) {
         const part = least(entry.left, away);
         entry.left = minus(entry.left, part);

@@ -3,10 +3,10 @@ import { makeFunctionReference } from "convex/server";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { FakeDb } from "../support/fakeDb.js";
-import { defineLight, placeNames } from "../support/places.js";
+import { defineIn, placeNames } from "../support/places.js";
 import { runs } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
-import { underFakeClock, worldIn } from "./world.js";
+import { underFakeClock } from "./world.js";
 
 const DAY = 86_400_000;
 const sweep = makeFunctionReference<"mutation">("jobs:sweep");
@@ -52,56 +52,6 @@ describe("Law 9, live config: windows count what was used", () => {
   underFakeClock();
   const settings = placeNames.flatMap((place) => [undefined, { atLeast: 4 }].map((shards) => ({ place, shards })));
 
-  describe.each(settings)("%o", ({ place, shards }) => {
-    const month = (rate: number) => ({ kind: "fixed window", period: "month", rate }) as const;
-
-    it("10 of 20 used this month, upgrade to 100,000: 99,990 are left, in any order of plans", async () => {
-      const world = worldIn(place, shards);
-      await world.consume({ config: month(20), count: 10 });
-      expect(await world.check({ config: month(100_000), count: 0 })).toMatchObject({ remaining: 99_990 });
-      await world.consume({ config: month(100_000), count: 90 });
-      expect(await world.check({ config: month(20), count: 0 })).toMatchObject({ remaining: 0 });
-      expect(await world.check({ config: month(1000), count: 0 })).toMatchObject({ remaining: 900 });
-      // A charge under the small plan counts under the large one.
-      await world.adjust({ config: month(20), count: 5 });
-      expect(await world.check({ config: month(1000), count: 0 })).toMatchObject({ remaining: 895 });
-      world.setClock(T0 + 31 * DAY);
-      expect(await world.check({ config: month(100_000), count: 0 })).toMatchObject({ remaining: 100_000 });
-    });
-
-    it("a token bucket between two windows brings the time that they have not counted, and no more", async () => {
-      const world = worldIn(place, shards);
-      const second = { kind: "fixed window", period: 1000, start: 0, rate: 100 } as const;
-      const bucket = { kind: "token bucket", period: 1000, rate: 100 } as const;
-      const take = async (at: number, config: typeof second | typeof bucket, count = 100) => {
-        world.setClock(T0 + at);
-        const status = await world.consume({ config, count, atLeast: 1 });
-        return status.ok ? status.taken : 0;
-      };
-      expect(await take(200, second)).toBe(100);
-      expect(await take(600, bucket, 39)).toBe(39);
-      // The window of the first second is spent, whatever kind the last call had.
-      expect(await take(600, second)).toBe(1);
-      expect(await take(1000, second)).toBe(40);
-      expect(await take(2000, second)).toBe(100);
-    });
-
-    it("a customer who moves loses hours, not a month", async () => {
-      const world = worldIn(place, shards);
-      const inZone = (timeZone: string) => ({ ...month(1000), timeZone });
-      await world.consume({ config: inZone("America/Los_Angeles"), count: 1 });
-      const left = T0 + 20 * DAY;
-      world.setClock(left);
-      const first = await world.consume({ config: inZone("America/Los_Angeles"), count: 1000 });
-      expect(first.ok).toBe(true);
-      // January began at 08:00 UTC there, and in Berlin February begins at 23:00 UTC the day before: 9 of 744 hours are missing.
-      world.setClock(T0 + 31 * DAY - 3_600_000);
-      expect(await world.check({ config: inZone("Europe/Berlin"), count: 0 })).toMatchObject({ remaining: 987 });
-      world.setClock(T0 + 59 * DAY);
-      expect(await world.check({ config: inZone("Europe/Berlin"), count: 0 })).toMatchObject({ remaining: 1000 });
-    });
-  });
-
   it.each(settings.flatMap((setting) => families.map((family) => ({ ...setting, ...family }))))(
     "greedy callers whose plans, configs, overrides and deploys alternate ($of, $place, $shards) get two of the largest windows, and its rate",
     async ({ place, shards, period, calendars, kinds }) => {
@@ -118,7 +68,7 @@ describe("Law 9, live config: windows count what was used", () => {
             const at = <T>(all: readonly T[], index: number) => all[index % all.length] as T;
             const plans = Object.fromEntries(rates.map((rate, i) => [`${i}`, { rate, kind: at(kinds, i) }]));
             const deploy = (calendar: object) =>
-              defineLight(place, { quota: { period, ...calendar, overrides: true, shards, plans } });
+              defineIn(place, { quota: { period, ...calendar, overrides: true, shards, plans } });
             let limits = deploy(at(calendars, 0));
             const grants: { at: number; count: number }[] = [];
             let now = T0;

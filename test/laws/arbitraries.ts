@@ -3,6 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { capacityOf } from "./capacity.js";
 import { over, rational } from "../model/rational.js";
+import { present } from "../support/stage.js";
 
 const SECOND = 1000;
 const DAY = 86_400_000;
@@ -61,18 +62,14 @@ const starts = fc.oneof(
 
 type Shape = { rate: number; period: number; capacity: number | undefined; maxReserved: number | undefined };
 
-function withoutGaps<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
-}
-
 function tokenBucketOf(shape: fc.Arbitrary<Shape>): fc.Arbitrary<RateLimitConfig> {
-  return shape.map((fields) => withoutGaps({ kind: "token bucket" as const, ...fields }) as RateLimitConfig);
+  return shape.map((fields) => present({ kind: "token bucket" as const, ...fields }) as RateLimitConfig);
 }
 
 function fixedWindowOf(shape: fc.Arbitrary<Shape>, start: fc.Arbitrary<number | undefined>) {
   return fc
     .tuple(shape, start)
-    .map(([fields, start]) => withoutGaps({ kind: "fixed window" as const, ...fields, start }) as RateLimitConfig);
+    .map(([fields, start]) => present({ kind: "fixed window" as const, ...fields, start }) as RateLimitConfig);
 }
 
 const exactTokenBucket = tokenBucketOf(
@@ -86,7 +83,7 @@ const exactFixedWindow = fixedWindowOf(
 const slidingShape = { rate: rates, period: periods, maxReserved: reserves };
 const exactSlidingWindow = fc
   .record(slidingShape)
-  .map((fields) => withoutGaps({ kind: "sliding window" as const, ...fields }) as RateLimitConfig)
+  .map((fields) => present({ kind: "sliding window" as const, ...fields }) as RateLimitConfig)
   .filter(isExact);
 
 /** Zones whose clocks change, in either hemisphere, by an hour and by half of one, and one whose clocks do not. */
@@ -108,9 +105,7 @@ const exactCalendarWindow = fc
     capacity: capacities,
     maxReserved: reserves,
   })
-  .map(
-    ({ timing, ...fields }) => withoutGaps({ kind: "fixed window" as const, ...fields, ...timing }) as RateLimitConfig,
-  )
+  .map(({ timing, ...fields }) => present({ kind: "fixed window" as const, ...fields, ...timing }) as RateLimitConfig)
   .filter(isExact);
 
 /** Configs that count exactly in thousandths, kind by kind. */
@@ -158,7 +153,7 @@ const largeSlidingWindow = fc
     period: fc.constantFrom(SECOND, DAY, 31 * DAY),
     maxReserved: fc.constantFrom(undefined, 0),
   })
-  .map((fields) => withoutGaps({ kind: "sliding window" as const, ...fields }) as RateLimitConfig);
+  .map((fields) => present({ kind: "sliding window" as const, ...fields }) as RateLimitConfig);
 
 /** Configs that no decimal grid fits: thirds, arbitrary doubles, huge capacities that refill by next to nothing. */
 const inexactTokenBucket = fc.oneof(

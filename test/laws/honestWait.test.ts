@@ -1,10 +1,9 @@
 /** Law 2. On one row `retryAt` is exact; on several it suffices, and it is exact where the call has read all of them. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { END_OF_WALK } from "./accrual.js";
 import { after, countIn, periodMsOf, stepsUpTo, T0 } from "./arbitraries.js";
-import { inEveryWorld, type Request, runs, underFakeClock, type World, worldIn } from "./world.js";
+import { holds, inEveryWorld, type Request, underFakeClock, type World, worldIn } from "./world.js";
 
 /** Promises are cut off at the last moment that a Date can name. */
 const LAST_MOMENT = 8.64e15;
@@ -21,67 +20,55 @@ async function expectMoment(world: World, request: Request, retryAt: number, isF
   world.setClock(now);
 }
 
-inEveryWorld(
-  "Law 2, honest wait: the request succeeds at retryAt, and not one millisecond earlier",
-  ({ worlds, steadyWorlds, subject, isOneRow }) => {
-    it("after a denial, and for the moment that a reservation names", async () => {
-      const seen = { denied: 0, reserved: 0 };
-      await fc.assert(
-        fc.asyncProperty(worlds, subject.any, stepsUpTo(12), async (open, config, steps) => {
-          const world = open();
-          let now = T0;
-          let retryAt: number | undefined;
-          for (const { wait, portion, reserve } of steps) {
-            now = after(wait, config, now, retryAt);
-            if (now >= END_OF_WALK) return;
-            world.setClock(now);
-            const request = { config, count: countIn(config, reserve, portion), reserve };
-            const status = await world.consume(request);
-            retryAt = status.retryAt;
-            if (retryAt === undefined) continue;
-            // A reservation's debt is paid when even nothing may be taken without reserving.
-            const again = status.ok ? { config, count: 0 } : request;
-            // A sliding window owes nothing for what is promised: its promises are held to the bound.
-            const isDebt = status.ok && config.kind === "sliding window";
-            // With `remaining` a status comes from all of the rows; of a fast limit the next call may read two of them.
-            const isExact =
-              isOneRow || (status.remaining !== undefined && (status.ok || reserve || !mayBeFast(request)));
-            if (!isDebt) await expectMoment(world, again, retryAt, isExact);
-            seen[status.ok ? "reserved" : "denied"]++;
-          }
-        }),
-        runs(300),
-      );
-      expect(seen.denied).toBeGreaterThan(0);
-      expect(seen.reserved).toBeGreaterThan(0);
-    });
+inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one millisecond earlier", (where) => {
+  const { worlds, steadyWorlds, subject, isOneRow } = where;
+  holds(
+    "after a denial, and for the moment that a reservation names",
+    { runs: 300, least: { denied: 0, reserved: 0 } },
+    [worlds, subject.any, stepsUpTo(12)],
+    async (open, config, steps, seen) => {
+      const world = open();
+      await world.walk(config, steps, async (request) => {
+        const status = await world.consume(request);
+        const { retryAt } = status;
+        if (retryAt === undefined) return undefined;
+        // A reservation's debt is paid when even nothing may be taken without reserving.
+        const again = status.ok ? { config, count: 0 } : request;
+        // A sliding window owes nothing for what is promised: its promises are held to the bound.
+        const isDebt = status.ok && config.kind === "sliding window";
+        // With `remaining` a status comes from all of the rows; of a fast limit the next call may read two of them.
+        const isExact =
+          isOneRow || (status.remaining !== undefined && (status.ok || request.reserve || !mayBeFast(request)));
+        if (!isDebt) await expectMoment(world, again, retryAt, isExact);
+        seen[status.ok ? "reserved" : "denied"]++;
+        return retryAt;
+      });
+    },
+  );
 
-    it("the call itself, and not only a check, succeeds at the retryAt of its denial", async () => {
-      let denied = 0;
-      await fc.assert(
-        fc.asyncProperty(steadyWorlds, subject.exact, stepsUpTo(12), async (open, config, steps) => {
-          const world = open();
-          let now = T0;
-          for (const { wait, portion, reserve } of steps) {
-            now = after(wait, config, now, undefined);
-            if (now >= END_OF_WALK) return;
-            world.setClock(now);
-            const request = { config, count: countIn(config, reserve, portion), reserve };
-            const { ok, retryAt = now } = await world.consume(request);
-            if (ok || retryAt === LAST_MOMENT || retryAt >= END_OF_WALK) continue;
-            denied++;
-            now = retryAt;
-            world.setClock(now);
-            // Whichever rows it meets.
-            expect(await world.consume(request)).toMatchObject({ ok: true });
-          }
-        }),
-        runs(150),
-      );
-      expect(denied).toBeGreaterThan(0);
-    });
-  },
-);
+  holds(
+    "the call itself, and not only a check, succeeds at the retryAt of its denial",
+    { runs: 150, least: { denied: 0 } },
+    [steadyWorlds, subject.exact, stepsUpTo(12)],
+    async (open, config, steps, seen) => {
+      const world = open();
+      let now = T0;
+      for (const { wait, portion, reserve } of steps) {
+        now = after(wait, config, now, undefined);
+        if (now >= END_OF_WALK) return;
+        world.setClock(now);
+        const request = { config, count: countIn(config, reserve, portion), reserve };
+        const { ok, retryAt = now } = await world.consume(request);
+        if (ok || retryAt === LAST_MOMENT || retryAt >= END_OF_WALK) continue;
+        seen.denied++;
+        now = retryAt;
+        world.setClock(now);
+        // Whichever rows it meets.
+        expect(await world.consume(request)).toMatchObject({ ok: true });
+      }
+    },
+  );
+});
 
 /** Whether the refill brings the count within 50 ms: then a call on several rows may be denied by what two of them say. */
 function mayBeFast({ config, count = 1 }: Request): boolean {

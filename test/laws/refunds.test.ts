@@ -87,24 +87,6 @@ describe("tokens that come back by date", () => {
     });
   });
 
-  it.each(placeNames)(
-    "in the %s a bucket that owes a third of a day makes no token of a charge and its refund",
-    async (place) => {
-      const world = worldIn(place, 1);
-      const config: RateLimitConfig = {
-        kind: "fixed window",
-        rate: 1 / 3,
-        period: 86_400_000,
-        capacity: 1e5,
-        start: T0,
-      };
-      await world.consume({ config, count: 1e5 });
-      await world.adjust({ config, count: 3e5 });
-      await world.adjust({ config, count: -3e5 });
-      expect((await world.check({ config, count: 0 })).remaining).toBe(0);
-    },
-  );
-
   it("a row keeps no dates unless a call was refundable", async () => {
     for (const { config, shards } of where) {
       const world = worldIn("tables", shards);

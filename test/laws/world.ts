@@ -9,23 +9,12 @@ import {
   type RateLimitStatus,
 } from "convex-rate-limits";
 import fc from "fast-check";
-import { makeFunctionReference } from "convex/server";
-import { afterEach, beforeEach, describe, vi } from "vitest";
-import { FakeDb } from "../support/fakeDb.js";
-import {
-  type AnyRateLimits,
-  defineIn,
-  defineLight,
-  insertRow,
-  type MutationCtx,
-  openBackend,
-  type PlaceName,
-  placeNames,
-  rowsIn,
-  type StoredRow,
-} from "../support/places.js";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
+import { type Backend, jobs, type MutationCtx, openStage, type Stage } from "../support/stage.js";
 import { effort, randomFrom, runs as share } from "../support/random.js";
-import { T0 } from "./arbitraries.js";
+import { END_OF_WALK } from "./accrual.js";
+import { after, countIn, type Step, T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 
 type Shards = RateLimitConfig["shards"];
@@ -52,62 +41,24 @@ export interface Request {
   readonly atLeast?: number;
   readonly reserve?: boolean | { within: number };
   readonly refundable?: boolean;
+  readonly throws?: boolean;
 }
 type Bucket = Pick<Request, "key" | "config">;
-
-/** The ctx of a mutation, whatever the call. */
-type Ctx = Parameters<AnyRateLimits["scheduleRateLimited"]>[0] &
-  Parameters<AnyRateLimits["cancelRateLimited"]>[0] &
-  Parameters<AnyRateLimits["checkRateLimit"]>[0];
-
-/** A backend, as far as the laws need one. */
-interface Backend {
-  readonly limits: AnyRateLimits;
-  readonly mutation: <T>(body: (ctx: Ctx) => Promise<T>) => Promise<T>;
-  readonly rows: () => Promise<StoredRow[]>;
-  readonly plant: (row: StoredRow) => Promise<void>;
-}
-
-function backendOf(place: PlaceName, backend: "light" | "whole"): Backend {
-  return backend === "whole" && areOnTheWire() ? wholeBackend(place) : lightBackend(place);
-}
-
-/** Fast: hundreds of transactions a property. */
-function lightBackend(place: PlaceName): Backend {
-  const db = new FakeDb();
-  return {
-    limits: defineLight(place, {}),
-    mutation: (body) => db.transaction((ctx) => body(ctx as never)),
-    rows: () => Promise.resolve(db.rows() as unknown as StoredRow[]),
-    plant: (row) => db.transaction((ctx) => (ctx as MutationCtx).db.insert("rateLimits", row)).then(() => undefined),
-  };
-}
-
-/** convex-test: with validators, and metrics of the transaction. */
-function wholeBackend(place: PlaceName): Backend {
-  const t = openBackend();
-  return {
-    limits: defineIn(place, {}),
-    mutation: (body) => t.mutation((ctx) => body(ctx as never)),
-    rows: () => rowsIn(place, t),
-    plant: (row) => insertRow(place, t, row),
-  };
-}
-
-const run = makeFunctionReference<"mutation">("jobs:run");
 
 export type World = ReturnType<typeof openWorld>;
 
 /** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
-function openWorld(backend: Backend, setting: Setting, seed: number) {
+function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: number) {
   vi.setSystemTime(T0);
-  const { limits, rows } = backend;
+  // Only a whole backend knows the wire.
+  const stage = openStage(place, areOnTheWire() ? backend : "light");
+  const limits = defineIn(place, {});
   let random = randomFrom(seed);
   let calls = 0;
   /** Worlds that are played side by side have random numbers of their own. */
-  const mutation: Backend["mutation"] = (body) => {
+  const mutation: Stage["mutation"] = (body) => {
     vi.spyOn(Math, "random").mockImplementation(() => random());
-    return backend.mutation(body);
+    return stage.mutation(body);
   };
   const configured = (config: RateLimitConfig): RateLimitConfig => {
     const shards = setting[calls++ % setting.length];
@@ -124,7 +75,7 @@ function openWorld(backend: Backend, setting: Setting, seed: number) {
     }));
   };
   /** The calls within a mutation. */
-  const within = (ctx: Ctx) => ({
+  const within = (ctx: MutationCtx) => ({
     consume: (request: Request): Promise<RateLimitStatus> => limits.rateLimit(ctx, named(request)),
     check: (request: Request): Promise<RateLimitStatus> => limits.checkRateLimit(ctx, named(request)),
     get: (bucket: Bucket): Promise<RateLimitSnapshot> => limits.getRateLimit(ctx, named(bucketOf(bucket))),
@@ -132,7 +83,7 @@ function openWorld(backend: Backend, setting: Setting, seed: number) {
     adjust: (args: Bucket & { count: number; takenAt?: number }): Promise<RateLimitStatus> =>
       limits.adjustRateLimit(ctx, named(args)),
     pause: (args: Bucket & { until: number }): Promise<null> => limits.pauseRateLimit(ctx, named(args)),
-    schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), run),
+    schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), jobs.run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
     consumeAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.rateLimitAll(ctx, together(requests)),
     checkAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.checkRateLimitAll(ctx, together(requests)),
@@ -149,6 +100,36 @@ function openWorld(backend: Backend, setting: Setting, seed: number) {
     setClock: (now: number) => {
       vi.setSystemTime(now);
     },
+    /**
+     * Makes the requests of some steps, each at its time, until the end of the calendar: returns the last time, undefined if it is
+     * beyond that. A step may wait for the `retryAt` that the one before returned.
+     */
+    walk: async (
+      config: RateLimitConfig,
+      steps: readonly Step[],
+      make: (
+        request: Required<Pick<Request, "config" | "count">> & { reserve: boolean },
+        now: number,
+      ) => Promise<unknown>,
+      from = T0,
+    ): Promise<number | undefined> => {
+      let now = from;
+      let last: unknown;
+      for (const { wait, portion, reserve } of steps) {
+        now = after(wait, config, now, typeof last === "number" ? last : undefined);
+        if (now >= END_OF_WALK) return undefined;
+        vi.setSystemTime(now);
+        last = await make({ config, count: countIn(config, reserve, portion), reserve }, now);
+      }
+      return now;
+    },
+    /** Random numbers are these, and then ones just below 1. */
+    draw: (...numbers: readonly number[]) => {
+      const drawn = [...numbers];
+      random = () => drawn.shift() ?? 0.99;
+    },
+    /** The calls within a mutation, with a ctx. */
+    within,
     /** The random numbers and the numbers of rows begin anew. */
     restart: () => {
       random = randomFrom(seed);
@@ -165,9 +146,9 @@ function openWorld(backend: Backend, setting: Setting, seed: number) {
     consumeAll: alone("consumeAll"),
     checkAll: alone("checkAll"),
     /** Several calls in one transaction of the app. */
-    mutation: <T>(body: (calls: Calls, ctx: Ctx) => Promise<T>) => mutation((ctx) => body(within(ctx), ctx)),
-    rows: async () => (await rows()).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)),
-    plant: (row: Partial<StoredRow>) => backend.plant({ name: "limit", value: 0, ts: T0, ...row }),
+    mutation: <T>(body: (calls: Calls, ctx: MutationCtx) => Promise<T>) => mutation((ctx) => body(within(ctx), ctx)),
+    rows: async () => (await stage.rows()).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)),
+    plant: (row: Partial<StoredRow>) => stage.plant({ name: "limit", value: 0, ts: T0, ...row }),
   };
 }
 
@@ -193,28 +174,28 @@ export function underFakeClock(): void {
 }
 
 /** Opens fresh worlds, all alike: the same rows and the same random numbers. */
-type Open = (backend?: "light" | "whole") => World;
+type Open = (backend?: Backend) => World;
 
 function openersOf(place: PlaceName, settings: readonly Setting[]): fc.Arbitrary<Open> {
   const setting = fc.constantFrom(...settings);
   return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
-    const open: Open = (backend = "light") => openWorld(backendOf(place, backend), setting, seed);
+    const open: Open = (backend = "light") => openWorld(place, backend, setting, seed);
     return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
   });
 }
 
 /** A world for an example: in a place, with so many rows. */
-export function worldIn(place: PlaceName, shards: Shards): World {
-  return openWorld(lightBackend(place), [shards], 1);
+export function worldIn(place: PlaceName, shards: Shards, backend: Backend = "light"): World {
+  return openWorld(place, backend, [shards], 1);
 }
 
 /** A world in your tables and one in the component, alike in rows and random numbers. */
-export function inBothPlaces(): fc.Arbitrary<(backend: "light" | "whole") => [World, World]> {
+export function inBothPlaces(): fc.Arbitrary<(backend: Backend) => [World, World]> {
   const setting = fc.constantFrom(...oneRow, ...severalRows);
   return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
-    const open = (backend: "light" | "whole"): [World, World] => [
-      openWorld(backendOf("tables", backend), setting, seed),
-      openWorld(backendOf("component", backend), setting, seed),
+    const open = (backend: Backend): [World, World] => [
+      openWorld("tables", backend, setting, seed),
+      openWorld("component", backend, setting, seed),
     ];
     return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
   });
@@ -254,7 +235,7 @@ export function inEveryWorld(
               settings.filter(({ length }) => length === 1),
             );
             const setting = isOneRow ? [undefined] : [{ atLeast: 16, atMost: 64 }];
-            const open: Open = (backend = "light") => openWorld(backendOf(place, backend), setting, 1);
+            const open: Open = (backend = "light") => openWorld(place, backend, setting, 1);
             body({ worlds, steadyWorlds, open, subject, place, isOneRow });
           },
         );
@@ -272,8 +253,27 @@ export function onSeveralRows(law: string, body: (where: Where) => void): void {
   inEveryWorld(law, body, [false]);
 }
 
-/** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
-export const runs = (numRuns: number) => ({ numRuns: share(numRuns) });
+interface Often<Name extends string> {
+  /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
+  readonly runs: number;
+  /** How often cases must at least have come up, in five times the runs, so that the property has not been true of nothing. */
+  readonly least?: Readonly<Record<Name, number>>;
+}
 
-/** How often a case must at least have come up in the runs, so that the property has not been true of nothing. */
-export const enough = (times: number): number => Math.floor((times * effort) / 5);
+/** Tests a property of random values; it counts the cases that it has seen. */
+export function holds<Values extends [unknown, ...unknown[]], Name extends string = never>(
+  title: string,
+  { runs, least }: Often<Name>,
+  arbitraries: { [At in keyof Values]: fc.Arbitrary<Values[At]> },
+  property: (...values: [...Values, Record<Name, number>]) => Promise<void>,
+): void {
+  it(title, async () => {
+    const needed = Object.entries<number>(least ?? {});
+    const seen = Object.fromEntries(needed.map(([name]) => [name, 0])) as Record<Name, number>;
+    const tried = fc.asyncProperty(...arbitraries, (...values: Values) => property(...values, seen));
+    await fc.assert(tried as fc.IAsyncProperty<unknown>, { numRuns: share(runs) });
+    for (const [name, times] of needed) {
+      expect(seen[name as Name], name).toBeGreaterThan(Math.floor((times * effort) / 5));
+    }
+  });
+}

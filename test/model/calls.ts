@@ -6,7 +6,7 @@ import {
   type RateLimitStatus,
 } from "convex-rate-limits";
 import type { Reserve } from "./exact/config.js";
-import { jobs, type Limits, type MutationCtx } from "./stage.js";
+import { jobs, type Limits, type MutationCtx } from "../support/stage.js";
 
 /** One bucket: of the limit that is tried, or of another beside it. */
 export interface Place {

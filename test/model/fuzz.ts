@@ -8,7 +8,7 @@ import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCH
 import { exactly, fraction, isLess, least, minus, over, plus, rational, times, toNumber, ZERO } from "./rational.js";
 import { countOf, type Intent, type Part, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
-import type { Limits, MutationCtx, Stage } from "./stage.js";
+import type { Limits, MutationCtx, Stage } from "../support/stage.js";
 
 export const T0 = Date.UTC(2026, 0, 1);
 /** Longer than most debts of a scenario take to be paid. */
@@ -36,7 +36,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
     now = moved(step.wait, limit, now, retryAt);
     vi.setSystemTime(now);
     const due = jobs[step.runs];
-    if (due && due.handle.runAt <= now && stage.finishJob(due.handle.id)) finished.add(due.handle.id);
+    if (due && due.handle.runAt <= now && (await stage.finishJob(due.handle.id))) finished.add(due.handle.id);
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, { plan, jobs, takes, now })).slice(0, 5);
     const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);

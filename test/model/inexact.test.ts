@@ -1,16 +1,17 @@
 /**
  * Limits whose rate is no short decimal (a third of a token), or too small beside their capacity, cannot be counted exactly.
- * They err to the safe side only, and by next to nothing. Judged by the twin, for which a double is the fraction it is.
+ * They err to the safe side only, and by next to nothing. Judged by the exact bucket, for which a double is the fraction it is here.
  */
-import { defineRateLimits } from "convex-rate-limits";
+import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
 import { FakeDb } from "../support/fakeDb.js";
+import { type Amount, LAST_MOMENT, type RefillingLimit } from "./exact/config.js";
+import { ask, type Level, levelAt } from "./exact/refilling.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
-import { LAST_MOMENT, Twin } from "./twin.js";
 import { withAll } from "../support/places.js";
 
 // Four hundred operations a run, on a machine that does other things as well.
@@ -30,6 +31,20 @@ const SLOPE_LOSS = fraction(1n, 2n ** 48n);
  * place and the rounding of their sum. It happens once and never adds up. */
 const SNAPPED = fraction(5n, 2n ** 53n);
 
+function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: RateLimitConfig): RefillingLimit {
+  const read = (number: number): Amount => exactly(number);
+  const amounts = {
+    rate: read(rate),
+    capacity: read(capacity),
+    maxReserved: maxReserved === undefined ? undefined : read(maxReserved),
+  };
+  return {
+    ...others,
+    ...amounts,
+    period: others.kind === "token bucket" ? read(period as number) : period,
+  } as RefillingLimit;
+}
+
 describe("a limit that cannot be counted exactly", () => {
   it("never grants more than the exact one, and lags behind it by at most a unit per write", async () => {
     const { rateLimit, checkRateLimit, getRateLimit } = withAll(defineRateLimits({}));
@@ -37,7 +52,8 @@ describe("a limit that cannot be counted exactly", () => {
     await fc.assert(
       fc.asyncProperty(inexactConfig, stepsUpTo(40), async (config, steps) => {
         const db = new FakeDb();
-        const twin = new Twin(exactly);
+        const limit = exactLimit(config);
+        let exact: Level;
         const { unitsPerToken } = parseLimit("limit", config);
         // Where the engine does count in fractions of decimals, the model test judges it.
         fc.pre(Number.isInteger(Math.log2(unitsPerToken)));
@@ -49,13 +65,14 @@ describe("a limit that cannot be counted exactly", () => {
         let mostBehind: Rational = unit;
         for (const { wait, portion, reserve } of steps) {
           now = after(wait, config, now, retryAt);
-          if (now >= Number(LAST_MOMENT)) return;
+          if (now >= LAST_MOMENT) return;
           vi.setSystemTime(now);
           const demand = { count: countIn(config, reserve, portion), reserve };
           const bucket = { name: "limit", config };
           const status = await db.transaction((ctx) => rateLimit(ctx as never, { ...bucket, ...demand }));
           retryAt = status.retryAt;
-          const arrived = twin.gainedSinceWrite(config, "", now);
+          const level = levelAt(limit, exact, now);
+          const arrived = minus(level, levelAt(limit, exact, exact?.ts ?? now));
           const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
           const lost = plus(
             times(arrived, SLOPE_LOSS),
@@ -63,9 +80,11 @@ describe("a limit that cannot be counted exactly", () => {
             times(unit, plus(rational(1), windows)),
           );
           const allowedBehind = plus(mostBehind, lost);
-          const left = minus(twin.level(config, "", now), exactly(demand.count));
+          const left = minus(level, exactly(demand.count));
           if (status.ok) {
-            expect(twin.consume(config, "", now, demand)).toMatchObject({ ok: true });
+            const { answer, after } = ask(limit, exact, now, demand);
+            expect(answer.ok).toBe(true);
+            exact = after;
             granted++;
             if (demand.count === 0) continue;
             mostBehind = allowedBehind;
@@ -77,7 +96,7 @@ describe("a limit that cannot be counted exactly", () => {
             // Denied although the exact bucket has more than it can be behind by: that would be a loss.
             const floor = reserve ? minus(ZERO, exactly(config.maxReserved ?? 0)) : ZERO;
             expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
-            if (status.retryAt === Number(LAST_MOMENT)) return;
+            if (status.retryAt === LAST_MOMENT) return;
             vi.setSystemTime(status.retryAt);
             expect(await db.transaction((ctx) => checkRateLimit(ctx as never, { ...bucket, ...demand }))).toMatchObject(
               { ok: true },

@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { fuzz, placeShares, useFuzzedClock } from "./operations.js";
 import { allKinds, manyMoments, oneRow } from "./scenario.js";
-import { lightStage } from "./stage.js";
+import { openStage } from "../support/stage.js";
 
 useFuzzedClock();
 
@@ -17,10 +17,10 @@ describe.each(placeNames)("in the %s, on one row", (place) => {
     { title: "sliding windows", kinds: ["sliding window"] as const, share: 0.12 },
     { title: "limits of any kind that become each other", kinds: allKinds, share: 0.12 },
   ])("$title answer as exact ones do", async ({ kinds, share }) => {
-    await fuzz(oneRow(kinds), () => lightStage(place), share * placeShares[place]);
+    await fuzz(oneRow(kinds), () => openStage(place, "light"), share * placeShares[place]);
   });
 
   it("sliding windows of more moments than they tell apart grant nothing that exact ones would not", async () => {
-    await fuzz(manyMoments(), () => lightStage(place), 0.06 * placeShares[place]);
+    await fuzz(manyMoments(), () => openStage(place, "light"), 0.06 * placeShares[place]);
   });
 });

@@ -9,7 +9,7 @@ import type { PlaceName } from "../support/places.js";
 import { runs, seed } from "../support/random.js";
 import { play, T0 } from "./fuzz.js";
 import type { Scenario } from "./scenario.js";
-import type { Stage } from "./stage.js";
+import type { Stage } from "../support/stage.js";
 
 export const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? runs(40_000));
 const SHRINK_MS = Number(process.env["FUZZ_SHRINK_MS"] ?? 5000);
@@ -19,7 +19,7 @@ const RUNS = 20;
 export const placeShares: Record<PlaceName, number> = { tables: 0.7, component: 0.3 };
 
 export function useFuzzedClock(): void {
-  vi.setConfig({ testTimeout: 60_000 + OPERATIONS });
+  vi.setConfig({ testTimeout: 60_000 + 10 * OPERATIONS });
   beforeEach(() => {
     vi.useFakeTimers({ now: T0, toFake: ["Date"] });
   });

@@ -7,8 +7,9 @@ export interface Rational {
 
 export const ZERO: Rational = { numerator: 0n, denominator: 1n };
 
-/** The number as people write it: 0.1 is one tenth, not the double next to it. */
-export function rational(number: number): Rational {
+/** The number as people write it: 0.1 is one tenth, not the double next to it. What is a fraction already stays it. */
+export function rational(number: number | Rational): Rational {
+  if (typeof number === "object") return number;
   const read = decimals.get(number) ?? decimal(number);
   if (decimals.size < MOST_DECIMALS) decimals.set(number, read);
   return read;

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { exactConfig } from "../laws/arbitraries.js";
 import { type ExactLimit, lengthOf, type Reserve, sizeOf } from "./exact/config.js";
 import { over, rational } from "./rational.js";
-import type { Shards } from "./stage.js";
+import type { Shards } from "../support/stage.js";
 
 const SECOND = 1000;
 const HOUR = 3_600_000;

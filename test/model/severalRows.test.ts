@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { fuzz, placeShares, useFuzzedClock } from "./operations.js";
 import { allKinds, severalRows } from "./scenario.js";
-import { lightStage } from "./stage.js";
+import { openStage } from "../support/stage.js";
 
 useFuzzedClock();
 
@@ -14,6 +14,6 @@ describe.each(placeNames)("in the %s, on several rows", (place) => {
     { title: "a sliding window", kinds: ["sliding window"] as const, share: 0.1 },
     { title: "a limit that changes its kind", kinds: allKinds, share: 0.1 },
   ])("$title grants nothing that an exact one would not, and neither makes nor loses a token", async (world) => {
-    await fuzz(severalRows(world.kinds), () => lightStage(place), world.share * placeShares[place]);
+    await fuzz(severalRows(world.kinds), () => openStage(place, "light"), world.share * placeShares[place]);
   });
 });

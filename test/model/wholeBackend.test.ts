@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { fuzz, useFuzzedClock } from "./operations.js";
 import { allKinds, oneRow, severalRows } from "./scenario.js";
-import { wholeStage } from "./stage.js";
+import { openStage } from "../support/stage.js";
 
 useFuzzedClock();
 
@@ -12,6 +12,6 @@ describe.each(placeNames)("in the %s of a whole backend", (place) => {
     { title: "limits of any kind that become each other, on one row", scenario: oneRow(allKinds) },
     { title: "limits of any kind that become each other, on several rows", scenario: severalRows(allKinds) },
   ])("$title hold against exact ones", async ({ scenario }) => {
-    await fuzz(scenario, () => wholeStage(place), 0.003);
+    await fuzz(scenario, () => openStage(place, "whole"), 0.003);
   });
 });

@@ -5,28 +5,16 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import type { SlidingWindow, TokenBucket } from "./exact/config.js";
+import type { SlidingWindow } from "./exact/config.js";
+import { most, type Start } from "./exact/most.js";
 import { T0 } from "./fuzz.js";
 import { useFuzzedClock } from "./operations.js";
-import { jobs, lightStage, type Shards } from "./stage.js";
+import { jobs, openStage, type Shards } from "../support/stage.js";
 import { runs } from "../support/random.js";
 
 useFuzzedClock();
 
 const NAME = { name: "limit" };
-
-interface Start {
-  readonly at: number;
-  readonly count: number;
-}
-
-/** The most tokens that start within `period` ms; an interval that begins between two starts holds no more. */
-function most(starts: readonly Start[], period: number): number {
-  const within = starts.map(({ at: from }) =>
-    starts.filter(({ at }) => at >= from && at < from + period).reduce((sum, { count }) => sum + count, 0),
-  );
-  return Math.max(0, ...within);
-}
 
 const window = fc.record({
   kind: fc.constant("sliding window" as const),
@@ -81,7 +69,7 @@ describe.each(placeNames)("in the %s", (place) => {
         disagreements,
         played,
         async (limit: SlidingWindow, shards, disagreementMs, acts) => {
-          const stage = lightStage(place);
+          const stage = openStage(place, "light");
           const waiting: { job: never; start: Start }[] = [];
           const starts: Start[] = [];
           let now = T0;
@@ -126,41 +114,4 @@ describe.each(placeNames)("in the %s", (place) => {
       for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(numRuns / 8);
     },
   );
-
-  it("a change between a token bucket and a sliding window leaves no more to take than there was", async () => {
-    const bucket = fc.record({
-      kind: fc.constant("token bucket" as const),
-      rate: fc.constantFrom(5, 10),
-      period: fc.constantFrom(1000, 60_000),
-      capacity: fc.constantFrom(5, 10, 20),
-      maxReserved: fc.constantFrom(0, 10),
-    });
-    const takes = fc.array(fc.record({ waitMs: fc.nat(900), count: fc.integer({ min: 1, max: 4 }) }), { maxLength: 8 });
-    const property = fc.asyncProperty(
-      window,
-      bucket,
-      takes,
-      fc.boolean(),
-      async (sliding: SlidingWindow, refilling: TokenBucket, before, backwards) => {
-        const stage = lightStage(place);
-        const [from, to] = backwards ? [sliding, refilling] : [refilling, sliding];
-        let [now, written] = [T0, T0];
-        for (const { waitMs, count } of before) {
-          now += waitMs;
-          vi.setSystemTime(now);
-          const take = { ...NAME, count };
-          const { ok } = await stage.mutation((ctx) => stage.limits(from, undefined).rateLimit(ctx, take));
-          if (ok) written = now;
-        }
-        // From the last write on, time passes as the new kind has it.
-        vi.setSystemTime(written);
-        const left = async (limit: SlidingWindow | TokenBucket) =>
-          (await stage.mutation((ctx) => stage.limits(limit, undefined).checkRateLimit(ctx, { ...NAME, count: 0 })))
-            .remaining;
-        if (before.length === 0) return;
-        expect(await left(to)).toBeLessThanOrEqual(await left(from));
-      },
-    );
-    await fc.assert(property, { numRuns: runs(200) });
-  });
 });

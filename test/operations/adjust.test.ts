@@ -1,32 +1,27 @@
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { NOW, run, useClock } from "../support/jobs.js";
+import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
-import {
-  type Backend,
-  component,
-  defineIn,
-  insertRows,
-  type MutationCtx,
-  openBackend,
-  placeNames,
-  rowsIn,
-  type StoredRow,
-} from "../support/places.js";
-import { NOW, openQueue, run, useClock } from "../support/jobs.js";
+import { component, placeNames, type StoredRow } from "../support/places.js";
 
 useClock();
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const limits = defineIn(place, {
+  const { open, define, rows } = useBackend(place);
+  const { rateLimit, adjustRateLimit, getRateLimit, checkRateLimit, resetRateLimit } = define({
     llm: config,
     window: { ...config, kind: "fixed window", start: 0 },
     small: { ...config, maxReserved: 0 },
     hot: { kind: "token bucket", rate: 100, period: 1000, shards: 8 },
   });
-  const { rateLimit, adjustRateLimit, getRateLimit, checkRateLimit, resetRateLimit } = limits;
+  const valueOf = async (args: object) => (await getRateLimit(args)).value;
 
   /** What was taken before, what is adjusted by, what is left, and when it is full again and out of debt, in ms. */
   it.each<[string, name: string, taken: number, count: number, remaining: number, fullIn: number, paidIn?: number]>([
@@ -40,88 +35,70 @@ describe.each(placeNames)("in the %s", (place) => {
     ["what is given back shortens a debt", "llm", 15, -2, 0, 1300, 300],
     ["what is given back pays a debt", "llm", 15, -5, 0, 1000],
   ])("%s", async (_what, name, taken, count, remaining, fullIn, paidIn) => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => {
-      if (taken > 0) await rateLimit(ctx, { name, count: taken, reserve: true });
-      const debt = paidIn === undefined ? {} : { retryAt: NOW + paidIn };
-      expect(await adjustRateLimit(ctx, { name, count })).toEqual({
-        ok: true,
-        remaining,
-        resetAt: NOW + fullIn,
-        ...debt,
-      });
-      expect(await getRateLimit(ctx, { name })).toMatchObject({ value: Math.min(10, 10 - taken - count) });
-    });
+    if (taken > 0) await rateLimit({ name, count: taken, reserve: true });
+    const debt = paidIn === undefined ? {} : { retryAt: NOW + paidIn };
+    const status = { ok: true, remaining, resetAt: NOW + fullIn, ...debt };
+    expect(await adjustRateLimit({ name, count })).toEqual(status);
+    expect(await valueOf({ name })).toBe(Math.min(10, 10 - taken - count));
   });
 
   it("after a charge beyond maxReserved everything waits", async () => {
-    const t = openBackend();
-    await t.mutation((ctx) => adjustRateLimit(ctx, { name: "small", count: 100 }));
-    const status = t.mutation((ctx) => rateLimit(ctx, { name: "small" }));
-    expect(await status).toMatchObject({ ok: false, retryAt: NOW + 9100 });
+    await adjustRateLimit({ name: "small", count: 100 });
+    expect(await rateLimit({ name: "small" })).toMatchObject({ ok: false, retryAt: NOW + 9100 });
   });
 
   it.each(["llm", "window", "hot"])(
-    "giving back to a full %s writes nothing, and so does an adjustment by 0",
+    "giving back to a full %s writes nothing, nor does an adjustment by 0",
     async (name) => {
-      const t = openBackend();
       for (const count of [-1, -0, 0]) {
-        const status = await t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
-        expect(status).toMatchObject({ ok: true, remaining: name === "hot" ? 100 : 10 });
+        const remaining = name === "hot" ? 100 : 10;
+        expect(await adjustRateLimit({ name, count })).toMatchObject({ ok: true, remaining });
       }
-      expect(await rowsIn(place, t)).toEqual([]);
+      expect(await rows()).toEqual([]);
     },
   );
 
   it("an adjustment by 0 writes nothing, also while tokens are owed", async () => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 15, reserve: true }));
-    const before = await rowsIn(place, t);
+    await rateLimit({ name: "llm", count: 15, reserve: true });
+    const before = await rows();
     vi.setSystemTime(NOW + 100);
-    const status = t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: 0 }));
-    expect(await status).toMatchObject({ ok: true, retryAt: NOW + 500 });
-    expect(await rowsIn(place, t)).toEqual(before);
+    expect(await adjustRateLimit({ name: "llm", count: 0 })).toMatchObject({ ok: true, retryAt: NOW + 500 });
+    expect(await rows()).toEqual(before);
   });
 
   it("an estimate and its settlement come to the same as the true count, a moment later too", async () => {
-    const [settled, exact] = [openBackend(), openBackend()];
-    await settled.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 9 }));
-    await exact.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 3.5 }));
+    await rateLimit({ name: "llm", key: "settled", count: 9 });
+    await rateLimit({ name: "llm", key: "exact", count: 3.5 });
     vi.setSystemTime(NOW + 30);
-    await settled.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count: 3.5 - 9 }));
-    const left = (t: typeof settled) => t.query(async (ctx) => await checkRateLimit(ctx, { name: "llm" }));
-    expect(await left(settled)).toEqual(await left(exact));
+    await adjustRateLimit({ name: "llm", key: "settled", count: 3.5 - 9 });
+    const left = (key: string) => checkRateLimit({ name: "llm", key });
+    expect(await left("settled")).toEqual(await left("exact"));
   });
 
   it("a debt beyond what can be counted is cut off there: nothing comes back before it is paid, unless it is reset", async () => {
-    const t = openBackend();
-    const charge = (count: number) => t.mutation(async (ctx) => await adjustRateLimit(ctx, { name: "llm", count }));
+    const charge = (count: number) => adjustRateLimit({ name: "llm", count });
     // 2^50 units of 1/102,400,000 of a token, at 10 tokens a second.
-    const paidAt = NOW + Math.ceil((2 ** 50 / 102_400_000) * 100);
+    const most = 2 ** 50 / 102_400_000;
+    const cutOff = { ok: true, retryAt: NOW + Math.ceil(most * 100), remaining: 0 };
     await charge(1e7);
     for (const count of [1e6, 1.1e7, 1e12]) {
-      expect(await charge(count)).toMatchObject({ ok: true, retryAt: paidAt, remaining: 0 });
-      expect(await t.query(async (ctx) => (await getRateLimit(ctx, { name: "llm" })).value)).toBe(
-        -(2 ** 50) / 102_400_000,
-      );
+      expect(await charge(count)).toMatchObject(cutOff);
+      expect(await valueOf({ name: "llm" })).toBe(-most);
     }
     // Nobody knows how much more was owed: a refund of what was cut off would make tokens.
-    expect(await charge(-1e12)).toMatchObject({ retryAt: paidAt, remaining: 0 });
-    await t.mutation(async (ctx) => await resetRateLimit(ctx, { name: "llm" }));
+    expect(await charge(-1e12)).toMatchObject(cutOff);
+    await resetRateLimit({ name: "llm" });
     expect(await charge(-1)).toEqual({ ok: true, remaining: 10, resetAt: NOW });
   });
 
   it("on shards: what is given back finds room wherever it is", async () => {
-    const t = openBackend();
-    const left = async (ctx: MutationCtx) => (await getRateLimit(ctx, { name: "hot" })).value;
-    await t.mutation(async (ctx) => {
-      await rateLimit(ctx, { name: "hot", count: 100 });
-      expect(await adjustRateLimit(ctx, { name: "hot", count: -100 })).toMatchObject({ ok: true, remaining: 100 });
-      expect(await left(ctx)).toBe(100);
-      for (let i = 0; i < 7; i++) await rateLimit(ctx, { name: "hot" });
-      for (let i = 0; i < 7; i++) await adjustRateLimit(ctx, { name: "hot", count: -1 });
-      expect(await left(ctx)).toBe(100);
-    });
+    const hot = { name: "hot" };
+    await rateLimit({ ...hot, count: 100 });
+    expect(await adjustRateLimit({ ...hot, count: -100 })).toMatchObject({ ok: true, remaining: 100 });
+    expect(await valueOf(hot)).toBe(100);
+    for (let i = 0; i < 7; i++) await rateLimit(hot);
+    for (let i = 0; i < 7; i++) await adjustRateLimit({ ...hot, count: -1 });
+    expect(await valueOf(hot)).toBe(100);
   });
 
   it("on shards: charges and returns keep count of every token, whatever the number of shards at the time", async () => {
@@ -129,22 +106,21 @@ describe.each(placeNames)("in the %s", (place) => {
       shards: fc.constantFrom(1, 2, 4, 8, 16),
       count: fc.integer({ min: -40_000, max: 40_000 }).map((thousandths) => thousandths / 1000),
     });
+    const wide = (shards: number) => ({
+      name: "wide",
+      config: { kind: "token bucket", rate: 1000, period: 1000, shards },
+    });
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { maxLength: 12 }), async (operations) => {
-        const t = openBackend();
-        await t.mutation(async (ctx) => {
-          // Far from full, so that no shard is ever too small for what comes back to it.
-          let thousandths = 1_000_000 - 500_000;
-          const wide = (shards: number) =>
-            ({ name: "wide", config: { kind: "token bucket", rate: 1000, period: 1000, shards } }) as const;
-          await rateLimit(ctx, { ...wide(1), count: 500 });
-          for (const { shards, count } of operations) {
-            await adjustRateLimit(ctx, { ...wide(shards), count });
-            thousandths -= Math.round(count * 1000);
-            const { value } = await getRateLimit(ctx, wide(shards));
-            expect(value).toBe(thousandths / 1000);
-          }
-        });
+        open();
+        // Far from full, so that no shard is ever too small for what comes back to it.
+        let thousandths = 1_000_000 - 500_000;
+        await rateLimit({ ...wide(1), count: 500 });
+        for (const { shards, count } of operations) {
+          await adjustRateLimit({ ...wide(shards), count });
+          thousandths -= Math.round(count * 1000);
+          expect(await valueOf(wide(shards))).toBe(thousandths / 1000);
+        }
       }),
       { numRuns: 60 },
     );
@@ -158,37 +134,28 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   const fast = { ...bucket, period: 64 };
   const large = { kind: "token bucket", rate: 64_000, period: 1000, capacity: 64_000 } as const;
   const sliding = { kind: "sliding window", rate: 64, period: 1000 } as const;
-  const { adjustRateLimit, scheduleRateLimited, cancelRateLimited, resetRateLimit } = defineIn(place, {
+  const { define, rows, insert } = useBackend(place);
+  const { adjustRateLimit, scheduleRateLimited, cancelRateLimited, resetRateLimit } = define({
     slow: { ...slow, shards: 8 },
     fast: { ...fast, shards: 8 },
     auto: { ...large, shards: "auto" },
     sliding: { ...sliding, shards: 8 },
   });
   const configs = { slow, fast, auto: large, sliding };
-  let t: Backend;
   beforeEach(() => {
-    t = openBackend();
     vi.spyOn(Math, "random").mockReturnValue(0);
   });
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
   const fill = (name: keyof typeof configs, level: number, value: number, ts: number, more: Partial<StoredRow> = {}) =>
-    insertRows(
-      place,
-      t,
-      partsOf(level).map((shard) => ({ name, shard, value, ts, config: configs[name], ...more })),
-    );
-  const adjust = (name: string, count: number) => t.mutation((ctx) => adjustRateLimit(ctx, { name, count }));
-  const values = async () => (await rowsIn(place, t)).map(({ value }) => value);
+    insert(...partsOf(level).map((shard) => ({ name, shard, value, ts, config: configs[name], ...more })));
+  const adjust = (name: string, count: number) => adjustRateLimit({ name, count });
+  const values = async () => (await rows()).map(({ value }) => value);
   /** A job that starts at once, as far as the window goes, and can be cancelled for a second. */
   const schedule = async (count: number): Promise<RateLimitedJob> => {
     const reserve = { name: "sliding", count, spread: 1000 };
-    const result = await t.mutation((ctx) => scheduleRateLimited(ctx, reserve, run, { label: "job", tokens: count }));
+    const result = await scheduleRateLimited(reserve, run, { label: "job", tokens: count });
     if (!result.ok) throw new Error("denied");
     return result.job;
   };
-  const cancel = (job: RateLimitedJob) => t.mutation((ctx) => cancelRateLimited(ctx, job));
   const others = Array<number>(7).fill(5);
 
   it("is charged alone while it holds the charge, and is given back to alone while it has room", async () => {
@@ -211,13 +178,12 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     await fill("sliding", 3, 5, NOW, { recent: [{ at: NOW - 100, count: 3 }] });
     await adjust("sliding", 2);
     const taken = { at: NOW - 100, count: 3 };
-    expect((await rowsIn(place, t))[0]).toMatchObject({ value: 3, recent: [taken, { at: NOW, count: 2 }] });
+    expect((await rows())[0]).toMatchObject({ value: 3, recent: [taken, { at: NOW, count: 2 }] });
     await adjust("sliding", -4);
-    expect((await rowsIn(place, t))[0]).toMatchObject({ value: 7, recent: [{ at: NOW - 100, count: 1 }] });
+    expect((await rows())[0]).toMatchObject({ value: 7, recent: [{ at: NOW - 100, count: 1 }] });
   });
 
   it("of a sliding window is not given back to alone what was taken from another before its own was", async () => {
-    t = openQueue().t;
     await fill("sliding", 3, 8, NOW, { recent: [] });
     const job = await schedule(3);
     vi.spyOn(Math, "random").mockReturnValue(0.99);
@@ -225,14 +191,13 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     await adjust("sliding", 4);
     expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 4]);
     // The call finds the last row again, which has room, but only for what it has taken since.
-    expect(await cancel(job)).toEqual({ canceled: true });
+    expect(await cancelRateLimited(job)).toEqual({ canceled: true });
     expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 4]);
   });
 
   it.each([0, 0.99])(
     "of a sliding window keeps what an earlier job took, when a later one is cancelled: draws %d",
     async (random) => {
-      t = openQueue().t;
       await fill("sliding", 3, 8, NOW, { recent: [] });
       vi.spyOn(Math, "random").mockReturnValue(0);
       const first = await schedule(3);
@@ -241,40 +206,39 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
       const second = await schedule(2);
       expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 6]);
       vi.spyOn(Math, "random").mockReturnValue(random);
-      expect(await cancel(second)).toEqual({ canceled: true });
+      expect(await cancelRateLimited(second)).toEqual({ canceled: true });
       expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 8]);
-      expect(await cancel(first)).toEqual({ canceled: true });
+      expect(await cancelRateLimited(first)).toEqual({ canceled: true });
       expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 8]);
     },
   );
 
   it("of a sliding window gives back a job that was split from all of its rows, before what is older", async () => {
-    t = openQueue().t;
     const older = { at: NOW - 100, count: 3 };
     await fill("sliding", 3, 8, NOW, { recent: [] });
     const job = await schedule(4);
-    await t.mutation((ctx) => resetRateLimit(ctx, { name: "sliding" }));
+    await resetRateLimit({ name: "sliding" });
     const own = { at: NOW, count: 2 };
     const full = { value: 8, recent: [] };
     const row = (shard: string) => ({ name: "sliding", shard, ts: NOW, config: sliding, ...full });
     const [left, right, ...others] = partsOf(3);
-    const rows = [
+    const parts = [
       { ...row(left ?? ""), value: 3, recent: [older, own] },
       { ...row(right ?? ""), value: 6, recent: [own] },
       ...others.map(row),
     ];
-    await insertRows(place, t, rows);
-    expect(await cancel(job)).toEqual({ canceled: true });
-    expect((await rowsIn(place, t)).map(({ value }) => value)).toEqual([5, 8, 8, 8, 8, 8, 8, 8]);
-    expect((await rowsIn(place, t))[0]?.recent).toEqual([older]);
+    await insert(...parts);
+    expect(await cancelRateLimited(job)).toEqual({ canceled: true });
+    expect((await rows()).map(({ value }) => value)).toEqual([5, 8, 8, 8, 8, 8, 8, 8]);
+    expect((await rows())[0]?.recent).toEqual([older]);
   });
 
   it("is not written by an adjustment by 0, which says how all of them stand", async () => {
     await fill("slow", 3, 5, NOW);
-    const before = await rowsIn(place, t);
+    const before = await rows();
     vi.setSystemTime(NOW + 10);
     expect(await adjust("slow", 0)).toMatchObject({ ok: true, remaining: 40 });
-    expect(await rowsIn(place, t)).toEqual(before);
+    expect(await rows()).toEqual(before);
   });
 
   it("gives what it has, and the others the rest; all of them stay rows while together they hold the charge", async () => {
@@ -294,10 +258,10 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   it("that is cold becomes one with the others when it is charged, and stays when it is given back to", async () => {
     await fill("slow", 3, 5, NOW - 20_000);
     await adjust("slow", -1);
-    expect(await rowsIn(place, t)).toHaveLength(8);
+    expect(await rows()).toHaveLength(8);
     vi.setSystemTime(NOW + 20_000);
     await adjust("slow", 1);
-    expect((await rowsIn(place, t)).length).toBeLessThan(8);
+    expect((await rows()).length).toBeLessThan(8);
   });
 
   it("of a limit that chooses their number is split by a charge as by a call", async () => {
@@ -305,24 +269,27 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     await fill("auto", 1, 30_000, NOW - 1000);
     expect(await adjust("auto", 1)).toEqual({ ok: true });
     // One row of two became the half of 2^6.
-    expect(await rowsIn(place, t)).toHaveLength(1 + 32);
+    expect(await rows()).toHaveLength(1 + 32);
   });
 });
 
-it("several adjustments in one call to the component have a status each, in their order", async () => {
-  const t = openBackend();
-  const adjustments = [4, 10, -9].map((count) => ({ name: "llm", config, count }));
-  const statuses = await t.mutation((ctx) => ctx.runMutation(component.public.adjustAll, { adjustments }));
-  expect(statuses).toMatchObject([{ remaining: 6 }, { remaining: 0, retryAt: NOW + 400 }, { remaining: 5 }]);
-  expect(statuses).toHaveLength(3);
+describe("in one call to the component", () => {
+  const { mutation } = useBackend("component");
+  it("several adjustments have a status each, in their order", async () => {
+    const adjustments = [4, 10, -9].map((count) => ({ name: "llm", config, count }));
+    const statuses = await mutation((ctx) => ctx.runMutation(component.public.adjustAll, { adjustments }));
+    expect(statuses).toMatchObject([{ remaining: 6 }, { remaining: 0, retryAt: NOW + 400 }, { remaining: 5 }]);
+    expect(statuses).toHaveLength(3);
+  });
 });
 
 /** Tokens that are taken or reserved under a plan, at a second; or as many of those that step 0, 1, … took, which come back. */
 type Step = readonly [second: number, plan: "large" | "small" | "smaller", count: number, undone?: number];
 
-describe.each(placeNames)("a window in the %s that was lowered after 700 of its 1000 tokens were used", (place) => {
+describe.each(placeNames)("a window in the %s that was lowered", (place) => {
   const plans = { large: { rate: 1000 }, small: { rate: 100 }, smaller: { rate: 50 } };
-  const { rateLimit, adjustRateLimit, getRateLimit } = defineIn(place, {
+  const { define } = useBackend(place);
+  const { rateLimit, adjustRateLimit, getRateLimit } = define({
     quota: { kind: "fixed window", period: 60_000, start: NOW, plans },
   });
 
@@ -334,23 +301,45 @@ describe.each(placeNames)("a window in the %s that was lowered after 700 of its 
     ["holds what is not used of its capacity", 20, [1, "small", 50], [2, "small", 50, 1], [3, "small", 620, 0]],
     ["holds the same in the other order", 20, [1, "small", 50], [2, "small", 620, 0], [3, "small", 50, 1]],
     ["owes what was taken under more, if it was raised and lowered again", -10, [1, "small", 10], [2, "large", 200], [3, "small", 10], [4, "small", 10, 1]], // prettier-ignore
-  ])("%s", async (_what, value, ...steps) => {
-    const t = openBackend();
+    ["takes back nothing of windows before", 0, [60, "large", 1000], [60, "small", 700, 0], [60, "large", 0]],
+  ])("after 700 of its 1000 tokens were used %s", async (_what, value, ...steps) => {
     const takes: (number | undefined)[] = [];
-    await t.mutation(async (ctx) => {
-      for (const [second, plan, count, undone] of [[0, "large", 700] as Step, ...steps]) {
-        vi.setSystemTime(NOW + second * 1000);
-        const bucket = { name: "quota", plan } as const;
-        const takenAt = undone === undefined ? undefined : (takes[undone] ?? NaN);
-        const status =
-          takenAt === undefined
-            ? await rateLimit(ctx, { ...bucket, count, reserve: true, refundable: true })
-            : await adjustRateLimit(ctx, { ...bucket, count: -count, takenAt });
-        takes.push(status.ok ? status.takenAt : NaN);
-        expect(status.ok).toBe(true);
-      }
-      const plan = steps.at(-1)?.[1] ?? "small";
-      expect((await getRateLimit(ctx, { name: "quota", plan })).value).toBe(value);
-    });
+    for (const [second, plan, count, undone] of [[0, "large", 700] as Step, ...steps]) {
+      vi.setSystemTime(NOW + second * 1000);
+      const bucket = { name: "quota", plan };
+      const status =
+        undone === undefined
+          ? await rateLimit({ ...bucket, count, reserve: true, refundable: true })
+          : await adjustRateLimit({ ...bucket, count: -count, takenAt: takes[undone] ?? NaN });
+      takes.push(status.ok ? status.takenAt : NaN);
+      expect(status.ok).toBe(true);
+    }
+    expect((await getRateLimit({ name: "quota", plan: steps.at(-1)?.[1] })).value).toBe(value);
+  });
+});
+
+describe.each(placeNames)("a window in the %s that was raised and lowered, and is a bucket now", (place) => {
+  const { define } = useBackend(place);
+  const { rateLimit, adjustRateLimit } = define({});
+  const small = { kind: "fixed window", rate: 100, period: 10_000, start: NOW };
+  const large = { kind: "fixed window", rate: 50, period: 1, capacity: 1000, start: NOW };
+  const bucket = { kind: "token bucket", rate: 100, period: 1, capacity: 10_000 };
+
+  // Without the first take the window would have used 100 and not 150 of its 100 tokens, so it would hold 0 in either case.
+  it.each([
+    ["takes back nothing in the window that was lowered", 7505, -50 + 300],
+    // It began 4,999 ms after the window of the other config, so it brings 49 tokens.
+    ["takes back nothing in the next one, which counts the rest as its excess", 10_000, 49 - 50 + 300],
+  ])("%s", async (_what, laterMs, held) => {
+    const at = (ms: number, config: object) => {
+      vi.setSystemTime(NOW + ms);
+      return { name: "quota", config };
+    };
+    const taken = await rateLimit({ ...at(5000, small), count: 100, refundable: true });
+    const takenAt = taken.ok ? taken.takenAt : undefined;
+    await rateLimit({ ...at(5001, large), count: 100 });
+    expect(await rateLimit({ ...at(laterMs, small), count: 50, reserve: true })).toMatchObject({ ok: true });
+    const { remaining } = await adjustRateLimit({ ...at(laterMs + 3, bucket), count: -100, takenAt });
+    expect(remaining).toBe(held);
   });
 });

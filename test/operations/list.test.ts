@@ -3,8 +3,9 @@ import { describe, expect, it, vi } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
 import { list as listIn, parseList } from "../../src/operations/list.js";
 import type { Reader } from "../../src/storage/rows.js";
+import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
-import { type Backend, type StoredRow, defineIn, insertRows, openBackend, placeNames } from "../support/places.js";
+import { placeNames, type StoredRow } from "../support/places.js";
 import { NOW, useClock } from "../support/jobs.js";
 
 useClock();
@@ -12,133 +13,102 @@ useClock();
 const send: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const {
-    rateLimit,
-    checkRateLimit,
-    listRateLimits: list,
-    getRateLimit,
-  } = defineIn(place, {
+  const { define, insert } = useBackend(place);
+  const { rateLimit, checkRateLimit, listRateLimits, getRateLimit } = define({
     send,
     spaced: { ...send, capacity: 0 },
     half: { ...send, capacity: 0.5 },
     window: { kind: "fixed window", rate: 5, period: 60_000 },
     hot: { kind: "token bucket", rate: 64, period: 60_000, shards: 8 },
   });
-  type Args = Parameters<typeof list>[1];
-  const page = (t: Backend, args: Args) => t.query(async (ctx) => await list(ctx, args));
   /** All keys, page by page, and the length of each page. */
-  async function walk(t: Backend, args: Args) {
+  async function walk(args: object) {
     const keys: (string | undefined)[] = [];
     const lengths: number[] = [];
     for (let cursor: string | undefined | null; cursor !== null;) {
-      const answer = await page(t, cursor === undefined ? args : { ...args, cursor });
+      const answer = await listRateLimits(cursor === undefined ? args : { ...args, cursor });
       keys.push(...answer.page.map(({ key }) => key));
       lengths.push(answer.page.length);
       cursor = answer.cursor;
     }
     return { keys, lengths };
   }
-  const use = (t: Backend, name: string, counts: Record<string, number>) =>
-    t.mutation(async (ctx) => {
-      for (const [key, count] of Object.entries(counts)) await rateLimit(ctx, { name, key, count, reserve: true });
-    });
+  const use = async (name: string, counts: Record<string, number>) => {
+    for (const [key, count] of Object.entries(counts)) await rateLimit({ name, key, count, reserve: true });
+  };
 
   it("a limit that was never used has an empty page, and it is the last", async () => {
-    const t = openBackend();
-    expect(await page(t, { name: "send" })).toEqual({ page: [], cursor: null });
+    expect(await listRateLimits({ name: "send" })).toEqual({ page: [], cursor: null });
   });
 
   it("each key has its value and what a check would say now, the bucket without a key first", async () => {
-    const t = openBackend();
-    await use(t, "send", { b: 5, a: 2, c: 7 });
-    await use(t, "window", { a: 5 });
-    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
+    await use("send", { b: 5, a: 2, c: 7 });
+    await use("window", { a: 5 });
+    await rateLimit({ name: "send" });
     vi.setSystemTime(NOW + 100);
-    const { page: entries, cursor } = await page(t, { name: "send" });
+    const { page, cursor } = await listRateLimits({ name: "send" });
     expect(cursor).toBeNull();
-    const hasKey = t.query(async (ctx) => (await list(ctx, { name: "send" })).page.map((entry) => "key" in entry));
-    expect(await hasKey).toEqual([false, true, true, true]);
-    expect(entries.map(({ key, value }) => [key, value])).toEqual([
+    expect(page.map((entry) => "key" in entry)).toEqual([false, true, true, true]);
+    expect(page.map(({ key, value }) => [key, value])).toEqual([
       [undefined, 4.5],
       ["a", 3.5],
       ["b", 0.5],
       ["c", -1.5],
     ]);
-    for (const entry of entries) {
-      const { key } = entry;
-      expect(entry).toMatchObject(await t.query(async (ctx) => await checkRateLimit(ctx, { name: "send", key })));
-    }
-    expect(entries[3]).toMatchObject({ ok: false, retryAt: NOW + 600, remaining: 0, resetAt: NOW + 1400 });
+    for (const entry of page) expect(entry).toMatchObject(await checkRateLimit({ name: "send", key: entry.key }));
+    expect(page[3]).toMatchObject({ ok: false, retryAt: NOW + 600, remaining: 0, resetAt: NOW + 1400 });
   });
 
   it("pages end where they were asked to, and the next ones go on there", async () => {
-    const t = openBackend();
-    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "send" }));
-    await use(t, "send", { a: 1, b: 1, c: 1, d: 1 });
+    await rateLimit({ name: "send" });
+    await use("send", { a: 1, b: 1, c: 1, d: 1 });
     for (const limit of [1, 2, 3]) {
-      const { keys } = await walk(t, { name: "send", limit });
-      expect(keys).toEqual([undefined, "a", "b", "c", "d"]);
+      expect((await walk({ name: "send", limit })).keys).toEqual([undefined, "a", "b", "c", "d"]);
     }
-    const first = await page(t, { name: "send", limit: 1 });
-    expect(first.page).toMatchObject([{ value: 4 }]);
-    expect(first.cursor).not.toBeNull();
+    const first = await listRateLimits({ name: "send", limit: 1 });
+    expect(first).toMatchObject({ page: [{ value: 4 }], cursor: expect.any(String) as string });
   });
 
-  it("onlyLimited leaves out whom one more token would be given", async () => {
-    const t = openBackend();
-    await use(t, "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 });
-    expect((await walk(t, { name: "send", onlyLimited: true })).keys).toEqual(["b", "c", "e"]);
-    vi.setSystemTime(NOW + 100);
-    expect((await walk(t, { name: "send", onlyLimited: true, limit: 1 })).keys).toEqual(["b", "e"]);
+  it.each([
+    ["whom one more token would not be given", "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 }, 0, ["b", "c", "e"]],
+    ["whom one more token would not be given", "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 }, 100, ["b", "e"]],
+    ["who owe, of a limit without capacity", "spaced", { a: 1, b: 2 }, 200, ["b"]],
+    ["who have less than the limit holds, if that is less than a token", "half", { a: 0.25, b: 0.5 }, 50, ["b"]],
+  ])("onlyLimited lists only those %s", async (_what, name, counts, laterMs, keys) => {
+    await use(name, counts);
+    vi.setSystemTime(NOW + laterMs);
+    for (const limit of [1, 100]) expect((await walk({ name, onlyLimited: true, limit })).keys).toEqual(keys);
   });
 
-  it("of a limit without capacity, those are limited who owe", async () => {
-    const t = openBackend();
-    await use(t, "spaced", { a: 1, b: 2 });
-    vi.setSystemTime(NOW + 200);
-    expect((await walk(t, { name: "spaced", onlyLimited: true })).keys).toEqual(["b"]);
-  });
-
-  it("of a limit that never holds a token, those are limited who have less than it holds", async () => {
-    const t = openBackend();
-    await use(t, "half", { a: 0.25, b: 0.5 });
+  it("a limit that never holds a token denies who has less than it holds", async () => {
+    await use("half", { a: 0.25, b: 0.5 });
     vi.setSystemTime(NOW + 50);
-    const { page: entries } = await page(t, { name: "half" });
-    expect(entries).toMatchObject([
+    expect((await listRateLimits({ name: "half" })).page).toMatchObject([
       { key: "a", value: 0.5, ok: true },
       { key: "b", value: 0.25, ok: false, retryAt: NOW + 100 },
     ]);
   });
 
   it("the windows of each key are its own", async () => {
-    const t = openBackend();
-    await use(t, "window", { a: 5, b: 5 });
-    const { page: entries } = await page(t, { name: "window" });
-    const starts = entries.map(({ retryAt = 0 }) => retryAt);
-    expect(starts[0]).not.toBe(starts[1]);
-    for (const { key, retryAt } of entries) {
-      const checked = await t.query(async (ctx) => await checkRateLimit(ctx, { name: "window", key }));
-      expect(retryAt).toBe(checked.retryAt);
+    await use("window", { a: 5, b: 5 });
+    const { page } = await listRateLimits({ name: "window" });
+    expect(page[0]?.retryAt).not.toBe(page[1]?.retryAt);
+    for (const { key, retryAt } of page) {
+      expect(await checkRateLimit({ name: "window", key })).toMatchObject({ retryAt });
     }
   });
 
   it("a sharded bucket is one entry, with all its shards in its value", async () => {
-    const t = openBackend();
-    await use(t, "hot", { a: 50, b: 64 });
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < 9; i++) await rateLimit(ctx, { name: "hot", key: "a" });
-    });
-    const { page: entries } = await page(t, { name: "hot" });
-    expect(entries).toMatchObject([
+    await use("hot", { a: 50, b: 64 });
+    for (let i = 0; i < 9; i++) await rateLimit({ name: "hot", key: "a" });
+    expect((await listRateLimits({ name: "hot" })).page).toMatchObject([
       { key: "a", value: 5, ok: true, remaining: 4 },
       { key: "b", value: 0, ok: false },
     ]);
-    const { value } = await t.query(async (ctx) => await getRateLimit(ctx, { name: "hot", key: "a" }));
-    expect(value).toBe(5);
+    expect((await getRateLimit({ name: "hot", key: "a" })).value).toBe(5);
   });
 
   it("thousands of rows are walked in pages of bounded work, and no key is cut in two or lost", async () => {
-    const t = openBackend();
     const rows: StoredRow[] = [];
     // Eight shards of one token each, so that 512 rows end in the middle of a key, the first one being whole.
     const key = (i: number) => `user ${String(i).padStart(4, "0")}`;
@@ -150,46 +120,44 @@ describe.each(placeNames)("in the %s", (place) => {
         rows.push(...partsOf(3).map((shard) => ({ name: "hot", key: key(i), shard, value, ts: NOW, config: split })));
       }
     }
-    await insertRows(place, t, rows);
-    const all = await walk(t, { name: "hot", limit: 1000 });
+    await insert(...rows);
+    const all = await walk({ name: "hot", limit: 1000 });
     expect(all.keys).toEqual(Array.from({ length: 300 }, (_, i) => key(i)));
     expect(all.lengths).toHaveLength(2);
     // 2,048 rows at most are looked at for a page, so that a page may be empty before the last.
-    const limited = await walk(t, { name: "hot", onlyLimited: true });
+    const limited = await walk({ name: "hot", onlyLimited: true });
     expect(limited).toEqual({ keys: [key(299)], lengths: [0, 1] });
-    const { page: entries } = await page(t, { name: "hot", limit: 100 });
+    const { page: entries } = await listRateLimits({ name: "hot", limit: 100 });
     expect(new Set(entries.slice(1).map(({ value }) => value))).toEqual(new Set([8]));
   });
 
   it.each([0, 1001, 1.5])("a page of %d entries is refused", async (limit) => {
-    await expect(page(openBackend(), { name: "send", limit })).rejects.toThrow(
+    await expect(listRateLimits({ name: "send", limit })).rejects.toThrow(
       `Rate limit "send": limit must be a whole number at least 1 and at most 1000, got ${limit}.`,
     );
   });
 
   it("a cursor that is none, or is of another limit, is refused", async () => {
-    const t = openBackend();
-    await use(t, "send", { a: 1, b: 1 });
-    const { cursor } = await page(t, { name: "send", limit: 1 });
+    await use("send", { a: 1, b: 1 });
+    const { cursor } = await listRateLimits({ name: "send", limit: 1 });
     const bad = ["", "a", "5", "null", "{}", "[]", "[5]", '["send",5]', '["send","a","b"]', "__proto__", '["sen'];
     for (const text of bad) {
       const problem = `Rate limit "send": cursor must be one that the page before returned, got ${JSON.stringify(text)}.`;
-      await expect(page(t, { name: "send", cursor: text }), text).rejects.toThrow(problem);
+      await expect(listRateLimits({ name: "send", cursor: text }), text).rejects.toThrow(problem);
     }
-    await expect(page(t, { name: "window", cursor: cursor ?? "" })).rejects.toThrow(
+    await expect(listRateLimits({ name: "window", cursor: cursor ?? "" })).rejects.toThrow(
       'Rate limit "window": cursor must be',
     );
   });
 
   it("a bucket whose rows make no sense is an entry that says so, between its neighbours", async () => {
-    const t = openBackend();
-    await use(t, "send", { a: 1, c: 1 });
+    await use("send", { a: 1, c: 1 });
     const bad = (key: string, fields: Partial<StoredRow>) => ({ name: "send", key, value: 1, ts: NOW, ...fields });
     const twice = bad("b2", {});
     // More rows than a bucket can have do not stop the walk.
     const many = Array.from({ length: 600 }, () => bad("b3", { shard: "none" }));
-    await insertRows(place, t, [bad("b1", { value: NaN }), twice, twice, ...many]);
-    const { page: entries, cursor } = await page(t, { name: "send" });
+    await insert(bad("b1", { value: NaN }), twice, twice, ...many);
+    const { page: entries, cursor } = await listRateLimits({ name: "send" });
     const problems = [
       [undefined, "a"],
       ["the stored state is unusable (value NaN", "b1"],
@@ -204,14 +172,12 @@ describe.each(placeNames)("in the %s", (place) => {
       else expect(entries[i]).toMatchObject({ ok: false, error: expect.stringContaining(problem) as string });
     }
     expect(cursor).toBeNull();
-    const limited = await page(t, { name: "send", onlyLimited: true });
+    const limited = await listRateLimits({ name: "send", onlyLimited: true });
     expect(limited.page.map(({ key }) => key)).toEqual(["b1", "b2", "b3"]);
   });
 
   it("a limit that is not defined cannot be listed: its config is nobody's", async () => {
-    const t = openBackend();
-    const free = defineIn(place, {});
-    const listed = t.query(async (ctx) => await free.listRateLimits(ctx, { name: "send" }));
+    const listed = define({}).listRateLimits({ name: "send" });
     await expect(listed).rejects.toThrow('Rate limit "send": is not defined, so its keys cannot be listed.');
   });
 });

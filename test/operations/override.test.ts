@@ -1,19 +1,12 @@
 /** Overrides: one key's limit, changed at run time, in both places. */
-import { isRateLimitError, projectRateLimit, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
+import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { clearOverride, setOverride } from "../../src/operations/override.js";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
-import {
-  type Backend,
-  defineIn,
-  insertRow,
-  type MutationCtx,
-  openBackend,
-  placeNames,
-  rowsIn,
-} from "../support/places.js";
-import { costOf } from "../support/cost.js";
+import { type Calls, useBackend } from "../support/limits.js";
+import { openBackend, placeNames } from "../support/places.js";
 
 const NOW = 1_700_000_000_000;
 const END_OF_TIME = 8.64e15;
@@ -33,8 +26,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const job = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
-
 /** A bucket as it is when it is asked. */
 interface Standing {
   /** "api" if left out, at the key of alice. */
@@ -49,11 +40,11 @@ type Row = [at: number, request: object, answer: object | string];
 
 const ending = (ms: number) => ({ until: NOW + ms });
 const served = (more: object = {}) => ({ ok: true, ...more });
-const denied = (ms: number, more: Partial<RateLimitStatus> = {}) => ({ ok: false, retryAt: NOW + ms, ...more });
-const blocked = (ms: number, more: Partial<RateLimitStatus> = {}) => denied(ms, { reason: "blocked", ...more });
+const denied = (ms: number, more: object = {}) => ({ ok: false, retryAt: NOW + ms, ...more });
+const blocked = (ms: number, more: object = {}) => denied(ms, { reason: "blocked", ...more });
 /** Lets through, and says what it would deny. */
-const shadowing = (shadow: { resetAt?: number | undefined }) =>
-  served({ remaining: 0, resetAt: shadow.resetAt, shadow });
+const shadowing = (resetMs: number, shadow: object) =>
+  served({ remaining: 0, resetAt: NOW + resetMs, shadow: { ...shadow, remaining: 0, resetAt: NOW + resetMs } });
 const forEver = { ok: false, retryAt: END_OF_TIME };
 const never = (what: string, most: number) =>
   `Rate limit "api": ${what} can never be served: it can hold at most ${most}`;
@@ -177,18 +168,22 @@ const standings: [what: string, standing: Standing, ...rows: Row[]][] = [
   [
     "a block of a limit in shadow",
     { name: "tried", terms: { block: true, ...ending(MINUTE) } },
-    [0, {}, shadowing(blocked(MINUTE, { remaining: 0, resetAt: NOW + MINUTE }))],
+    [0, {}, shadowing(MINUTE, blocked(MINUTE))],
   ],
   [
     "another config of a limit in shadow",
     { name: "tried", after: 1, terms: { config: { ...bucket, capacity: 1 } } },
-    [0, {}, shadowing(denied(500, { remaining: 0, resetAt: NOW + 500 }))],
+    [0, {}, shadowing(500, denied(500))],
   ],
 ];
 
 describe.each(placeNames)("in the %s", (place) => {
   const shards = { atLeast: 4, atMost: 4 };
-  const limits = defineIn(place, {
+  const job = internalMutationGeneric({ args: {}, handler: () => Promise.resolve(null) });
+  const { define, mutation, rows, insert, cost } = useBackend(place, {
+    "./jobs.ts": () => Promise.resolve({ run: job }),
+  });
+  const limits = define({
     api: { ...bucket, keyed: true, overrides: true },
     all: { ...bucket, overrides: true },
     slow: { ...slow, overrides: true },
@@ -199,23 +194,13 @@ describe.each(placeNames)("in the %s", (place) => {
     plain: bucket,
     tried: { ...bucket, mode: "shadow", overrides: true },
   });
-  const asPlain = defineIn(place, { api: bucket });
+  const { rateLimit, checkRateLimit, rateLimitAll, getRateLimit, listRateLimits } = limits;
+  const asPlain = define({ api: bucket });
   const alice = { name: "api", key: "alice" };
-  let t: Backend;
-  beforeEach(() => {
-    t = openBackend({ "./jobs.ts": () => Promise.resolve({ run: job }) });
-  });
-  const run = <T>(call: (ctx: MutationCtx) => Promise<T>): Promise<T> => t.mutation(async (ctx) => await call(ctx));
-  const take = (count = 1) => run((ctx) => limits.rateLimit(ctx, { ...alice, count }));
-  const check = (count = 1) => run((ctx) => limits.checkRateLimit(ctx, { ...alice, count }));
-  const override = (terms: object, id: { name: string; key?: string } = alice) =>
-    run((ctx) => limits.overrideRateLimit(ctx, { ...id, ...terms } as never));
-  const clear = () => run((ctx) => limits.clearRateLimitOverride(ctx, alice));
-  const list = (options: object = {}) => run((ctx) => limits.listRateLimits(ctx, { name: "api", ...options }));
-
-  const get = (id: { name: string; key?: string } = alice) => t.query((ctx) => limits.getRateLimit(ctx, id));
-  const pause = (id: { name: string; key?: string }, until: number) =>
-    run((ctx) => limits.pauseRateLimit(ctx, { ...id, until }));
+  const take = (count = 1) => rateLimit({ ...alice, count });
+  const override = (terms: object, id: object = alice) => limits.overrideRateLimit({ ...id, ...terms });
+  const clear = (id: object = alice) => limits.clearRateLimitOverride(id);
+  const list = async (options: object = {}) => (await listRateLimits({ name: "api", ...options })).page;
 
   /** A call, a check and a projection answer alike, and only a call that is served writes. */
   const cases = standings.flatMap(([what, standing, ...rows]) =>
@@ -225,14 +210,14 @@ describe.each(placeNames)("in the %s", (place) => {
     const { name = "api", before = 0, after = 0, terms, at, request, answer } = given;
     const id = name === "api" ? alice : { name };
     const asked = { ...id, ...request };
-    await run((ctx) => limits.adjustRateLimit(ctx, { ...id, count: before }));
+    await limits.adjustRateLimit({ ...id, count: before });
     await override(terms, id);
-    await run((ctx) => limits.adjustRateLimit(ctx, { ...id, count: after }));
-    const snapshot = await get(id);
+    await limits.adjustRateLimit({ ...id, count: after });
+    const snapshot = await getRateLimit(id);
     vi.setSystemTime(NOW + at);
-    const rows = await rowsIn(place, t);
-    const checked = run((ctx) => limits.checkRateLimit(ctx, asked));
-    const called = run((ctx) => limits.rateLimit(ctx, asked));
+    const stored = await rows();
+    const checked = checkRateLimit(asked);
+    const called = rateLimit(asked);
     if (typeof answer === "string") {
       await expect(checked).rejects.toThrow(answer);
       await expect(called).rejects.toThrow(answer);
@@ -244,141 +229,128 @@ describe.each(placeNames)("in the %s", (place) => {
         expect(projected).toEqual({ ...(await checked), shadow: undefined });
       }
     }
-    if (typeof answer === "string" || !("ok" in answer && answer.ok)) expect(await rowsIn(place, t)).toEqual(rows);
+    if (typeof answer === "string" || !("ok" in answer && answer.ok)) expect(await rows()).toEqual(stored);
   });
 
   it("a snapshot holds an override that has ended, and projects the limit's own config then: it does not depend on the clock", async () => {
     await take();
     await override({ block: true, ...ending(1000), note: "private" });
-    const before = await get();
+    const before = await getRateLimit(alice);
     vi.setSystemTime(NOW + 2000);
-    expect(await get()).toEqual(before);
+    expect(await getRateLimit(alice)).toEqual(before);
     expect(before.override).toEqual({ until: NOW + 1000, reason: "blocked" });
     expect(projectRateLimit(before, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 1000 });
     expect(projectRateLimit(before, { now: NOW + 2000 })).toMatchObject({ ok: true });
     expect(() => projectRateLimit(before, { now: NOW + 1000, count: 9 })).toThrow("count must be from 0 to 4");
   });
 
-  it("a row in its place that is none stays: clearing removes no damage, and setting one does not hide it", async () => {
-    await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 4, ts: NOW });
-    const before = await rowsIn(place, t);
-    await clear();
-    expect(await rowsIn(place, t)).toEqual(before);
-    await override({ config: large });
-    expect(await rowsIn(place, t)).toHaveLength(2);
-    await expect(take()).rejects.toThrow("so nothing is let through");
-  });
-
   it("a pause is of the bucket as it is under its override, and of one without", async () => {
     const end = NOW + 5000;
-    const servedAt = async (id: { name: string }) => (await run((ctx) => limits.checkRateLimit(ctx, id))).retryAt;
+    const servedAt = async (id: object) => (await checkRateLimit(id)).retryAt;
     await override({ config: large });
     for (const [id, wait] of [
       [alice, 50],
       [{ name: "all" }, 500],
       [{ name: "wide" }, 50],
     ] as const) {
-      await pause(id, end);
+      await limits.pauseRateLimit({ ...id, until: end });
       expect(await servedAt(id)).toBe(end + wait);
     }
     await override({ block: true }, { name: "all" });
-    await pause({ name: "all" }, end + 1000);
-    await run((ctx) => limits.clearRateLimitOverride(ctx, { name: "all" }));
+    await limits.pauseRateLimit({ name: "all", until: end + 1000 });
+    await clear({ name: "all" });
     expect(await servedAt({ name: "all" })).toBe(end + 1500);
   });
 
   it("an override of one key is none of another", async () => {
     await override({ config: large });
-    const other = run((ctx) => limits.rateLimit(ctx, { name: "api", key: "bob", count: 30 }));
-    await expect(other).rejects.toThrow("can never be served");
+    await expect(rateLimit({ name: "api", key: "bob", count: 30 })).rejects.toThrow("can never be served");
   });
 
   it("a call for as much as there is reads all of several rows, so it is served before one that reads two", async () => {
     const four = { name: "fast", count: 4 };
-    const call = (more: object) => run((ctx) => limits.rateLimit(ctx, { ...four, ...more }));
-    for (let i = 0; i < 16; i++) await call({ atLeast: 4 });
+    for (let i = 0; i < 16; i++) await rateLimit({ ...four, atLeast: 4 });
     await override({ block: true, ...ending(20) }, { name: "fast" });
-    expect(await call({ atLeast: 4 })).toMatchObject({ ok: false, retryAt: NOW + 20 });
-    expect(await call({})).toMatchObject({ ok: false, retryAt: NOW + 40 });
+    expect(await rateLimit({ ...four, atLeast: 4 })).toMatchObject({ ok: false, retryAt: NOW + 20 });
+    expect(await rateLimit(four)).toMatchObject({ ok: false, retryAt: NOW + 40 });
   });
 
   it("a block of a limit in shadow denies none of several limits", async () => {
     await override({ block: true, ...ending(MINUTE) }, { name: "tried" });
-    const all = await run((ctx) => limits.rateLimitAll(ctx, [{ name: "tried" }, { name: "plain" }]));
-    const statuses = [
-      { ok: true, shadow: blocked(MINUTE) },
-      { ok: true, remaining: 3 },
-    ];
-    expect(all).toMatchObject({ ok: true, statuses });
+    expect(await rateLimitAll([{ name: "tried" }, { name: "plain" }])).toMatchObject({
+      ok: true,
+      statuses: [
+        { ok: true, shadow: blocked(MINUTE) },
+        { ok: true, remaining: 3 },
+      ],
+    });
   });
 
   it("a block without an end denies whatever the rows hold", async () => {
     await override({ block: true });
-    await insertRow(place, t, { ...alice, value: NaN, ts: NOW });
+    await insert({ ...alice, value: NaN, ts: NOW });
     expect(await take()).toMatchObject({ ...forEver, reason: "blocked" });
   });
 
   it("a block is thrown with its reason, and stops all of several limits", async () => {
     await override({ block: true, ...ending(MINUTE) });
     const requests = [{ name: "plain" }, alice];
-    const calls: ((ctx: MutationCtx) => Promise<unknown>)[] = [
-      (ctx) => limits.rateLimit(ctx, { ...alice, throws: true }),
-      (ctx) => limits.rateLimitAll(ctx, requests, { throws: true }),
-    ];
-    for (const call of calls) {
-      const error: unknown = await run(call).catch((thrown: unknown) => thrown);
+    for (const call of [rateLimit({ ...alice, throws: true }), rateLimitAll(requests, { throws: true })]) {
+      const error: unknown = await call.catch((thrown: unknown) => thrown);
       const data = { kind: "RateLimited", name: "api", retryAt: NOW + MINUTE, retryAfter: MINUTE, reason: "blocked" };
       expect(isRateLimitError(error) && error.data).toEqual(data);
     }
-    const all = await run((ctx) => limits.rateLimitAll(ctx, requests));
-    expect(all).toMatchObject({
-      ok: false,
-      retryAt: NOW + MINUTE,
-      statuses: [{ ok: true, remaining: 4 }, { ok: false }],
-    });
-    expect(await t.query((ctx) => limits.checkRateLimitAll(ctx, requests))).toEqual(all);
+    const all = await rateLimitAll(requests);
+    expect(all).toMatchObject(denied(MINUTE, { statuses: [{ ok: true, remaining: 4 }, { ok: false }] }));
+    expect(await limits.checkRateLimitAll(requests)).toEqual(all);
   });
 
   it("unlimited, a count of 0 writes nothing", async () => {
     await override({ unlimited: true });
     expect(await take(0)).toMatchObject({ ok: true, remaining: 4 });
-    expect(await rowsIn(place, t)).toHaveLength(1);
+    expect(await rows()).toHaveLength(1);
     await take(6);
-    const inDebt = await rowsIn(place, t);
+    const inDebt = await rows();
     vi.setSystemTime(NOW + 10);
     expect(await take(0)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 3000 });
-    expect(await rowsIn(place, t)).toEqual(inDebt);
+    expect(await rows()).toEqual(inDebt);
   });
 
-  it("unlimited, what is taken has a date by which it comes back", async () => {
+  it("unlimited, what is taken has a date by which it comes back, and a job starts at once", async () => {
     await override({ unlimited: true });
-    const take = (more: object) => run((ctx) => limits.rateLimit(ctx, { ...alice, ...more }));
-    for (const count of [3, 30])
-      expect(await take({ count, refundable: true })).toMatchObject({ ok: true, takenAt: NOW });
-    for (const count of [3, 30]) expect(await take({ count })).not.toHaveProperty("takenAt");
-  });
-
-  it("unlimited, a job starts at once", async () => {
-    await override({ unlimited: true });
+    for (const count of [3, 30]) {
+      expect(await rateLimit({ ...alice, count, refundable: true })).toMatchObject({ ok: true, takenAt: NOW });
+      expect(await take(count)).not.toHaveProperty("takenAt");
+    }
     const start = makeFunctionReference<"mutation">("jobs:run");
-    const result = await run((ctx) => limits.scheduleRateLimited(ctx, { ...alice, count: 9 }, start, {}));
-    expect(result).toMatchObject({ ok: true, runAt: NOW });
+    expect(await limits.scheduleRateLimited({ ...alice, count: 9 }, start, {})).toMatchObject({ ok: true, runAt: NOW });
+  });
+
+  it("beside another limit's denial an unlimited key stands as it is", async () => {
+    await override({ unlimited: true });
+    await take(3);
+    await rateLimit({ name: "plain", count: 4 });
+    const statuses = [
+      { ok: true, remaining: 1, resetAt: NOW + 1500 },
+      { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 2000 },
+    ];
+    const all = await rateLimitAll([{ ...alice, count: 30 }, { name: "plain" }]);
+    expect(all).toEqual({ ok: false, retryAt: NOW + 500, statuses });
   });
 
   describe("a limit on several rows", () => {
-    const wide = { name: "wide" };
-    const takeWide = (count: number) => run((ctx) => limits.rateLimit(ctx, { ...wide, count }));
+    const takeWide = (count = 1) => rateLimit({ name: "wide", count });
 
     it("is overridden as one, keeps its rows, and comes back with what is left", async () => {
-      await takeWide(1);
-      expect(await rowsIn(place, t)).toHaveLength(4);
-      await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, wide);
-      for (let i = 0; i < 20; i++) expect(await takeWide(1)).toMatchObject({ ok: true });
-      expect(await takeWide(1)).toMatchObject({ ok: false });
+      await takeWide();
+      expect(await rows()).toHaveLength(4);
+      await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, { name: "wide" });
+      for (let i = 0; i < 20; i++) expect(await takeWide()).toMatchObject({ ok: true });
+      expect(await takeWide()).toMatchObject({ ok: false });
       vi.setSystemTime(NOW + 1000);
-      expect(await run((ctx) => limits.checkRateLimit(ctx, { ...wide, count: 0 }))).toMatchObject({ remaining: 20 });
-      await override({ block: true, ...ending(5000) }, wide);
-      expect(await takeWide(1)).toMatchObject(blocked(5000));
+      expect(await checkRateLimit({ name: "wide", count: 0 })).toMatchObject({ remaining: 20 });
+      await override({ block: true, ...ending(5000) }, { name: "wide" });
+      expect(await takeWide()).toMatchObject(blocked(5000));
       vi.setSystemTime(NOW + 5000);
       expect(await takeWide(64)).toMatchObject({ ok: true });
     });
@@ -386,146 +358,118 @@ describe.each(placeNames)("in the %s", (place) => {
     it("keeps its rows when unlimited, while they hold what is taken", async () => {
       await override({ unlimited: true }, { name: "rapid" });
       for (const left of [63, 62, 61]) {
-        expect(await run((ctx) => limits.rateLimit(ctx, { name: "rapid" }))).toMatchObject({ ok: true });
-        expect(await run((ctx) => limits.getRateLimit(ctx, { name: "rapid" }))).toMatchObject({ value: left });
-        expect(await rowsIn(place, t)).toHaveLength(1 + 4);
+        expect(await rateLimit({ name: "rapid" })).toMatchObject({ ok: true });
+        expect(await getRateLimit({ name: "rapid" })).toMatchObject({ value: left });
+        expect(await rows()).toHaveLength(1 + 4);
       }
     });
 
     it("keeps its rows when unlimited, also where the two that are read are short and others are not", async () => {
-      const fast = { name: "fast" };
-      await override({ unlimited: true }, fast);
+      await override({ unlimited: true }, { name: "fast" });
       vi.spyOn(Math, "random").mockReturnValue(0);
-      for (let call = 0; call < 16; call++) await run((ctx) => limits.rateLimit(ctx, fast));
+      for (let call = 0; call < 16; call++) await rateLimit({ name: "fast" });
       vi.setSystemTime(NOW + 1);
-      expect(await run((ctx) => limits.rateLimit(ctx, fast))).toMatchObject({ ok: true, remaining: 47 });
-      expect(await rowsIn(place, t)).toHaveLength(1 + 4);
+      expect(await rateLimit({ name: "fast" })).toMatchObject({ ok: true, remaining: 47 });
+      expect(await rows()).toHaveLength(1 + 4);
     });
 
     it("lets everything through when unlimited, and is then in debt as one", async () => {
-      await override({ unlimited: true, until: NOW + 1000 }, wide);
+      await override({ unlimited: true, ...ending(1000) }, { name: "wide" });
       for (let i = 0; i < 12; i++) expect(await takeWide(8)).toMatchObject({ ok: true });
-      expect(await run((ctx) => limits.rateLimit(ctx, { ...wide, count: 100 }))).toMatchObject({
-        ok: true,
-        remaining: 0,
-      });
+      expect(await takeWide(100)).toMatchObject({ ok: true, remaining: 0 });
       vi.setSystemTime(NOW + 1000);
-      const { page } = await run((ctx) => limits.listRateLimits(ctx, wide));
-      expect(page).toMatchObject([{ value: 64 - 196 + 20, ok: false }]);
+      expect(await list({ name: "wide" })).toMatchObject([{ value: 64 - 196 + 20, ok: false }]);
     });
   });
 
   describe("lists", () => {
+    const keys = async (options: object) => (await list(options)).map(({ key }) => key);
+
     it("show overrides that are in force, and only them if asked", async () => {
       await take(4);
-      await override({ block: true, until: NOW + 1000, note: "spam" }, { name: "api", key: "mallory" });
+      const spam = { block: true, ...ending(1000), note: "spam" };
+      await override(spam, { name: "api", key: "mallory" });
       await override({ config: { ...large, shards: 8 }, note: "paid" }, { name: "api", key: "zoe" });
-      const blocked = { block: true, until: NOW + 1000, note: "spam" };
-      const { page } = await list();
+      const page = await list();
       expect(page).toMatchObject([
         { key: "alice", value: 0, ok: false },
-        { key: "mallory", value: 4, ok: false, retryAt: NOW + 1000, reason: "blocked", override: blocked },
+        { key: "mallory", value: 4, ...blocked(1000), override: spam },
         { key: "zoe", value: 40, ok: true, remaining: 39, override: { config: large, note: "paid" } },
       ]);
       expect(page[0]).not.toHaveProperty("override");
-      expect((await list({ onlyOverridden: true })).page.map(({ key }) => key)).toEqual(["mallory", "zoe"]);
-      expect((await list({ onlyLimited: true })).page.map(({ key }) => key)).toEqual(["alice", "mallory"]);
+      expect(await keys({ onlyOverridden: true })).toEqual(["mallory", "zoe"]);
+      expect(await keys({ onlyLimited: true })).toEqual(["alice", "mallory"]);
       vi.setSystemTime(NOW + 1000);
-      expect((await list({ onlyOverridden: true })).page.map(({ key }) => key)).toEqual(["zoe"]);
+      expect(await keys({ onlyOverridden: true })).toEqual(["zoe"]);
     });
 
     it("of a limit without overrides have none to show", async () => {
-      const only = run((ctx) => limits.listRateLimits(ctx, { name: "plain", onlyOverridden: true }));
-      await expect(only).rejects.toThrow(
+      await expect(list({ name: "plain", onlyOverridden: true })).rejects.toThrow(
         'Rate limit "plain": onlyOverridden needs a limit that is defined with overrides: true',
       );
       await override({ block: true });
-      const { page } = await run((ctx) => asPlain.listRateLimits(ctx, { name: "api" }));
+      const { page } = await asPlain.listRateLimits({ name: "api" });
       expect(page).toMatchObject([{ key: "alice", value: 4, ok: true }]);
       expect(page[0]).not.toHaveProperty("override");
     });
   });
 
   describe("a sweep", () => {
-    const only = defineIn(place, { api: { ...bucket, overrides: true } });
-    const sweep = () => run((ctx) => only.sweepRateLimits(ctx, { next }));
+    const only = define({ api: { ...bucket, overrides: true } });
+    const sweep = () => only.sweepRateLimits({ next });
+    const stored = async () => (await rows()).map(({ key, shard }) => `${key} ${shard}`);
 
     it("takes overrides a minute after their end, and leaves those in force", async () => {
-      await override({ block: true, until: NOW + 1000 });
+      await override({ block: true, ...ending(1000) });
       await override({ unlimited: true }, { name: "api", key: "bob" });
-      await run((ctx) => limits.rateLimit(ctx, { name: "api", key: "bob" }));
+      await rateLimit({ name: "api", key: "bob" });
       vi.setSystemTime(NOW + MINUTE + 999);
       expect(await sweep()).toEqual({ deleted: 1, isDone: true });
-      expect((await rowsIn(place, t)).map(({ key, shard }) => [key, shard])).toEqual([
-        ["alice", OVERRIDE_SHARD],
-        ["bob", OVERRIDE_SHARD],
-      ]);
+      expect(await stored()).toEqual([`alice ${OVERRIDE_SHARD}`, `bob ${OVERRIDE_SHARD}`]);
       vi.setSystemTime(NOW + MINUTE + 1000);
       expect(await sweep()).toEqual({ deleted: 1, isDone: true });
-      expect((await rowsIn(place, t)).map(({ key }) => key)).toEqual(["bob"]);
+      expect(await stored()).toEqual([`bob ${OVERRIDE_SHARD}`]);
     });
-
-    it.each([{ block: true, unlimited: true, until: NOW }, { until: NOW }, { block: true, until: -1 }] as const)(
-      "leaves one that makes no sense, whatever its end says: %j",
-      async (damage) => {
-        await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: damage });
-        vi.setSystemTime(NOW + 2 * MINUTE);
-        expect(await sweep()).toEqual({ deleted: 0, isDone: true });
-        await expect(take()).rejects.toThrow("clearRateLimitOverride removes it");
-      },
-    );
 
     it("leaves a bucket that is full by the limit's config and not by the override's", async () => {
       await override({ config: nearlyShut });
       await take(1);
       vi.setSystemTime(NOW + 2 * MINUTE);
       expect(await sweep()).toMatchObject({ deleted: 0 });
-      expect((await check(0)).remaining).toBe(3);
+      expect(await checkRateLimit({ ...alice, count: 0 })).toMatchObject({ remaining: 3 });
     });
   });
 
-  describe("nothing is stored of", () => {
-    it.each([
-      [{}, "an override must have exactly one of config, block and unlimited, got none of them"],
-      [{ block: true, unlimited: true }, "exactly one of config, block and unlimited, got block and unlimited"],
-      [{ block: false }, "block must be true, got false"],
-      [{ config: { ...bucket, rate: 0 } }, "rate must be a number above 0"],
-      [{ block: true, until: NOW }, `until must be a time after now (${NOW}), in milliseconds since the epoch`],
-      [{ block: true, until: NOW / 1000 }, "until must be a time after now"],
-      [{ block: true, until: NOW + 0.5 }, "until must be a whole number of milliseconds since the epoch"],
-      [{ block: true, note: "x".repeat(501) }, "note must be a well-formed string of at most 500 characters"],
-      [{ block: true, note: "\ud800" }, "note must be a well-formed string"],
-      [{ block: true, reason: "spam" }, '"reason" is not a field of overrideRateLimit'],
-    ])("%j", async (terms, problem) => {
-      await expect(override(terms)).rejects.toThrow(problem);
-      expect(await rowsIn(place, t)).toEqual([]);
-    });
-
-    it("a limit that is defined without overrides, or without the key that it needs", async () => {
-      const terms = { block: true };
-      await expect(override(terms, { name: "plain" })).rejects.toThrow(
-        'Rate limit "plain": overrideRateLimit needs a limit that is defined with overrides: true',
-      );
-      await expect(override(terms, { name: "api" })).rejects.toThrow("key must be a non-empty string");
-      await expect(override(terms, { name: "nobody" })).rejects.toThrow("is not one of your limits");
-      expect(await rowsIn(place, t)).toEqual([]);
-    });
+  const needed = 'Rate limit "plain": overrideRateLimit needs a limit that is defined with overrides: true';
+  it.each([
+    [{}, "an override must have exactly one of config, block and unlimited, got none of them"],
+    [{ block: true, until: NOW }, `until must be a time after now (${NOW}), in milliseconds since the epoch`],
+    [{ block: true, until: NOW / 1000 }, "until must be a time after now"],
+    [{ block: true, reason: "spam" }, '"reason" is not a field of overrideRateLimit'],
+    [{ block: true, name: "plain", key: undefined }, needed],
+    [{ block: true, key: undefined }, "key must be a non-empty string"],
+    [{ block: true, name: "nobody", key: undefined }, "is not one of your limits"],
+  ])("nothing is stored of %j", async (terms, problem) => {
+    await expect(override(terms)).rejects.toThrow(problem);
+    expect(await rows()).toEqual([]);
   });
 
   it("an override replaces the one before, and clearing none does nothing", async () => {
     await clear();
     await override({ block: true, note: "first" });
-    await override({ unlimited: true, until: NOW + 1000 });
-    expect(await rowsIn(place, t)).toMatchObject([{ override: { unlimited: true, until: NOW + 1000 } }]);
-    expect((await rowsIn(place, t))[0]?.override).not.toHaveProperty("note");
+    await override({ unlimited: true, ...ending(1000) });
+    const [row, ...others] = await rows();
+    expect(row?.override).toEqual({ unlimited: true, ...ending(1000) });
+    expect(others).toEqual([]);
     await clear();
-    expect(await rowsIn(place, t)).toEqual([]);
+    expect(await rows()).toEqual([]);
   });
 
   it("an override of a transaction that throws is none", async () => {
-    const undone = run(async (ctx) => {
-      await limits.overrideRateLimit(ctx, { ...alice, block: true });
-      expect(await limits.rateLimit(ctx, alice)).toMatchObject({ ok: false });
+    const undone = mutation(async (ctx) => {
+      const within = limits.within(ctx);
+      await within.overrideRateLimit({ ...alice, block: true });
+      expect(await within.rateLimit(alice)).toMatchObject({ ok: false });
       throw new Error("undone");
     });
     await expect(undone).rejects.toThrow("undone");
@@ -533,150 +477,118 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("calls at once with an override take turns", async () => {
-    const [first, , second] = await run((ctx) =>
-      Promise.all([
-        limits.rateLimit(ctx, alice),
-        limits.overrideRateLimit(ctx, { ...alice, block: true }),
-        limits.rateLimit(ctx, alice),
-      ]),
-    );
+    const [first, , second] = await mutation((ctx) => {
+      const { rateLimit, overrideRateLimit } = limits.within(ctx);
+      return Promise.all([rateLimit(alice), overrideRateLimit({ ...alice, block: true }), rateLimit(alice)]);
+    });
     expect([first, second]).toMatchObject([{ ok: true }, { ok: false, reason: "blocked" }]);
   });
 
   it("a limit that is no longer defined with overrides is not asked for them", async () => {
     await override({ block: true });
-    const call = (ctx: MutationCtx) => asPlain.rateLimit(ctx, alice);
-    expect(await run(call)).toEqual({ ok: true, remaining: 3, resetAt: NOW + 500 });
-    expect(await run(call)).toMatchObject({ ok: true, remaining: 2 });
-    expect(await run((ctx) => asPlain.getRateLimit(ctx, alice))).not.toHaveProperty("override");
+    expect(await asPlain.rateLimit(alice)).toEqual({ ok: true, remaining: 3, resetAt: NOW + 500 });
+    expect(await asPlain.rateLimit(alice)).toMatchObject({ ok: true, remaining: 2 });
+    expect(await asPlain.getRateLimit(alice)).not.toHaveProperty("override");
   });
 
-  it("a stored override that makes no sense lets nothing through, and can be cleared", async () => {
-    await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: { note: "neither" } });
-    const problem = 'Rate limit "api": the stored override of key "alice" cannot be used, so nothing is let through';
-    await expect(take()).rejects.toThrow(problem);
-    await expect(check()).rejects.toThrow(problem);
-    expect((await list()).page).toMatchObject([
-      { key: "alice", ok: false, error: expect.stringContaining(problem) as string },
-    ]);
-    await clear();
-    expect(await take()).toMatchObject({ ok: true });
-    await insertRow(place, t, { name: "all", shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: { note: "neither" } });
-    await expect(run((ctx) => limits.rateLimit(ctx, { name: "all" }))).rejects.toThrow(
-      'Rate limit "all": the stored override cannot be used, so nothing is let through',
-    );
-  });
+  const none = "an override must have exactly one of";
+  const damages: [problem: string, ...RateLimitOverride[]][] = [
+    [none, { note: "neither" }],
+    [none, { until: NOW }],
+    [none, { block: true, unlimited: true, until: NOW } as never],
+    ["until must be", { block: true, until: -1 }],
+    ["There must be one, not several.", { block: true, until: NOW + 1 }, { unlimited: true }],
+  ];
+  it.each(damages.flatMap(([problem, ...overrides]) => [1, 4].map((shards) => ({ shards, problem, overrides }))))(
+    "nothing is let through, nor swept, until it is cleared or replaced: $overrides on up to $shards rows",
+    async ({ shards, problem, overrides }) => {
+      const own = define({ api: { ...large, shards, overrides: true } });
+      const plant = () =>
+        insert(...overrides.map((each) => ({ ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: each })));
+      const unusable = 'Rate limit "api": the stored override of key "alice" cannot be used, so nothing is let through';
+      const isShut = async () => {
+        for (const call of [own.rateLimit(alice), own.checkRateLimit(alice)]) {
+          await expect(call).rejects.toThrow(`${unusable}; clearRateLimitOverride removes it. `);
+          await expect(call).rejects.toThrow(problem);
+        }
+      };
+      await plant();
+      await isShut();
+      const { page } = await own.listRateLimits({ name: "api" });
+      expect(page).toMatchObject([{ key: "alice", ok: false, error: expect.stringContaining(problem) as string }]);
+      vi.setSystemTime(NOW + 2 * MINUTE);
+      expect(await own.sweepRateLimits({ next })).toEqual({ deleted: 0, isDone: true });
+      await isShut();
+      await clear();
+      expect(await rows()).toEqual([]);
+      await plant();
+      await override({ block: true });
+      expect(await own.rateLimit(alice)).toMatchObject({ ok: false, reason: "blocked" });
+      await clear();
+      expect(await own.rateLimit(alice)).toMatchObject({ ok: true });
+    },
+  );
 
-  it.each([1, 4])("several stored overrides let nothing through, and go together: on up to %i rows", async (shards) => {
-    const own = defineIn(place, { api: { ...large, shards, overrides: true } });
-    const call = () => run((ctx) => own.rateLimit(ctx, alice));
-    const plant = async () => {
-      for (const terms of [{ block: true, until: NOW + 1 }, { unlimited: true }] as const) {
-        await insertRow(place, t, { ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: terms });
-      }
-    };
-    await plant();
-    const problem =
-      "cannot be used, so nothing is let through; clearRateLimitOverride removes it. There must be one, not several.";
-    await expect(call()).rejects.toThrow(problem);
-    const { page } = await run((ctx) => own.listRateLimits(ctx, { name: "api" }));
-    expect(page).toMatchObject([{ key: "alice", ok: false, error: expect.stringContaining(problem) as string }]);
-    vi.setSystemTime(NOW + 2 * MINUTE);
-    expect(await run((ctx) => own.sweepRateLimits(ctx, { next }))).toEqual({ deleted: 0, isDone: true });
-    await expect(call()).rejects.toThrow(problem);
+  it("a row in its place that is none stays: clearing removes no damage, and setting one does not hide it", async () => {
+    await insert({ ...alice, shard: OVERRIDE_SHARD, value: 4, ts: NOW });
+    const before = await rows();
     await clear();
-    expect(await rowsIn(place, t)).toEqual([]);
-    await plant();
-    await override({ block: true });
-    expect(await call()).toMatchObject({ ok: false, reason: "blocked" });
-    await clear();
-    expect(await call()).toMatchObject({ ok: true });
+    expect(await rows()).toEqual(before);
+    await override({ config: large });
+    expect(await rows()).toHaveLength(2);
+    await expect(take()).rejects.toThrow("so nothing is let through");
   });
 
   it("a damaged row does not hide an override", async () => {
     const id = { name: "wide", key: "alice" };
-    const call = () => run((ctx) => limits.rateLimit(ctx, id));
-    await call();
+    await rateLimit(id);
     const damage = { ...id, shard: OVERRIDE_SHARD, value: 0, ts: NOW };
-    await insertRow(place, t, damage);
-    await insertRow(place, t, { ...damage, override: { block: true } });
-    expect(await call()).toMatchObject({ ok: false, reason: "blocked" });
-    await run((ctx) => limits.clearRateLimitOverride(ctx, id));
-    await run((ctx) => limits.resetRateLimit(ctx, id));
-    expect(await rowsIn(place, t)).toEqual([]);
+    await insert(damage, { ...damage, override: { block: true } });
+    expect(await rateLimit(id)).toMatchObject({ ok: false, reason: "blocked" });
+    await clear(id);
+    await limits.resetRateLimit(id);
+    expect(await rows()).toEqual([]);
   });
 
   it("an override in a part's row is none, and a reset deletes it with the bucket's other rows", async () => {
     const damage = { value: 0, ts: NOW, override: { unlimited: true } } as const;
-    await insertRow(place, t, { ...alice, shard: "0", ...damage });
-    await expect(take()).rejects.toThrow("resetRateLimit makes it full again");
-    await expect(check()).rejects.toThrow("resetRateLimit makes it full again");
-    await run((ctx) => limits.resetRateLimit(ctx, alice));
-    expect(await rowsIn(place, t)).toEqual([]);
-    await insertRow(place, t, { ...alice, ...damage });
-    expect(await take()).toMatchObject({ ok: false });
-    expect(await check()).toMatchObject({ ok: false });
-    await run((ctx) => limits.resetRateLimit(ctx, alice));
-    expect(await rowsIn(place, t)).toEqual([]);
+    await insert({ ...alice, shard: "0", ...damage });
+    for (const call of [rateLimit, checkRateLimit]) {
+      await expect(call(alice)).rejects.toThrow("resetRateLimit makes it full again");
+    }
+    await limits.resetRateLimit(alice);
+    expect(await rows()).toEqual([]);
+    await insert({ ...alice, ...damage });
+    for (const call of [rateLimit, checkRateLimit]) expect(await call(alice)).toMatchObject({ ok: false });
+    await limits.resetRateLimit(alice);
+    expect(await rows()).toEqual([]);
   });
 
-  it("beside another limit's denial an unlimited key stands as it is", async () => {
-    await override({ unlimited: true });
-    await take(3);
-    await run((ctx) => limits.rateLimit(ctx, { name: "plain", count: 4 }));
-    const requests = [{ ...alice, count: 30 }, { name: "plain" }];
-    const statuses = [
-      { ok: true, remaining: 1, resetAt: NOW + 1500 },
-      { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 2000 },
-    ];
-    expect(await run((ctx) => limits.rateLimitAll(ctx, requests))).toEqual({ ok: false, retryAt: NOW + 500, statuses });
-  });
-
-  describe("reads ranges and documents, and writes documents:", () => {
-    const [few, wide] = [alice, { name: "wide" }];
-    const smaller = { config: { ...large, capacity: 20 } };
-    const call = (ctx: MutationCtx) => limits.rateLimit(ctx, few);
-    const callWide = (ctx: MutationCtx) => limits.rateLimit(ctx, wide);
-    type Row = [
-      what: string,
-      of: object,
-      terms: object | undefined,
-      call: (ctx: MutationCtx) => unknown,
-      cost: number[],
-    ];
-    // One range read on one row, whatever overrides the limit. On several, one more; only that one to deny for ever.
-    it.each<Row>([
-      ["a call without an override", few, undefined, call, [1, 2, 1]],
-      ["a call under another config", few, { config: large, ...ending(MINUTE) }, call, [1, 3, 1]],
-      [
-        "a call without a limit",
-        few,
-        { unlimited: true },
-        (ctx) => limits.rateLimit(ctx, { ...few, count: 9 }),
-        [1, 3, 1],
-      ],
-      ["a blocked call", few, { block: true, ...ending(MINUTE) }, call, [1, 2, 0]],
-      ["a blocked check", few, { block: true, ...ending(MINUTE) }, (ctx) => limits.checkRateLimit(ctx, few), [1, 2, 0]],
-      [
-        "a snapshot of a block",
-        few,
-        { block: true, ...ending(MINUTE) },
-        (ctx) => limits.getRateLimit(ctx, few),
-        [1, 2, 0],
-      ],
-      ["a charge", few, { config: large }, (ctx) => limits.adjustRateLimit(ctx, { ...few, count: 1 }), [1, 3, 1]],
-      ["setting one", few, undefined, (ctx) => limits.overrideRateLimit(ctx, { ...few, block: true }), [1, 0, 1]],
-      ["clearing one", few, { block: true }, (ctx) => limits.clearRateLimitOverride(ctx, few), [1, 2, 1]],
-      ["a call on several rows", wide, undefined, callWide, [2, 2, 1]],
-      ["a check on several rows", wide, undefined, (ctx) => limits.checkRateLimit(ctx, wide), [1, 4, 0]],
-      ["a call that is blocked for ever", wide, { block: true }, callWide, [1, 1, 0]],
-      ["a count too large for it", wide, smaller, (ctx) => limits.rateLimit(ctx, { ...wide, count: 30 }), [2, 6, 0]],
-    ])("%s", async (_what, of, terms, measured, [ranges, documentsRead, documentsWritten]) => {
-      await run((ctx) => limits.rateLimit(ctx, of as never));
-      if (terms) await override(terms, of as never);
-      const cost = await t.mutation((ctx) => costOf(ctx, async (ctx) => await measured(ctx)));
-      expect(cost).toEqual({ ranges, documentsRead, documentsWritten, hops: place === "tables" ? 0 : 1 });
-    });
+  const [few, wide] = [alice, { name: "wide" }];
+  const block = { block: true, ...ending(MINUTE) };
+  const smaller = { config: { ...large, capacity: 20 } };
+  type Costly = [string, of: object, terms: object | null, call: string & keyof Calls, args: object, cost: number[]];
+  // One range read on one row, whatever overrides the limit. On several, one more; only that one to deny for ever.
+  it.each<Costly>([
+    ["a call without an override", few, null, "rateLimit", {}, [1, 2, 1]],
+    ["a call under another config", few, { config: large, ...ending(MINUTE) }, "rateLimit", {}, [1, 3, 1]],
+    ["a call without a limit", few, { unlimited: true }, "rateLimit", { count: 9 }, [1, 3, 1]],
+    ["a blocked call", few, block, "rateLimit", {}, [1, 2, 0]],
+    ["a blocked check", few, block, "checkRateLimit", {}, [1, 2, 0]],
+    ["a snapshot of a block", few, block, "getRateLimit", {}, [1, 2, 0]],
+    ["a charge", few, { config: large }, "adjustRateLimit", { count: 1 }, [1, 3, 1]],
+    ["setting one", few, null, "overrideRateLimit", { block: true }, [1, 0, 1]],
+    ["clearing one", few, { block: true }, "clearRateLimitOverride", {}, [1, 2, 1]],
+    ["a call on several rows", wide, null, "rateLimit", {}, [2, 2, 1]],
+    ["a check on several rows", wide, null, "checkRateLimit", {}, [1, 4, 0]],
+    ["a call that is blocked for ever", wide, { block: true }, "rateLimit", {}, [1, 1, 0]],
+    ["a count too large for it", wide, smaller, "rateLimit", { count: 30 }, [2, 6, 0]],
+  ])("%s reads ranges and documents, and writes documents", async (_what, of, terms, call, args, expected) => {
+    await rateLimit(of);
+    if (terms) await override(terms, of);
+    const [ranges, documentsRead, documentsWritten] = expected;
+    const measured = await cost(limits, (calls) => calls[call]({ ...of, ...args }));
+    expect(measured).toEqual({ ranges, documentsRead, documentsWritten, hops: place === "tables" ? 0 : 1 });
   });
 });
 

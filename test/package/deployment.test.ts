@@ -101,43 +101,46 @@ const INDEXES: [string, string][] = [
   ["export default {};", "no default export that defineSchema made"],
 ];
 
-const REFUSED: [string, PushRequest, string][] = [
-  ...AT_IMPORT.map(([source, why]): [string, PushRequest, string] => [source, app({ "a.js": source }), why]),
-  ...IN_SCHEMA.map(([source, why]): [string, PushRequest, string] => [
+type Files = Record<string, string>;
+/** What is wrong, the files that show it, and why they are refused; also in the component. */
+const REFUSED: [what: string, files: Files, why: string, component?: Partial<ComponentRequest>][] = [
+  ...AT_IMPORT.map(([source, why]): [string, Files, string] => [source, { "a.js": source }, why]),
+  ...IN_SCHEMA.map(([source, why]): [string, Files, string] => [
     `a schema with ${source}`,
-    app({ "schema.js": `${source} ${table([])}` }),
+    { "schema.js": `${source} ${table([])}` },
     why,
   ]),
-  ...INDEXES.map(([schema, why]): [string, PushRequest, string] => [why, app({ "schema.js": schema }), why]),
-  ["a fault in a chunk", app({ "a.js": 'import "./_deps/c.js";', "_deps/c.js": "Buffer;" }), "Buffer is not defined"],
-  ["a path with a hyphen", app({ "my-notes.js": "" }), "my-notes.js"],
-  ["a path of marks", app({ "a/__/b.js": "" }), "a part that is not"],
-  ["a long path", app({ [`${"a".repeat(62)}.js`]: "" }), "up to 64"],
-  ["another kind of file", app({ "a.ts": "" }), "does not end in .js"],
-  ["a function's name", app({ "a.js": `export const ünder = ${FUNCTION};` }), "letters, digits and underscores"],
-  ...["x-limit", "$a", "a".repeat(65)].map((field): [string, PushRequest, string] => [
+  ...INDEXES.map(([schema, why]): [string, Files, string] => [why, { "schema.js": schema }, why]),
+  ["a fault in a chunk", { "a.js": 'import "./_deps/c.js";', "_deps/c.js": "Buffer;" }, "Buffer is not defined"],
+  ["a path with a hyphen", { "my-notes.js": "" }, "my-notes.js"],
+  ["a path of marks", { "a/__/b.js": "" }, "a part that is not"],
+  ["a long path", { [`${"a".repeat(62)}.js`]: "" }, "up to 64"],
+  ["another kind of file", { "a.ts": "" }, "does not end in .js"],
+  ["a function's name", { "a.js": `export const ünder = ${FUNCTION};` }, "letters, digits and underscores"],
+  ...["x-limit", "$a", "a".repeat(65)].map((field): [string, Files, string] => [
     `the field ${field}`,
-    app({ "a.js": `export const f = ${withArgs(`{"type":"array","value":${fieldOf(field)}}`)};` }),
+    { "a.js": `export const f = ${withArgs(`{"type":"array","value":${fieldOf(field)}}`)};` },
     `the name ${field}`,
   ]),
-  ["a field of a table", app({ "schema.js": table([]).replace(" a: {", ' "a b": {') }), "the name a b is not"],
-  ["http.js without a router", app({ "http.js": "export default {};" }), "isRouter"],
-  ["crons.js without crons", app({ "crons.js": "" }), "isCrons"],
-  ["two children of one name", app({ "convex.config.js": uses("one", "one") }), "with the same name: one"],
-  ["a child's name", app({ "convex.config.js": uses("my-limits") }), "letters, digits and underscores"],
-  ["a second export", app({ "convex.config.js": `${uses()} export const a = 1;` }), "not one export"],
-  ["a definition by chance", app({ "convex.config.js": `Math.random(); ${uses()}` }), "Math.random unsupported"],
-  ["a definition with a date", app({ "convex.config.js": `new Date(); ${uses()}` }), "Date unsupported"],
+  ["a field of a table", { "schema.js": table([]).replace(" a: {", ' "a b": {') }, "the name a b is not"],
+  ["http.js without a router", { "http.js": "export default {};" }, "isRouter"],
+  ["crons.js without crons", { "crons.js": "" }, "isCrons"],
+  ["two children of one name", { "convex.config.js": uses("one", "one") }, "with the same name: one"],
+  ["a child's name", { "convex.config.js": uses("my-limits") }, "letters, digits and underscores"],
+  ["a second export", { "convex.config.js": `${uses()} export const a = 1;` }, "not one export"],
+  ["a definition by chance", { "convex.config.js": `Math.random(); ${uses()}` }, "Math.random unsupported"],
+  ["a definition with a date", { "convex.config.js": `new Date(); ${uses()}` }, "Date unsupported"],
   [
     "a component's definition with a variable",
-    app({}, { definition: moduleOf("convex.config.js", `process.env.A; ${uses()}`) }),
+    {},
     "environment variables unsupported when evaluating component definition",
+    { definition: moduleOf("convex.config.js", `process.env.A; ${uses()}`) },
   ],
-  ["a component for Node.js", app({}, { functions: [moduleOf("a.js", "", "node")] }), '"use node" is not supported'],
-  ["a component's schema", app({}, { schema: moduleOf("schema.js", table([index("by_a")])) }), "at least one field"],
-  ["a component's module", app({}, { functions: [moduleOf("a.js", "setTimeout();")] }), "timers unsupported"],
-  ["an absolute component", app({}, { definitionPath: "/one" }), "is not relative"],
-  ["components in a circle", app({}, { dependencies: ["../one"] }), "components use each other"],
+  ["a component for Node.js", {}, '"use node" is not supported', { functions: [moduleOf("a.js", "", "node")] }],
+  ["a component's schema", {}, "at least one field", { schema: moduleOf("schema.js", table([index("by_a")])) }],
+  ["a component's module", {}, "timers unsupported", { functions: [moduleOf("a.js", "setTimeout();")] }],
+  ["an absolute component", {}, "is not relative", { definitionPath: "/one" }],
+  ["components in a circle", {}, "components use each other", { dependencies: ["../one"] }],
 ];
 
 describe("the versions of convex", () => {
@@ -151,8 +154,8 @@ describe("the versions of convex", () => {
 });
 
 describe("the stand-in for a deployment", () => {
-  it.each(REFUSED)("refuses %s", async (_, request, why) => {
-    const { status, text } = await push(request);
+  it.each(REFUSED)("refuses %s", async (_, files, why, component) => {
+    const { status, text } = await push(app(files, component));
     expect(text).toContain(JSON.stringify(why).slice(1, -1));
     expect(status).toBe(400);
   });

@@ -20,18 +20,9 @@ interface Crowd {
 }
 
 /** The most jobs that waited beyond the bound; when one was accepted, the most beyond it and those of the last second; and how many were denied. */
-async function overshoot({
-  place,
-  perSecond,
-  rate,
-  maxQueued,
-  exact,
-  fair = false,
-  seconds,
-  cancels = 0,
-  skewMs = 0,
-  seed = "1",
-}: Crowd) {
+async function overshoot(crowd: Crowd) {
+  const { place, perSecond, rate, maxQueued, exact, seconds } = crowd;
+  const { fair = false, cancels = 0, skewMs = 0, seed = "1" } = crowd;
   const limit = { kind: "token bucket", rate, period: 1000, capacity: rate } as const;
   const app = queueApp(place, limit, { maxQueued, exact, fair });
   const accepted: number[] = [];
@@ -43,8 +34,8 @@ async function overshoot({
     seen.most = Math.max(seen.most, waiting - maxQueued);
     // What was accepted beyond the bound waits for longer than a second: only a further job could break the promise.
     if (change <= 0) return;
-    const last = accepted.length - firstAfter(accepted, backend.agenda.nowMs - 1000);
-    seen.beyondLast = Math.max(seen.beyondLast, waiting - maxQueued - last);
+    const last = accepted.filter((atMs) => atMs > backend.agenda.nowMs - 1000);
+    seen.beyondLast = Math.max(seen.beyondLast, waiting - maxQueued - last.length);
   };
   const backend = new Backend(app.app, {
     seed,
@@ -90,18 +81,6 @@ async function overshoot({
   }
   await backend.agenda.run();
   return { ...seen, left: waiting };
-}
-
-/** How many of the moments, which rise, are not after one. */
-function firstAfter(moments: readonly number[], moment: number): number {
-  let low = 0;
-  let high = moments.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((moments[middle] ?? 0) > moment) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 // The worker is the same code in both places.

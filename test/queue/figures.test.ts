@@ -69,25 +69,40 @@ it.each([
   },
 );
 
+/** A backend whose callers come at their times, and enqueue their jobs in one transaction; those jobs, and what each transaction cost. */
+function enqueueAll(
+  limit: { rate: number; period: number; capacity?: number },
+  callers: readonly { atMs: number; count?: number; jobs?: number }[],
+  onJob: ConstructorParameters<typeof Backend>[1]["onJob"] = () => undefined,
+) {
+  const app = queueApp("tables", { kind: "token bucket", ...limit }, {});
+  const backend = new Backend(app.app, { seed: "1", onJob });
+  const handles: unknown[] = [];
+  const costs: object[] = [];
+  for (const [label, { atMs, count = 1, jobs = 1 }] of callers.entries()) {
+    backend.agenda.plan(atMs, () => {
+      backend.call(
+        async (ctx) => {
+          for (let i = 0; i < jobs; i++) {
+            const status = await app.enqueueRateLimited(ctx, { name: "llm", count }, job, { label });
+            if (status.ok) handles.push(status.job);
+          }
+        },
+        ({ lastCost }) => (costs[label] = lastCost),
+      );
+    });
+  }
+  return { app, backend, handles, costs };
+}
+
 describe("a caller that comes while the worker stops", () => {
   it("is not forgotten, whatever the moment", async () => {
-    const config = { kind: "token bucket", rate: 1000, period: 1000 } as const;
     const stuck: number[] = [];
     for (let gapMs = 200; gapMs < 500; gapMs += 3) {
-      const app = queueApp("tables", config, {});
       let ran = 0;
-      const onJob = ({ address }: { address: { module: string } }) => {
+      const { backend } = enqueueAll({ rate: 1000, period: 1000 }, [{ atMs: 0 }, { atMs: gapMs }], ({ address }) => {
         if (address.module === "jobs") ran++;
-      };
-      const backend = new Backend(app.app, { seed: "1", onJob });
-      for (const atMs of [0, gapMs]) {
-        backend.agenda.plan(atMs, () => {
-          backend.call(
-            (ctx) => app.enqueueRateLimited(ctx, { name: "llm" }, job, { label: atMs }),
-            () => undefined,
-          );
-        });
-      }
+      });
       await backend.agenda.run();
       if (ran !== 2) stuck.push(gapMs);
     }
@@ -95,12 +110,7 @@ describe("a caller that comes while the worker stops", () => {
   });
 
   it("costs nothing when nobody comes: after the last job nothing is planned any more", async () => {
-    const app = queueApp("tables", { kind: "token bucket", rate: 1, period: 1000 }, {});
-    const backend = new Backend(app.app, { seed: "1" });
-    backend.call(
-      (ctx) => app.enqueueRateLimited(ctx, { name: "llm" }, job, { label: 1 }),
-      () => undefined,
-    );
+    const { backend } = enqueueAll({ rate: 1, period: 1000 }, [{ atMs: 0 }]);
     // The agenda is empty in the end: no polling. So many runs a lone job costs, itself included.
     await backend.agenda.run();
     expect(backend.background.runs).toBeLessThanOrEqual(9);
@@ -108,78 +118,50 @@ describe("a caller that comes while the worker stops", () => {
   });
 });
 
-describe("a job that waits for years", () => {
-  it("lets those before it run, and the worker sleeps no longer than the scheduler permits", async () => {
-    const yearMs = 365 * 86_400_000;
-    const app = queueApp("tables", { kind: "token bucket", rate: 1, period: yearMs, capacity: 1 }, {});
-    const ran: unknown[] = [];
-    const ranYears: number[] = [];
-    const sleepsMs: number[] = [];
-    const backend = new Backend(app.app, {
-      seed: "1",
-      onJob: ({ address, args }, { clock, writes }) => {
-        if (address.module === "jobs") {
-          ran.push((args as { label: number }).label);
-          ranYears.push(Math.floor(backend.agenda.nowMs / yearMs));
-        }
-        for (const { table, document } of writes.values()) {
-          const at = document?.["scheduledTime"];
-          if (table.endsWith("/_scheduled_functions") && typeof at === "number") sleepsMs.push(at - clock);
-        }
-      },
-    });
-    for (const [label, count] of [1, 6, 6].entries()) {
-      backend.agenda.plan(100 * label, () => {
-        backend.call(
-          (ctx) => app.enqueueRateLimited(ctx, { name: "llm", count }, job, { label }),
-          () => undefined,
-        );
-      });
-    }
-    await backend.agenda.run();
-    expect(ran).toEqual([0, 1, 2]);
-    // Five years after a full bucket, of which the second is full in six. The scheduler refuses what is more than five years of 366 days away.
-    expect(ranYears).toEqual([0, 6, 12]);
-    expect(Math.max(...sleepsMs)).toBeLessThanOrEqual(5 * 366 * 86_400_000);
-  });
+it("a job that waits for years lets those before it run, and the worker sleeps no longer than the scheduler permits", async () => {
+  const yearMs = 365 * 86_400_000;
+  const ran: unknown[] = [];
+  const ranYears: number[] = [];
+  const sleepsMs: number[] = [];
+  const callers = [1, 6, 6].map((count, i) => ({ atMs: 100 * i, count }));
+  const { backend } = enqueueAll(
+    { rate: 1, period: yearMs, capacity: 1 },
+    callers,
+    ({ address, args }, { clock, writes }) => {
+      if (address.module === "jobs") {
+        ran.push((args as { label: number }).label);
+        ranYears.push(Math.floor(backend.agenda.nowMs / yearMs));
+      }
+      for (const { table, document } of writes.values()) {
+        const at = document?.["scheduledTime"];
+        if (table.endsWith("/_scheduled_functions") && typeof at === "number") sleepsMs.push(at - clock);
+      }
+    },
+  );
+  await backend.agenda.run();
+  expect(ran).toEqual([0, 1, 2]);
+  // Five years after a full bucket, of which the second is full in six. The scheduler refuses what is more than five years of 366 days away.
+  expect(ranYears).toEqual([0, 6, 12]);
+  expect(Math.max(...sleepsMs)).toBeLessThanOrEqual(5 * 366 * 86_400_000);
 });
 
-describe("cost", () => {
-  it("a caller reads one row and inserts one; a cancel among thousands reads one and deletes one", async () => {
-    const app = queueApp("tables", { kind: "token bucket", rate: 1, period: 86_400_000, capacity: 1 }, {});
-    const backend = new Backend(app.app, { seed: "1" });
-    const handles: unknown[] = [];
-    for (let i = 0; i < 2000; i += 500) {
-      backend.agenda.plan(i, () => {
-        backend.call(
-          async (ctx) => {
-            for (let j = i; j < i + 500; j++) {
-              const status = await app.enqueueRateLimited(ctx, { name: "llm" }, job, { label: j });
-              if (status.ok) handles.push(status.job);
-            }
-          },
-          () => undefined,
-        );
-      });
-    }
-    let [enqueuing, canceling] = [{}, {}];
-    backend.agenda.plan(5000, () => {
-      backend.call(
-        (ctx) => app.cancelQueued(ctx, handles.at(-7)),
-        ({ lastCost, outcome }) => {
-          canceling = { ...lastCost, outcome };
-        },
-      );
-    });
-    backend.agenda.plan(1520, () => {
-      backend.call(
-        (ctx) => app.enqueueRateLimited(ctx, { name: "llm" }, job, { label: -1 }),
-        ({ lastCost }) => (enqueuing = lastCost),
-      );
-    });
-    await backend.agenda.run(() => backend.agenda.nowMs > 6000);
-    expect(enqueuing).toMatchObject({ rowsRead: 1, rowsWritten: 1 });
-    expect(canceling).toMatchObject({ rowsRead: 1, rowsReread: 1, rowsWritten: 1 });
-    expect(canceling).toMatchObject({ outcome: { kind: "committed", value: { canceled: true } } });
+it("a caller reads one row and inserts one; a cancel among thousands reads one and deletes one", async () => {
+  const callers = [0, 500, 1000, 1500].map((atMs) => ({ atMs, jobs: 500 }));
+  const { app, backend, handles, costs } = enqueueAll({ rate: 1, period: 86_400_000, capacity: 1 }, [
+    ...callers,
+    { atMs: 1520 },
+  ]);
+  let canceling = {};
+  backend.agenda.plan(5000, () => {
+    backend.call(
+      (ctx) => app.cancelQueued(ctx, handles.at(-7)),
+      ({ lastCost, outcome }) => {
+        canceling = { ...lastCost, outcome };
+      },
+    );
   });
+  await backend.agenda.run(() => backend.agenda.nowMs > 6000);
+  expect(costs[4]).toMatchObject({ rowsRead: 1, rowsWritten: 1 });
+  expect(canceling).toMatchObject({ rowsRead: 1, rowsReread: 1, rowsWritten: 1 });
+  expect(canceling).toMatchObject({ outcome: { kind: "committed", value: { canceled: true } } });
 });

@@ -1,13 +1,12 @@
 /** Whatever waits starts: after rows were deleted by hand, sweeps, refunds from elsewhere, functions that are gone. */
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
-import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import type { EnqueueResult } from "convex-rate-limits/queue";
-import { isFirst } from "../../src/queue/look.js";
+import { DAY, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/jobs.js";
-import { component, changeIn, documentsIn, placeNames } from "../support/places.js";
-import { continueSweep, openQueues, pass, run, runUntil } from "../support/queues.js";
+import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
+import { continueSweep, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -17,36 +16,29 @@ const SWEPT_AFTER = 20 * MINUTE;
 
 describe.each(placeNames)("in the %s", (place) => {
   const open = (limits: RateLimitDefinitions = { llm: { ...slow, queue: {} } }) => {
-    const queues = openQueues(place, limits);
-    const { t, starts } = queues;
-    const enqueue = async (label: string, args: object = {}): Promise<EnqueueResult> =>
-      await t.mutation(
-        async (ctx) => await queues.enqueueRateLimited(ctx, { name: "llm", count: 10, ...args }, run, { label }),
-      );
+    const queues = useQueues(place, limits, { count: 10 });
+    const { t, starts, functions } = queues;
     return {
       ...queues,
-      enqueue,
-      sweep: async () => await t.mutation(async (ctx) => await queues.sweepRateLimits(ctx, { next: continueSweep })),
+      sweep: async () =>
+        await t.mutation(async (ctx) => await functions().sweepRateLimits(ctx, { next: continueSweep })),
       workers: () => documentsIn(place, t, "rateLimitWorkers"),
       deleteWorkers: () => changeIn(place, t, "rateLimitWorkers", null),
-      until: async (ms: number) => {
-        await runUntil(t, NOW + ms);
-      },
       /** In whole tenths of a second. */
       startsAt: () => starts.map(({ label, at }) => [label, 100 * Math.floor((at - NOW) / 100)]),
     };
   };
+  /** A job a minute. */
+  const EACH_MINUTE = ["first", "second", "third"].map((label, i) => [label, i * MINUTE]);
 
   it("a worker sleeps until a pause of its bucket ends, whatever is given back meanwhile, and what was promised keeps its time", async () => {
-    const { enqueue, t, pauseRateLimit, adjustRateLimit, until, startsAt } = open();
-    for (const label of ["first", "second"]) await enqueue(label, { count: 5 });
-    await pass(t, 1000);
-    await t.mutation(async (ctx) => {
-      await pauseRateLimit(ctx, { name: "llm", until: NOW + 20 * MINUTE });
-      await adjustRateLimit(ctx, { name: "llm", count: -5, takenAt: NOW });
-    });
-    for (const label of ["third", "fourth"]) await enqueue(label);
-    await pass(t, 1000);
+    const { enqueueAll, t, pass, pauseFor, adjust, until, startsAt } = open();
+    await enqueueAll(["first", "second"], { count: 5 });
+    await pass(1000);
+    await pauseFor(20 * MINUTE - 1000);
+    await adjust({ count: -5, takenAt: NOW });
+    await enqueueAll(["third", "fourth"]);
+    await pass(1000);
     const before = Date.now();
     // One run is planned: a second before the first job that waits can be paid.
     expect(vi.getTimerCount()).toBe(1);
@@ -64,72 +56,64 @@ describe.each(placeNames)("in the %s", (place) => {
 
   describe("when somebody deletes the worker's row", () => {
     it("the planned run goes on, and puts it back", async () => {
-      const { enqueue, t, deleteWorkers, workers, until, startsAt } = open();
-      for (const label of ["first", "second", "third"]) await enqueue(label);
-      await pass(t, 1000);
+      const { enqueueAll, pass, deleteWorkers, workers, until, startsAt } = open();
+      await enqueueAll(["first", "second", "third"]);
+      await pass(1000);
       await deleteWorkers();
       await until(10 * MINUTE);
-      expect(startsAt()).toEqual([
-        ["first", 0],
-        ["second", MINUTE],
-        ["third", 2 * MINUTE],
-      ]);
+      expect(startsAt()).toEqual(EACH_MINUTE);
       expect(await workers()).toHaveLength(1);
       expect(vi.getTimerCount()).toBe(0);
     });
 
     it("a caller who starts another worker ends the first one: the bucket pays each job once, in one chain of runs", async () => {
-      const { enqueue, t, deleteWorkers, until, startsAt } = open();
-      for (const label of ["first", "second"]) await enqueue(label);
-      await pass(t, 1000);
+      const { enqueue, enqueueAll, pass, deleteWorkers, until, startsAt } = open();
+      await enqueueAll(["first", "second"]);
+      await pass(1000);
       await deleteWorkers();
       await enqueue("third");
-      await pass(t, 1000);
+      await pass(1000);
       // The next run of the old chain, and that of the new one.
       expect(vi.getTimerCount()).toBe(2);
-      await pass(t, MINUTE - 2000);
+      await pass(MINUTE - 2000);
       // The old one has done nothing: the second job has its start time, and one run is planned.
       expect(vi.getTimerCount()).toBe(2);
       await until(10 * MINUTE);
-      expect(startsAt()).toEqual([
-        ["first", 0],
-        ["second", MINUTE],
-        ["third", 2 * MINUTE],
-      ]);
+      expect(startsAt()).toEqual(EACH_MINUTE);
     });
 
     it("and nothing waits, nothing is put back", async () => {
-      const { enqueue, t, cancelQueued, deleteWorkers, workers, until, startsAt } = open();
-      const job = await enqueue("only");
+      const { jobOf, cancel, deleteWorkers, workers, until, startsAt } = open();
+      const job = await jobOf("only");
       await deleteWorkers();
-      if (job.ok) await t.mutation(async (ctx) => await cancelQueued(ctx, job.job));
+      await cancel(job);
       await until(10 * MINUTE);
       expect(startsAt()).toEqual([]);
       expect(await workers()).toEqual([]);
     });
 
     it("tokens that come back bring the next job forward within a day", async () => {
-      const { enqueue, t, deleteWorkers, resetRateLimit, until, startsAt } = open({
-        llm: { ...config, period: 30 * 24 * 60 * MINUTE, queue: {} },
+      const { enqueueAll, pass, deleteWorkers, reset, until, startsAt } = open({
+        llm: { ...config, period: 30 * DAY, queue: {} },
       });
-      for (const label of ["first", "second"]) await enqueue(label);
-      await pass(t, 1000);
+      await enqueueAll(["first", "second"]);
+      await pass(1000);
       await deleteWorkers();
-      await t.mutation(async (ctx) => await resetRateLimit(ctx, { name: "llm" }));
-      await until(5 * 24 * 60 * MINUTE);
+      await reset();
+      await until(5 * DAY);
       expect(startsAt()).toHaveLength(2);
-      expect(startsAt()[1]?.[1]).toBeLessThan(24 * 60 * MINUTE + 1000);
+      expect(startsAt()[1]?.[1]).toBeLessThan(DAY + 1000);
     });
   });
 
   describe("a sweep", () => {
     it("deletes the rows of workers that have been idle for a while, and no others", async () => {
-      const { enqueue, t, sweep, workers, until } = open({ llm: { ...config, keyed: true, queue: {} } });
+      const { enqueue, pass, sweep, workers, until } = open({ llm: { ...config, keyed: true, queue: {} } });
       for (let i = 0; i < 5; i++) await enqueue("x", { key: `user ${i}` });
       await until(MINUTE);
       await sweep();
       expect(await workers()).toHaveLength(5);
-      await pass(t, 10);
+      await pass(10);
       vi.setSystemTime(NOW + SWEPT_AFTER);
       await enqueue("y", { key: "user 3" });
       expect(await sweep()).toMatchObject({ deleted: 9, isDone: true });
@@ -138,9 +122,7 @@ describe.each(placeNames)("in the %s", (place) => {
     });
 
     it("of more keys than a batch goes on", async () => {
-      const { enqueue, t, workers, sweep } = open({
-        llm: { ...config, keyed: true, queue: {} },
-      });
+      const { enqueue, t, workers, sweep } = open({ llm: { ...config, keyed: true, queue: {} } });
       for (let i = 0; i < 300; i++) await enqueue("x", { key: `user ${i}` });
       // Somebody cancels all runs and deletes all jobs.
       vi.clearAllTimers();
@@ -155,21 +137,19 @@ describe.each(placeNames)("in the %s", (place) => {
     });
 
     it("never takes the row of one that sleeps, was lost, or has jobs; and a job after a sweep runs", async () => {
-      const { enqueue, sweep, workers, until, startsAt } = open({ llm: { ...slow, keyed: true, queue: {} } });
+      const { enqueue, enqueueAll, sweep, workers, until, order, startsAt } = open({
+        llm: { ...slow, keyed: true, queue: {} },
+      });
       await enqueue("done", { key: "idle" });
       await enqueue("lost", { key: "lost" });
-      for (const label of ["1", "2"]) await enqueue(label, { key: "slow", count: 15 });
+      await enqueueAll(["1", "2"], { key: "slow", count: 15 });
       vi.clearAllTimers();
       vi.setSystemTime(NOW + SWEPT_AFTER);
       await sweep();
       expect(await workers()).toHaveLength(3);
       for (const key of ["idle", "lost", "slow"]) await enqueue("next", { key });
       await until(SWEPT_AFTER + 10 * MINUTE);
-      expect(
-        startsAt()
-          .map(([label]) => label)
-          .sort(),
-      ).toEqual(["1", "2", "done", "lost", "next", "next", "next"]);
+      expect(order().sort()).toEqual(["1", "2", "done", "lost", "next", "next", "next"]);
       vi.setSystemTime(NOW + 3 * SWEPT_AFTER);
       await sweep();
       expect(await workers()).toEqual([]);
@@ -180,10 +160,9 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a settlement that gives back wakes the worker that sleeps until the next job can be paid", async () => {
-    const { enqueue, t, rateLimit, until, startsAt, enqueueRateLimited } = open();
-    await t.mutation(async (ctx) => await rateLimit(ctx, { name: "llm", count: 10 }));
-    const settling = { name: "llm", count: 10, settles: "mutation" } as const;
-    await t.mutation(async (ctx) => await enqueueRateLimited(ctx, settling, run, { label: "first", used: 2 }));
+    const { enqueue, t, functions, until, startsAt } = open();
+    await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm", count: 10 }));
+    await enqueue("first", { settles: "mutation" }, { used: 2 });
     await enqueue("second");
     await until(10 * MINUTE);
     // Eight of the ten come back when the first has run: the second needs two more, which come in 12 s.
@@ -193,63 +172,53 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
+  it("tokens that come back over HTTP wake the worker", async () => {
+    const { enqueueAll, t, pass, until, log } = open();
+    await enqueueAll(["first", "second"]);
+    await pass(5000);
+    const giveBack = [{ bucket: { name: "llm" }, count: 10, renews: 1 }];
+    if (place === "tables") await t.mutation(makeFunctionReference<"mutation">("limits:askLimits"), { giveBack });
+    else {
+      const adjustments = [{ name: "llm", config: slow, count: -10 }];
+      await t.mutation(async (ctx) => {
+        await ctx.runMutation(component.public.adjustAll, { adjustments });
+      });
+    }
+    await until(10 * MINUTE);
+    expect(log()).toEqual(["first 20", "second 5000"]);
+  });
+
   it("one user cannot cancel another's job, nor ask for its place", async () => {
-    const { enqueue, t, cancelQueued, getQueued, until, startsAt } = open({
-      llm: { ...config, keyed: true, queue: {} },
-      other: { ...config, keyed: true, queue: {} },
-    });
-    const result = await enqueue("mine", { key: "me" });
-    if (!result.ok) throw new Error("There was no room for the job.");
+    const keyed = { ...config, keyed: true, queue: {} } as const;
+    const { jobOf, cancel, position, until, log } = open({ llm: keyed, other: keyed });
+    const mine = await jobOf("mine", { key: "me" });
     for (const job of [
-      { ...result.job, key: "you" },
-      { ...result.job, name: "other" },
+      { ...mine, key: "you" },
+      { ...mine, name: "other" },
     ]) {
-      expect(await t.mutation(async (ctx) => await cancelQueued(ctx, job))).toEqual({ canceled: false });
-      expect(await t.query(async (ctx) => await getQueued(ctx, job))).toBeNull();
+      expect(await cancel(job)).toBe(false);
+      expect(await position(job)).toBeNull();
     }
     await until(MINUTE);
-    expect(startsAt()).toEqual([["mine", 0]]);
+    expect(log()).toEqual(["mine 0"]);
   });
 
   it("with turns, a job that has no round yet stands behind those of its class that have", async () => {
-    const { enqueue, t, getQueued } = open({ llm: { ...slow, queue: { fair: true } } });
-    for (const label of ["a1", "a2", "a3"]) await enqueue(label, { fairBy: "a" });
-    await pass(t, 1000);
-    const result = await enqueue("b1", { fairBy: "b" });
-    if (!result.ok) throw new Error("There was no room for the job.");
-    expect(await t.query(async (ctx) => await getQueued(ctx, result.job))).toMatchObject({ ahead: 2, isExact: true });
+    const { enqueueAll, jobOf, pass, position } = open({ llm: { ...slow, queue: { fair: true } } });
+    await enqueueAll(["a1", "a2", "a3"], { fairBy: "a" });
+    await pass(1000);
+    const job = await jobOf("b1", { fairBy: "b" });
+    expect(await position(job)).toMatchObject({ ahead: 2, isExact: true });
   });
 
   it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {
-    const { enqueue, t, deploy } = open({ llm: { ...slow, queue: {} } });
+    const { enqueue, t, deploy } = open();
     const label = "x".repeat(8000);
     for (let i = 0; i < 540; i++) await enqueue(label);
-    const { enqueueRateLimited } = deploy({ llm: { ...slow, queue: { maxQueued: 541, exact: true } } });
-    const denied = await t.mutation(async (ctx) => await enqueueRateLimited(ctx, { name: "llm" }, run, { label }));
-    expect(denied).toEqual({ ok: false, retryAt: NOW + 1000 });
+    deploy({ llm: { ...slow, queue: { maxQueued: 541, exact: true } } });
+    expect(await enqueue(label)).toEqual({ ok: false, retryAt: NOW + 1000 });
     expect(await documentsIn(place, t, "rateLimitQueue")).toHaveLength(540);
   });
-});
-
-it.each(placeNames)("in the %s, tokens that come back over HTTP wake the worker", async (place) => {
-  const queues = openQueues(place, { llm: { ...slow, queue: {} } });
-  const { t, starts } = queues;
-  for (const label of ["first", "second"]) {
-    await t.mutation(async (ctx) => await queues.enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label }));
-  }
-  await pass(t, 5000);
-  const giveBack = [{ bucket: { name: "llm" }, count: 10, renews: 1 }];
-  if (place === "tables") await t.mutation(makeFunctionReference<"mutation">("limits:askLimits"), { giveBack });
-  else {
-    await t.mutation(async (ctx) => {
-      await ctx.runMutation(component.public.adjustAll, { adjustments: [{ name: "llm", config: slow, count: -10 }] });
-    });
-  }
-  await runUntil(t, NOW + 10 * MINUTE);
-  expect(starts.map(({ label, at }) => [label, at - NOW])).toEqual([
-    ["first", 20],
-    ["second", 5000],
-  ]);
 });
 
 describe("a fair worker rests", () => {
@@ -261,7 +230,7 @@ describe("a fair worker rests", () => {
     ["not when a job of an earlier round has come", { round: 2 }, [{ round: 1 }], false],
     ["when others are in later rounds", { round: 1 }, [{ round: 2 }], true],
   ])("%s", async (_what, awaited, others, rests) => {
-    const { t } = openQueues("tables", { llm: { ...slow, queue: { fair: true } } });
+    const { t } = useQueues("tables", { llm: { ...slow, queue: { fair: true } } });
     // One after another: an arrival is younger than the job that the worker waits for.
     const insert = (fields: object) =>
       t.mutation((ctx) => ctx.db.insert("rateLimitQueue", { ...job, ...fields, at: ctx.db.vars.commitTs }));

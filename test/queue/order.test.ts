@@ -1,8 +1,7 @@
 /** Whose turn it is: within a class, between classes, in rounds, and as far as lists are known. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { merged } from "../../src/queue/look.js";
-import { inOrder, roundAfter } from "../../src/queue/order.js";
+import { inOrder, merged, roundAfter } from "../../src/queue/order.js";
 
 const NS = 1_000_000;
 

@@ -28,7 +28,7 @@ function bucketOf(
 
 function paid(config: RateLimitConfig, held: number | undefined, count: number, withinMs = AHEAD) {
   const { limit, shards } = bucketOf(config, held);
-  const payment = payFor(limit, shards, NOW, { count }, withinMs);
+  const payment = payFor(limit, shards, NOW, { count, withinMs });
   if (!payment.isPaid) return { waitMs: payment.dueAt - NOW, isAhead: payment.isAhead };
   const [left] = payment.left;
   return { runMs: payment.runAt - NOW, holds: left && heldBy(left, NOW) / unitsOf(limit, 1) };
@@ -85,11 +85,11 @@ describe("a job", () => {
         fc.integer({ min: 1, max: 10 }),
         (config, held, count) => {
           const { limit, shards } = bucketOf(config, held);
-          const first = payFor(limit, shards, NOW, { count }, AHEAD);
+          const first = payFor(limit, shards, NOW, { count, withinMs: AHEAD });
           if (first.isPaid) return;
           expect(first.dueAt).toBeGreaterThan(NOW);
-          expect(payFor(limit, shards, first.dueAt, { count }, AHEAD).isPaid).toBe(true);
-          expect(payFor(limit, shards, first.dueAt - 1, { count }, AHEAD).isPaid).toBe(false);
+          expect(payFor(limit, shards, first.dueAt, { count, withinMs: AHEAD }).isPaid).toBe(true);
+          expect(payFor(limit, shards, first.dueAt - 1, { count, withinMs: AHEAD }).isPaid).toBe(false);
         },
       ),
     );

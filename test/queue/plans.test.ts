@@ -1,10 +1,9 @@
 /** Limits with plans and a queue: the jobs of a bucket wait by the plan that the last of them was enqueued under. */
 import { describe, expect, it } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
-import type { RateLimitQueuedJob } from "convex-rate-limits/queue";
-import { NOW, useClock } from "../support/jobs.js";
-import { type AnyRateLimits, changeIn, documentsIn, placeNames } from "../support/places.js";
-import { openQueues, pass, run, runUntil } from "../support/queues.js";
+import { useClock } from "../support/jobs.js";
+import { changeIn, documentsIn, placeNames } from "../support/places.js";
+import { useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -13,72 +12,52 @@ const plans = { free: { rate: 1, capacity: 1 }, pro: { rate: 60, capacity: 10 } 
 const planned: RateLimitDefinitions = { llm: { ...shared, plans } };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const open = (limits = planned) => {
-    const { t, starts, deploy, ...first } = openQueues(place, limits);
-    let functions: AnyRateLimits = first;
-    return {
-      t,
-      enqueue: async (label: string, args: object, more: object = {}): Promise<RateLimitQueuedJob> => {
-        const enqueued = await t.mutation(
-          async (ctx) =>
-            await functions.enqueueRateLimited(ctx, { name: "llm", key: "a", ...args }, run, { label, ...more }),
-        );
-        if (!enqueued.ok) throw new Error("There was no room for the job.");
-        return enqueued.job;
-      },
-      deploy: (next: RateLimitDefinitions) => {
-        functions = deploy(next);
-      },
-      position: async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await functions.getQueued(ctx, job)),
-      snapshot: async () => await t.query(async (ctx) => await functions.getRateLimit(ctx, { name: "llm", key: "a" })),
-      log: async (until: number) => {
-        await runUntil(t, NOW + until);
-        return starts.map(({ label, at }) => `${label} ${at - NOW}`);
-      },
-    };
-  };
+  const open = (limits = planned) => useQueues(place, limits, { key: "a" });
 
   it("each key's jobs wait by its plan, and its rows say so", async () => {
-    const { enqueue, log, snapshot } = open();
-    for (const label of ["a1", "a2"]) await enqueue(label, { plan: "free" });
-    for (const label of ["b1", "b2"]) await enqueue(label, { key: "b", plan: "pro", count: 10 });
-    expect((await log(5 * MINUTE)).sort()).toEqual(["a1 0", `a2 ${MINUTE}`, "b1 0", `b2 ${10 * SECOND}`]);
-    expect(await snapshot()).toMatchObject({ plan: "free", config: { rate: 1 } });
+    const { enqueueAll, until, log, snapshot } = open();
+    await enqueueAll(["a1", "a2"], { plan: "free" });
+    await enqueueAll(["b1", "b2"], { key: "b", plan: "pro", count: 10 });
+    await until(5 * MINUTE);
+    expect(log().sort()).toEqual(["a1 0", `a2 ${MINUTE}`, "b1 0", `b2 ${10 * SECOND}`]);
+    expect(await snapshot({ key: "a" })).toMatchObject({ plan: "free", config: { rate: 1 } });
   });
 
   it.each([
     ["an upgrade brings forward what waits", "free", "pro", 1, [20, 1010, 2010, 3010]],
     ["a downgrade puts it off", "pro", "free", 10, [20, 10_010, 671_960, 1_271_960]],
   ])("%s", async (_what, before, after, count, expected) => {
-    const { t, enqueue, position, log } = open();
-    for (const label of ["a1", "a2", "a3"]) await enqueue(label, { plan: before, count });
+    const { pass, enqueueAll, jobOf, position, until, log } = open();
+    await enqueueAll(["a1", "a2", "a3"], { plan: before, count });
     // In steps of 10 ms: the worker comes with the first. Before a downgrade the second job has its start time, 1.05 s ahead: it keeps
     // that, and the 1.05 tokens that it owes take 63 s more under the new plan.
-    await pass(t, before === "pro" ? 9.5 * SECOND : 500);
-    const last = await enqueue("a4", { plan: after, count });
-    await pass(t, 100);
-    const starts = await log(HOUR);
-    expect(starts).toEqual(expected.map((at, i) => `a${i + 1} ${at}`));
+    await pass(before === "pro" ? 9.5 * SECOND : 500);
+    const last = await jobOf("a4", { plan: after, count });
+    await pass(100);
+    await until(HOUR);
+    expect(log()).toEqual(expected.map((at, i) => `a${i + 1} ${at}`));
     expect(await position(last)).toBeNull();
   });
 
   it.each([false, true])("a job is settled by its key's plan; the worker's row gone meanwhile: %s", async (isGone) => {
-    const { t, enqueue, log, snapshot } = open();
+    const { t, enqueue, pass, until, order, snapshot } = open();
     await enqueue("a1", { plan: "pro", count: 10, settles: "mutation" }, { used: 4 });
-    await pass(t, 10);
+    await pass(10);
     expect(await documentsIn(place, t, "rateLimitWorkers")).toMatchObject([{ plan: "pro" }]);
     if (isGone) await changeIn(place, t, "rateLimitWorkers", null);
-    expect(await log(MINUTE)).toHaveLength(1);
-    expect(await snapshot()).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
+    await until(MINUTE);
+    expect(order()).toEqual(["a1"]);
+    expect(await snapshot({ key: "a" })).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
   });
 
   it("a deploy that takes a plan away leaves its jobs their config, and one that adds plans gives them the first", async () => {
-    const { enqueue, deploy, log } = open({ llm: { ...shared, ...plans.free } });
-    for (const label of ["a1", "a2"]) await enqueue(label, {});
+    const { enqueue, enqueueAll, deploy, until, order } = open({ llm: { ...shared, ...plans.free } });
+    await enqueueAll(["a1", "a2"]);
     deploy(planned);
     await enqueue("a3", { plan: "pro" });
     deploy({ llm: { ...shared, plans: { free: plans.free } } });
-    expect((await log(10 * MINUTE)).map((line) => line.split(" ")[0])).toEqual(["a1", "a2", "a3"]);
+    await until(10 * MINUTE);
+    expect(order()).toEqual(["a1", "a2", "a3"]);
   });
 
   it.each([

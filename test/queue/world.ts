@@ -6,7 +6,7 @@ import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
-import { adjust, ask, isFull, isJoined, pause, undo } from "../model/exact/bucket.js";
+import { adjust, ask, isJoined, leftAt, pause, type State, takenBehind, undo } from "../model/exact/bucket.js";
 import { type ExactJob, ExactQueue, nsOf, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
@@ -40,24 +40,7 @@ function demand(holds: boolean, what: string, seen: unknown = ""): void {
   if (!holds) throw new Wrong(`${what} ${inspect(seen)}`);
 }
 
-export interface Told {
-  readonly jobs: number;
-  readonly ran: number;
-  readonly canceled: number;
-  readonly tooLate: number;
-  readonly workerRuns: number;
-  readonly positions: number;
-  readonly overtaken: number;
-  readonly settled: number;
-  /** Jobs that have waited again. */
-  readonly again: number;
-  /** Pauses of the limit. */
-  readonly paused: number;
-  readonly dropped: number;
-  readonly damaged: number;
-  /** Runs of the worker that have paid from several rows. */
-  readonly split: number;
-}
+export type Told = ReturnType<World["told"]>;
 
 export async function play(setting: Setting, seed: string): Promise<Told> {
   const { limit, place, shards } = setting;
@@ -86,10 +69,13 @@ class World {
     positions: 0,
     overtaken: 0,
     settled: 0,
+    /** Jobs that have waited again. */
     again: 0,
+    /** Pauses of the limit. */
     paused: 0,
     dropped: 0,
     damaged: 0,
+    /** Runs of the worker that have paid from several rows. */
     split: 0,
   };
   #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
@@ -100,6 +86,7 @@ class World {
   #ended = 0;
   /** Whether somebody has cancelled a planned run. */
   #isBroken = false;
+  #resetAt = 0;
   #newest = 0n;
   readonly #isWhole: boolean;
   /** Jobs that have been paid for. */
@@ -156,7 +143,7 @@ class World {
     await this.#backend.agenda.run();
   }
 
-  told(): Told {
+  told() {
     return { ...this.#counts, ran: this.#runs.size };
   }
 
@@ -252,6 +239,8 @@ class World {
       },
       (changed) => {
         if (changed) this.#counts.damaged++;
+        // Whichever chain runs next puts the row back and goes on, be it one that another had taken over from.
+        if (changed === "worker") this.#over.clear();
         if (changed === "job" && job) this.#broken.add(job.id);
         this.#isBroken ||= changed === "run";
       },
@@ -272,7 +261,10 @@ class World {
     else {
       this.#call(
         (ctx) => this.app.resetRateLimit(ctx, { name: "llm" }),
-        () => (this.#exact.bucket = undefined),
+        (_, clock) => {
+          this.#exact.bucket = undefined;
+          this.#resetAt = clock;
+        },
       );
     }
   }
@@ -289,7 +281,7 @@ class World {
         if (!status.ok) return;
         demand(answer.ok, "what is granted an exact bucket could grant", said);
         this.#checkMoment(status.retryAt ?? clock, answer.retryAt ?? clock, said);
-        exact.bucket = after;
+        exact.bucket = this.#asOfRows(exact.bucket, after, clock, count);
       },
     );
   }
@@ -323,12 +315,28 @@ class World {
     );
   }
 
-  /** A refund that finds nothing to give back may be a write or none. */
   #adjustExact(count: number, clock: number, isWritten: boolean): void {
-    const { limit } = this.setting;
     const { bucket } = this.#exact;
-    if (count < 0 && !isWritten && isFull(limit, bucket, clock)) return;
-    this.#exact.bucket = adjust(limit, bucket, clock, count).after;
+    const { after } = adjust(this.setting.limit, bucket, clock, count);
+    if (count < 0) this.#giveBack(after, clock, isWritten);
+    else this.#exact.bucket = this.#asOfRows(bucket, after, clock, count);
+  }
+
+  /** A refund that finds nothing to give back is no write: the time of the bucket stays. */
+  #giveBack(after: State, clock: number, isWritten: boolean): void {
+    const { limit } = this.setting;
+    const exact = this.#exact;
+    // A bucket that remembers little may undo a take in part, or not at all.
+    if (isWritten || isJoined(after)) exact.bucket = after;
+    else if (this.#isWhole) {
+      const [before, now] = [leftAt(limit, exact.bucket, clock), leftAt(limit, after, clock)];
+      demand(isDeepStrictEqual(before, now), "a refund must give back what the exact bucket does", { before, now });
+    }
+  }
+
+  /** A call that another overtakes has an earlier clock. On one row they conflict; of several rows, each has a time of its own. */
+  #asOfRows(before: State, after: State, clock: number, count: number): State {
+    return this.#isWhole || count <= 0 ? after : takenBehind(this.setting.limit, before, after, clock, count);
   }
 
   /** No work starts before an exact bucket could start it; on one row it starts then. */
@@ -370,15 +378,9 @@ class World {
     const { run: started } = args as { run: { generation: number; most?: number } };
     this.#counts.workerRuns++;
     const exact = this.#exact;
-    const gone = [...writes].flatMap(([id, { table, document }]) =>
-      table.endsWith("/rateLimitQueue") && !document ? [this.#firstIds.get(id) ?? id] : [],
-    );
-    const scheduled = [...writes.values()].flatMap(({ table, document }) => {
-      const planned = document as unknown as Job | null;
-      return table.endsWith("/_scheduled_functions") && planned && isJob(planned.address, planned.args)
-        ? [planned]
-        : [];
-    });
+    const gone = rowsIn(writes, "rateLimitQueue").flatMap(([id, job]) => (job ? [] : [this.#firstIds.get(id) ?? id]));
+    const planned = plannedIn(writes);
+    const scheduled = planned.filter(({ address, args }) => isJob(address, args));
     const taken = scheduled.map(({ args }) => this.#ids.get(labelOf(args)) ?? "");
     const dropped = gone.filter((id) => this.#broken.has(id));
     demand(
@@ -386,11 +388,8 @@ class World {
       "what leaves the queue is scheduled, and nothing else",
     );
     // A run of an earlier start does nothing.
-    const plans = [...writes.values()].some(({ table, document }) => {
-      const planned = document as unknown as Job | null;
-      const isNext = table.endsWith("/_scheduled_functions") && planned?.state.kind === "pending";
-      return isNext || table.endsWith("/rateLimitWorkers");
-    });
+    const isPlanned = planned.some(({ state }) => state.kind === "pending");
+    const plans = isPlanned || rowsIn(writes, "rateLimitWorkers").length > 0;
     demand(plans || taken.length === 0, "a run of an earlier start took jobs", taken);
     if (!plans) return;
     const run = { clock, snapshot, committedAt: nsOf(EPOCH_MS + nowMs) };
@@ -401,16 +400,18 @@ class World {
     }
     this.#drop(dropped, run);
     demand(dropped.length === 0, "a job was dropped before its turn", dropped);
-    this.#checkChain(started, scheduledTime, scheduledRuns(writes, this.app));
+    const runs = planned.filter((one) => this.#isRun(one.address) && !scheduled.includes(one));
+    const next = runs.flatMap((one) => (one.state.kind === "pending" ? [one.scheduledTime] : []));
+    this.#checkChain(started, scheduledTime, next);
     const { most = LEAST_JOBS } = started;
     const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
     if (gone.length >= share || !this.#isWhole || isJoined(exact.bucket)) return;
     // Of jobs that came at once any may be the one that waits.
-    const next = exact.first(run);
-    const isStuck = next.length === 0 || next.some((job) => !exact.canPay(job, clock));
-    demand(isStuck, "the worker left a job that could be paid", { next, taken: taken.length });
+    const first = exact.first(run);
+    const isStuck = first.length === 0 || first.some((job) => !exact.canPay(job, clock));
+    demand(isStuck, "the worker left a job that could be paid", { first, taken: taken.length });
   }
 
   #pay(id: string, scheduled: Job | undefined, run: RunTime): void {
@@ -420,9 +421,11 @@ class World {
     demand(exact.first(run).includes(job), "another job was first", { job, first: exact.first(run) });
     this.#checkOvertaken(job, run);
     const { clock } = run;
+    const before = exact.bucket;
     const runAt = exact.pay(job, clock, scheduled.scheduledTime);
     if (runAt === undefined) throw new Wrong("the exact bucket could not pay");
     this.#checkMoment(scheduled.scheduledTime, runAt, job);
+    exact.bucket = this.#asOfRows(before, exact.bucket, clock, job.count);
     exact.waiting.delete(id);
     this.#paid.set(id, job);
     if (this.setting.fair) exact.noteTurns(run);
@@ -452,8 +455,8 @@ class World {
   #waitAgain({ turn, args }: Settling, clock: number, writes: JobRun["writes"]): void {
     const { label, againUntil = 0 } = args;
     if (clock >= againUntil || turn.runs >= ATTEMPTS) return;
-    const rows = [...writes].filter(([, { table }]) => table.endsWith("/rateLimitQueue"));
-    const [[id, { document }] = ["", { document: null }]] = rows;
+    const rows = rowsIn(writes, "rateLimitQueue");
+    const [[id, document] = ["", null]] = rows;
     demand(rows.length === 1 && document !== null, "a job that must run again waits in one row", rows);
     const first = this.#ids.get(String(label)) ?? "";
     const ended = this.#paid.get(first);
@@ -467,16 +470,16 @@ class World {
 
   #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
     this.#counts.settled++;
-    const isWritten = [...writes.values()].some(({ table }) => table.endsWith("/rateLimits"));
+    const isWritten = rowsIn(writes, "rateLimits").length > 0;
     if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
-    const { limit } = this.setting;
-    const { bucket } = this.#exact;
-    if (args.used >= count || (!isWritten && isFull(limit, bucket, clock))) return;
+    if (args.used >= count) return;
     // On several rows a gift is the most that may come back.
     if (this.#isWhole) {
       const dates = { takenAt, promised: Math.max(at, takenAt) };
-      // Of what was taken before a reset nothing comes back.
-      this.#exact.bucket = undo(limit, bucket, clock, count - args.used, dates).at(-1);
+      const states = undo(this.setting.limit, this.#exact.bucket, clock, count - args.used, dates);
+      // Of what was taken before a reset nothing comes back. Some may where the bucket's time was ahead of the reset: it was paused.
+      const isAhead = isWritten && takenAt > this.#resetAt;
+      this.#giveBack(isAhead ? states[0] : states.at(-1), clock, isWritten);
     } else this.#adjustExact(args.used - count, clock, isWritten);
   }
 
@@ -508,9 +511,9 @@ class World {
     const given = new Map<string, number>();
     // Of two jobs that a user has sent at once, one that is taken at once was the first.
     const first = new Map(taken.map((id, i) => [id, i - taken.length]));
-    for (const [id, { table, document }] of writes) {
+    for (const [id, document] of rowsIn(writes, "rateLimitQueue")) {
       const round = document?.["round"];
-      if (table.endsWith("/rateLimitQueue") && typeof round === "number") given.set(id, round);
+      if (typeof round === "number") given.set(id, round);
     }
     this.#exact.noteTurns(run);
     this.#exact.sortIn(run, new Map([...given, ...first]));
@@ -522,18 +525,18 @@ class World {
   }
 }
 
-function scheduledRuns(writes: JobRun["writes"], { worker }: QueueApp): number[] {
-  return [...writes.values()].flatMap(({ table, document }) => {
-    const planned = document as unknown as Job | null;
-    const isRun =
-      table.endsWith("/_scheduled_functions") &&
-      planned?.address.module === worker.module &&
-      !isJob(planned.address, planned.args);
-    return isRun && planned.state.kind === "pending" ? [planned.scheduledTime] : [];
-  });
+/** What a transaction wrote into a table: the rows by their ids, null for those that it deleted. */
+function rowsIn(writes: JobRun["writes"], name: string) {
+  return [...writes].flatMap(([id, { table, document }]) =>
+    table.endsWith(`/${name}`) ? [[id, document] as const] : [],
+  );
 }
 
-/** As src/queue/worker.ts and look.ts: what a run looks at of each priority when the one before says nothing, and of all. */
+function plannedIn(writes: JobRun["writes"]): Job[] {
+  return rowsIn(writes, "_scheduled_functions").flatMap(([, document]) => (document as unknown as Job | null) ?? []);
+}
+
+/** As src/queue/worker.ts and batch.ts: what a run looks at of each priority when the one before says nothing, and of all. */
 const LEAST_JOBS = 16;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
@@ -561,6 +564,6 @@ function labelOf(args: unknown): string {
 }
 
 function isSplit(writes: JobRun["writes"]): boolean {
-  const rows = [...writes.values()].filter(({ table }) => table.endsWith("/rateLimits"));
-  return rows.length > 1 || rows.some(({ document }) => document?.["shard"] !== undefined);
+  const rows = rowsIn(writes, "rateLimits");
+  return rows.length > 1 || rows.some(([, document]) => document?.["shard"] !== undefined);
 }

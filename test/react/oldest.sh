@@ -12,7 +12,7 @@ mkdir "$copy/react"
 cp -al node_modules "$copy/node_modules" 2>/dev/null || { rm -rf "$copy/node_modules" && cp -a node_modules "$copy/node_modules"; }
 rm -rf "$copy"/node_modules/{react,react-dom,scheduler}
 cp -a "$copy"/react/node_modules/* "$copy/node_modules/"
-cp -a src convex test package.json tsconfig.json vitest.config.ts "$copy/"
+cp -a src convex test docs package.json tsconfig.json vitest.config.ts "$copy/"
 
 cd "$copy"
 node -e 'if (require("react-dom").version !== process.argv[1]) process.exit(1)' "$oldest"

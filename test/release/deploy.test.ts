@@ -52,6 +52,6 @@ describe("the way to a deployment", () => {
     const [module = "", name = ""] = /convex run .*?(\S+:\S+)/.exec(block)?.[1]?.split(":") ?? [];
     expect(files).toContain(`example/convex/${module}.ts`);
     expect(read(`example/convex/${module}.ts`)).toContain(`export const ${name} = mutation(`);
-    expect(read("src/storage/tables.ts")).toContain(`${/convex data (\w+)/.exec(block)?.[1] ?? "?"}:`);
+    expect(read("src/storage/schema.ts")).toContain(`${/convex data (\w+)/.exec(block)?.[1] ?? "?"}:`);
   });
 });

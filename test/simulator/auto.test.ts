@@ -1,16 +1,17 @@
 /** The loads that hot limits are made for: their figures hold. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
-import type { CaseName } from "../../bench/contention/scenarios.js";
+import { type CaseName, CASES } from "../../bench/contention/scenarios.js";
+import { ours } from "../../bench/simulator/ours.js";
+import { simulate } from "../../bench/simulator/simulation.js";
 import { effort } from "../support/random.js";
 
 /** What docs/benchmarks.md says of `auto` with 256 permits, as far as seconds show it. EFFORT=1 runs the heavy loads as well. */
 describe("auto", () => {
   const runAuto = async (name: CaseName, seconds: number) => {
-    const options = { ...DEFAULTS, cases: [name], classes: ["S256"], ours: ["auto"], official: [], seconds } as const;
-    const [result] = await runContention(options);
-    const metrics = result?.runs[0]?.metrics[0];
-    if (!metrics) throw new Error(`${name} did not run.`);
+    const options = { ...DEFAULTS, seconds };
+    const { scenario, resends = false } = CASES[name](options);
+    const metrics = await simulate(ours("auto"), scenario, { ...options, resends, platform: "S256" });
     expect(metrics.overGrant).toBe(0);
     return { ...metrics, rowsPerKey: metrics.rowsAtEnd / metrics.keys };
   };

@@ -22,6 +22,8 @@ async function increment({ db }: SimulatedCtx): Promise<number> {
   return value;
 }
 
+const nothing = (): Promise<void> => Promise.resolve();
+
 async function read({ db }: SimulatedCtx): Promise<number> {
   const row = await db.query("counters").first();
   return Number(row?.["value"] ?? 0);
@@ -121,9 +123,7 @@ describe("the simulated backend", () => {
       const calls = await run(new Backend({ schema }, options), body, 4000, 2000);
       return calls.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
     };
-    const idle = await timesOf(async () => {
-      await Promise.resolve();
-    });
+    const idle = await timesOf(nothing);
     // Three standard errors of the quantiles of 4000 draws.
     expect(Math.abs((idle[2000] ?? 0) / PLATFORM.execution.median - 1)).toBeLessThan(0.041);
     expect(Math.abs((idle[3960] ?? 0) / PLATFORM.execution.p99 - 1)).toBeLessThan(0.125);
@@ -133,23 +133,8 @@ describe("the simulated backend", () => {
       await read(ctx);
     });
     expect(new Set(longer(reading))).toEqual(new Set([2 * PLATFORM.readMs]));
-    expect(
-      new Set(
-        longer(
-          await timesOf(async () => {
-            await Promise.resolve();
-          }, 90),
-        ),
-      ),
-    ).toEqual(new Set([90]));
-    const twice = async () =>
-      await timesOf(
-        async () => {
-          await Promise.resolve();
-        },
-        0,
-        2 * PLATFORM.execution.median,
-      );
+    expect(new Set(longer(await timesOf(nothing, 90)))).toEqual(new Set([90]));
+    const twice = async () => await timesOf(nothing, 0, 2 * PLATFORM.execution.median);
     expect((await twice()).map((ms, i) => Math.round((1e6 * ms) / (idle[i] ?? 0)) / 1e6)).toEqual(Array(4000).fill(2));
   });
 
@@ -209,13 +194,7 @@ describe("the simulated backend", () => {
         { seed: "wait", platform: { ...platform, mutationPermits }, holdMs: 100 },
       );
       const calls: Call<unknown>[] = [];
-      const bodies = [
-        increment,
-        async () => {
-          await Promise.resolve();
-        },
-        increment,
-      ];
+      const bodies = [increment, nothing, increment];
       for (const [i, body] of bodies.entries()) {
         backend.agenda.plan(i * gapMs, () => {
           backend.call<unknown>(body, (call) => calls.push(call));
@@ -234,14 +213,7 @@ describe("the simulated backend", () => {
     ["S256", 256],
   ] as const)("runs as many mutations at once as %s has permits: %i", async (platform, permits) => {
     const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
-    const calls = await run(
-      backend,
-      async () => {
-        await Promise.resolve();
-      },
-      300,
-      0,
-    );
+    const calls = await run(backend, nothing, 300, 0);
     expect(calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000)).toHaveLength(
       permits,
     );

@@ -2,7 +2,8 @@
 import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { type GenericId, type ObjectType, v } from "convex/values";
 import { afterEach, beforeEach, vi } from "vitest";
-import { type Backend, type MutationCtx, openBackend } from "./places.js";
+import { useBackend } from "./limits.js";
+import { type Backend, type MutationCtx, openBackend, type PlaceName } from "./places.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -30,7 +31,30 @@ export const run = makeFunctionReference<"mutation", JobArgs, null>("jobs:run");
 export const fail = makeFunctionReference<"action", JobArgs, null>("jobs:fail");
 
 /** A backend and the starts of its jobs; `whileRunning` is what a job does besides. */
-export function openQueue(whileRunning: (ctx: MutationCtx) => Promise<unknown> = () => Promise.resolve()) {
+export function openQueue(whileRunning?: (ctx: MutationCtx) => Promise<unknown>) {
+  const { starts, modules } = jobsModule(whileRunning);
+  return { t: openBackend(modules), starts };
+}
+
+/** Within a describe: a fresh backend for each test, whose jobs note their starts. */
+export function useJobs(place: PlaceName, whileRunning?: (ctx: MutationCtx) => Promise<unknown>) {
+  const { starts, modules } = jobsModule(whileRunning);
+  const { backend, ...rest } = useBackend(place, modules);
+  beforeEach(() => {
+    starts.length = 0;
+  });
+  return {
+    ...rest,
+    backend,
+    starts,
+    pending: () => pendingJobs(backend()),
+    runAll: () => runAll(backend()),
+    runUntil: (moment: number) => runUntil(backend(), moment),
+    forget: (id: GenericId<"_scheduled_functions">) => forget(backend(), id),
+  };
+}
+
+function jobsModule(whileRunning: (ctx: MutationCtx) => Promise<unknown> = () => Promise.resolve()) {
   const starts: Start[] = [];
   const note = (args: JobArgs) => starts.push({ ...args, at: Date.now() });
   const module = {
@@ -49,7 +73,7 @@ export function openQueue(whileRunning: (ctx: MutationCtx) => Promise<unknown> =
       },
     }),
   };
-  return { t: openBackend({ "./jobs.ts": () => Promise.resolve(module) }), starts };
+  return { starts, modules: { "./jobs.ts": () => Promise.resolve(module) } };
 }
 
 /** Moves the clock to a moment and runs the jobs that are due then; none may be due before. */
@@ -77,7 +101,7 @@ export async function pendingJobs(t: Backend) {
 }
 
 /** What Convex does some days after a job has ended. */
-export async function forget(t: Backend, id: GenericId<"_scheduled_functions">): Promise<void> {
+async function forget(t: Backend, id: GenericId<"_scheduled_functions">): Promise<void> {
   await t.run(async (ctx) => {
     await (ctx.db as unknown as { delete: (id: string) => Promise<void> }).delete(id);
   });

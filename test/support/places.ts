@@ -24,7 +24,6 @@ import {
 } from "convex-rate-limits";
 import { type RateLimitAdmin, rateLimitAdmin, type RateLimitOverride } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
-import { fakeComponent } from "./fakeDb.js";
 import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -173,13 +172,6 @@ export function defineIn(
   return place === "tables"
     ? withAll(defineRateLimits(limits, options))
     : withAll(defineInComponent(limits, { ...options, component }));
-}
-
-/** The same on a `FakeDb`, which is light enough for thousands of transactions. */
-export function defineLight(place: PlaceName, limits: RateLimitDefinitions): AnyRateLimits {
-  return withAll(
-    place === "tables" ? defineRateLimits(limits) : defineInComponent(limits, { component: fakeComponent as never }),
-  );
 }
 
 /** The functions of all entries on one set of limits. */

@@ -4,8 +4,9 @@ import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { httpMutation } from "convex-rate-limits/http";
-import type { RegisteredQueue } from "convex-rate-limits/queue";
+import type { RateLimitQueuedJob, RegisteredQueue } from "convex-rate-limits/queue";
 import { onTestFinished, vi } from "vitest";
+import { NOW } from "./jobs.js";
 import {
   type AnyRateLimits,
   type Backend,
@@ -68,6 +69,66 @@ export function openQueues(
     "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
   });
   return { t, starts, deploy, ...functions };
+}
+
+/**
+ * The same, and what tests do there, each call in a mutation or query of its own, by the limits as they are deployed last. It is of the
+ * limit "llm" unless its arguments say another.
+ * @param joining - arguments of every job.
+ */
+export function useQueues(place: PlaceName, limits: RateLimitDefinitions, joining: object = {}) {
+  const { t, starts, deploy, ...first } = openQueues(place, limits);
+  let functions: AnyRateLimits = first;
+  const llm = { name: "llm" };
+  const enqueue = async (
+    label: string,
+    args: object = {},
+    returned: Partial<JobArgs> = {},
+    fn: typeof run | typeof act = run,
+  ) =>
+    await t.mutation(
+      async (ctx) =>
+        await functions.enqueueRateLimited(ctx, { ...llm, ...joining, ...args }, fn, { label, ...returned }),
+    );
+  const jobOf = async (...job: Parameters<typeof enqueue>): Promise<RateLimitQueuedJob> => {
+    const result = await enqueue(...job);
+    if (!result.ok) throw new Error("There was no room for the job.");
+    return result.job;
+  };
+  return {
+    t,
+    starts,
+    functions: () => functions,
+    deploy: (next: RateLimitDefinitions) => {
+      functions = deploy(next);
+    },
+    enqueue,
+    jobOf,
+    enqueueAll: async (labels: readonly string[], args: object = {}) => {
+      for (const label of labels) await jobOf(label, args);
+    },
+    cancel: async (job: RateLimitQueuedJob) => {
+      const { canceled } = await t.mutation(async (ctx) => await functions.cancelQueued(ctx, job));
+      return canceled;
+    },
+    position: async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await functions.getQueued(ctx, job)),
+    snapshot: async (args: object = {}) =>
+      await t.query(async (ctx) => await functions.getRateLimit(ctx, { ...llm, ...args })),
+    reset: async () => await t.mutation(async (ctx) => await functions.resetRateLimit(ctx, llm)),
+    adjust: async (args: { count: number; takenAt?: number }) =>
+      await t.mutation(async (ctx) => await functions.adjustRateLimit(ctx, { ...llm, ...args })),
+    pauseFor: async (ms: number) =>
+      await t.mutation(async (ctx) => await functions.pauseRateLimit(ctx, { ...llm, until: Date.now() + ms })),
+    pass: async (ms: number) => {
+      await pass(t, ms);
+    },
+    until: async (ms: number) => {
+      await runUntil(t, NOW + ms);
+    },
+    order: () => starts.map(({ label }) => label),
+    /** Each with the ms after the beginning at which it started. */
+    log: () => starts.map(({ label, at }) => `${label} ${at - NOW}`),
+  };
 }
 
 type Syscalls = Record<"syscall" | "asyncSyscall" | "jsSyscall", (op: string, args: string) => string>;

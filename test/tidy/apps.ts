@@ -35,7 +35,7 @@ export function appsIn(blocks: readonly Block[]): App[] {
 }
 
 /** Adds what `npx convex dev` would generate: the same types, from the app's modules and schema. */
-function withGenerated(app: Map<string, AppFile>): App {
+export function withGenerated(app: App): App {
   const modules = [...app.keys()].filter(
     (file) => /^convex\/[\w/]+\.ts$/.test(file) && !/\/(schema|http|crons)\.ts$/.test(file),
   );

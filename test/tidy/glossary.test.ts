@@ -1,57 +1,106 @@
-/** One word, one meaning: what the types of src/ are called is in the glossary of ARCHITECTURE.md. */
+/** One word, one meaning: what src/ calls its types, its values and its functions is in the glossary of ARCHITECTURE.md. */
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { files, read } from "./files.js";
+import { read } from "./files.js";
+import { openProgram, pathOf, walk } from "./program.js";
 
 /** Words that any program has, and every reader knows. */
-const PLAIN =
-  "arg args bound option ctx result data field reader writer row id list name model definition choice source error type validator".split(
+const PLAIN = new Set(
+  "arg args bound range option ctx result data field reader writer row id list name model definition choice source error type validator".split(
     " ",
-  );
+  ),
+);
 
-/** What these are called is said by another word of the glossary, or by none. */
-const BANNED = ["home", "part", "node", "leaf", "probe", "dice", "wish"];
+/** Other words of the glossary say what these said, or none does. */
+const BANNED_IN_TYPES = ["home", "part", "node", "leaf", "probe", "dice", "wish"];
+/** Participles and adverbs that once named values: none says what its value is. */
+const BANNED = ["told", "standing", "leaving", "even", "seen", "concluded", "home", "leaf", "probe", "dice", "wish"];
+const BANNED_ALLOWED: Readonly<Record<string, string>> = {
+  seenTo: "a field of rows and of scheduled runs, which outlive a deploy",
+  seen: "the rows that a call has read so far",
+};
 
-/** The names of src/compat are the official component's, or come with them. */
+/** Names of a glossary's word for a type of another one. */
+const OTHER_TYPE: Readonly<Record<string, string>> = {
+  "share: Limit": "of a limit, a share is a limit",
+  "table: Place": "the app's tables are a place",
+  "limit: LimitedBy": "by which the request was limited",
+};
+
+/** What two files export by one name. The names of src/compat are the official component's. */
+const EXPORTED_TWICE: Readonly<Record<string, string>> = {
+  defineRateLimits: "the entries of the two places differ in nothing else",
+  Demand: "of a client it is in tokens, as callers know it; of the engine in units",
+  END_OF_TIME: "the projection for clients imports nothing of the engine",
+};
 const OFFICIAL = "src/compat/";
 
 interface Named {
-  readonly where: string;
+  readonly file: string;
   readonly name: string;
+  readonly node: ts.Node;
   readonly isExported: boolean;
 }
 
-const types = files
-  .filter((file) => /^src\/.*\.tsx?$/.test(file) && !file.startsWith(OFFICIAL))
-  .flatMap((file) => typesIn(file, read(file)));
+const program = openProgram();
+const checker = program.getTypeChecker();
+const named = program
+  .getSourceFiles()
+  .filter((file) => pathOf(file).startsWith("src/"))
+  .flatMap(namesIn);
+const own = named.filter(({ file }) => !file.startsWith(OFFICIAL));
+const types = own.filter(({ node }) => isType(node));
 
-function typesIn(file: string, text: string): Named[] {
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest);
-  return source.statements.flatMap((statement) => {
-    const isType =
-      ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement) || ts.isClassDeclaration(statement);
-    if (!isType || !statement.name) return [];
-    const isExported = (ts.getModifiers(statement) ?? []).some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
-    return [{ where: file, name: statement.name.text, isExported }];
+/** All that a file declares: types, functions, values, parameters and fields. */
+function namesIn(source: ts.SourceFile): Named[] {
+  const found: Named[] = [];
+  walk(source, (node) => {
+    const { name } = node as { name?: ts.Node };
+    const isDeclaration = isType(node) || isValue(node) || ts.isFunctionLike(node) || ts.isPropertyAssignment(node);
+    if (!isDeclaration || !name || !ts.isIdentifier(name)) return;
+    const statement = ts.isVariableDeclaration(node) ? node.parent.parent : node;
+    const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) : undefined;
+    const isExported = modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false;
+    found.push({ file: pathOf(source), name: name.text, node, isExported });
   });
+  return found;
 }
 
-/** The words of a name: "RateLimitAllStatus" → rate, limit, all, status. */
+function isType(node: ts.Node): boolean {
+  return ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node) || ts.isClassDeclaration(node);
+}
+
+/** What has a value of some type: a parameter, a local name, a field. */
+function isValue(node: ts.Node): boolean {
+  const isLocal = ts.isParameter(node) || ts.isVariableDeclaration(node) || ts.isBindingElement(node);
+  return isLocal || ts.isPropertySignature(node);
+}
+
+/** The name of a value's type, or of its elements', if src/ declares it. */
+function typeOf(node: ts.Node): string | undefined {
+  const type = checker.getNonNullableType(checker.getTypeAtLocation(node));
+  const [element = type] = checker.isArrayType(type) ? checker.getTypeArguments(type as ts.TypeReference) : [];
+  const symbol = element.aliasSymbol ?? (element as Partial<ts.Type>).symbol;
+  const [declaration] = symbol?.declarations ?? [];
+  const isOurs = declaration && isType(declaration) && pathOf(declaration.getSourceFile()).startsWith("src/");
+  return isOurs ? symbol?.name : undefined;
+}
+
+/** The words of a name in the singular: "RateLimitAllStatus" → rate, limit, all, status. */
 function wordsOf(name: string): string[] {
-  return (name.match(/[A-Z][a-z]*/g) ?? [name]).map((word) => word.toLowerCase());
-}
-
-/** What a name says the thing is: its last word, or the one before "of", "in", "by" or "with"; in the singular. */
-function headOf(name: string): string {
-  const words = wordsOf(name);
-  const at = words.findIndex((word, i) => i > 0 && ["of", "in", "by", "with"].includes(word));
-  const head = words[at < 0 ? words.length - 1 : at - 1] ?? name;
-  return singular(head);
+  return (name.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [name]).map((word) => singular(word.toLowerCase()));
 }
 
 function singular(word: string): string {
   if (["status", "args"].includes(word)) return word;
   return word.replace(/ies$/, "y").replace(/([^s])s$/, "$1");
+}
+
+/** What a name says the thing is: its last word, or the one before "of", "in", "by" or "with". */
+function headOf(name: string): string {
+  const words = wordsOf(name);
+  const at = words.findIndex((word, i) => i > 0 && ["of", "in", "by", "with"].includes(word));
+  return words.at(at < 0 ? -1 : at - 1) ?? name;
 }
 
 /** The first column of the table below "## Words". */
@@ -63,6 +112,16 @@ function glossary(): Set<string> {
 
 const words = glossary();
 
+/** "share: Limit": a name by a word of the glossary, and a type that another one describes. */
+function mixedIn(name: string, type: string): string[] {
+  const word = headOf(name);
+  return words.has(word) && words.has(headOf(type)) && !wordsOf(type).includes(word) ? [`${word}: ${type}`] : [];
+}
+
+function bannedIn(name: string, banned: readonly string[]): boolean {
+  return wordsOf(name).some((word) => banned.includes(word));
+}
+
 describe("the glossary", () => {
   it("has the words of the field and of the engine", () => {
     const required =
@@ -73,31 +132,54 @@ describe("the glossary", () => {
   it("has what every exported type of src/ is", () => {
     const exported = types.filter(({ isExported }) => isExported);
     expect(exported.length).toBeGreaterThan(60);
-    const unknown = exported
-      .filter(({ name }) => !words.has(headOf(name)) && !PLAIN.includes(headOf(name)))
-      .map(({ where, name }) => `${where} ${name}: ${headOf(name)}`);
-    expect(unknown).toEqual([]);
+    const unknown = exported.filter(({ name }) => !words.has(headOf(name)) && !PLAIN.has(headOf(name)));
+    expect(unknown.map(({ file, name }) => `${file} ${name}: ${headOf(name)}`)).toEqual([]);
   });
 
-  it("no type is called by a word that is banned", () => {
-    const banned = types.filter(({ name }) => wordsOf(name).some((word) => BANNED.includes(singular(word))));
-    expect(banned.map(({ where, name }) => `${where} ${name}`)).toEqual([]);
-    expect(BANNED.filter((word) => words.has(word))).toEqual([]);
-  });
-
-  it("finds the head of a name", () => {
-    const heads = [
-      "RateLimitAllStatus",
-      "StatusOf",
-      "NameIn",
-      "BucketArgs",
-      "StoredEntry",
-      "Levels",
-      "MutationCtxWithTables",
-    ];
-    expect(heads.map(headOf)).toEqual(["status", "status", "name", "args", "entry", "level", "ctx"]);
-    expect(typesIn("a.ts", "export interface LeafNode {}\ntype Wish = 1;").map(({ isExported }) => isExported)).toEqual(
-      [true, false],
+  it("gives a parameter, a local name or a field the word of its type", () => {
+    const values = own.filter(({ node }) => isValue(node));
+    const typed = values.flatMap(({ file, name, node }) => ({ file, name, type: typeOf(node) }));
+    expect(typed.filter(({ type }) => type !== undefined).length).toBeGreaterThan(500);
+    const mixed = typed.flatMap(({ file, name, type = "" }) =>
+      mixedIn(name, type).map((pair) => [file, pair] as const),
     );
+    expect(mixed.filter(([, pair]) => !Object.hasOwn(OTHER_TYPE, pair))).toEqual([]);
+    expect(Object.keys(OTHER_TYPE).filter((pair) => !mixed.some(([, other]) => other === pair))).toEqual([]);
+  });
+
+  it("nothing is called by a word that is banned", () => {
+    const banned = own.filter(({ name }) => bannedIn(name, BANNED) && !Object.hasOwn(BANNED_ALLOWED, name));
+    const bannedTypes = types.filter(({ name }) => bannedIn(name, BANNED_IN_TYPES));
+    expect([...banned, ...bannedTypes].map(({ file, name }) => `${file} ${name}`)).toEqual([]);
+    expect([...BANNED, ...BANNED_IN_TYPES].filter((word) => words.has(word))).toEqual([]);
+  });
+
+  it("no name is exported by two files for two things", () => {
+    const exported = own.filter(({ isExported }) => isExported);
+    const twice = exported.filter(({ file, name }) => exported.some((one) => one.name === name && one.file !== file));
+    expect([...new Set(twice.map(({ name }) => name))].sort()).toEqual(Object.keys(EXPORTED_TWICE).sort());
+  });
+
+  it("finds the head of a name, and a word for another type", () => {
+    const heads = "RateLimitAllStatus StatusOf NameIn BucketArgs StoredEntry Levels MutationCtxWithTables lastDemand";
+    expect(heads.split(" ").map(headOf)).toEqual("status status name args entry level ctx demand".split(" "));
+    expect(mixedIn("firstLimit", "Shard")).toEqual(["limit: Shard"]);
+    expect([...mixedIn("queue", "QueueConfig"), ...mixedIn("first", "Shard"), ...mixedIn("limit", "Args")]).toEqual([]);
+    expect(bannedIn("wasSeenFirst", BANNED)).toBe(true);
+    const declared = namesIn(
+      ts.createSourceFile(
+        "a.ts",
+        "export interface LeafNode { told: 1 }\ntype Wish = 1;\nexport const seen = ({ even }) => even;",
+        ts.ScriptTarget.Latest,
+        true,
+      ),
+    );
+    expect(declared.map(({ name, isExported }) => [name, isExported])).toEqual([
+      ["LeafNode", true],
+      ["told", false],
+      ["Wish", false],
+      ["seen", true],
+      ["even", false],
+    ]);
   });
 });

@@ -12,9 +12,11 @@ function parseConfig(): ts.ParsedCommandLine {
 const parsed = parseConfig();
 export const options = parsed.options;
 
-/** All of the project's TypeScript, as `tsc -p .` takes it. */
+let opened: ts.Program | undefined;
+
+/** All of the project's TypeScript, as `tsc -p .` takes it. Test files share it. */
 export function openProgram(): ts.Program {
-  return ts.createProgram(parsed.fileNames, parsed.options);
+  return (opened ??= ts.createProgram(parsed.fileNames, parsed.options));
 }
 
 /** A source file's path, relative to the root. */

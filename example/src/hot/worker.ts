@@ -2,9 +2,6 @@
 
 import type { LaneName, LaneResult, Setting } from "./lanes.js";
 import { runLane } from "./run.js";
-import { provideSetImmediate } from "./setImmediate.js";
-
-provideSetImmediate();
 
 export interface Order extends Setting {
   lane: LaneName;

@@ -129,11 +129,11 @@ function arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
   const { refill, windows, averageMs, config } = limit;
   const { period, timeZone } = config as FixedWindowConfig;
   // The days and weeks of UTC have one length.
-  const isEven = typeof period === "number" || (timeZone === "UTC" && period !== "month");
+  const isPeriodic = typeof period === "number" || (timeZone === "UTC" && period !== "month");
   return {
     refill,
     runsFrom: (ts) => {
-      if (isEven) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
+      if (isPeriodic) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
       const begin = ts || FIRST_USE;
       return runsOf(windows, begin, begin + LISTED_MS, averageMs);
     },

@@ -135,6 +135,8 @@ export interface Kind<L extends Limit = Limit> {
   shareOf(limit: L, share: Share): L;
   /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
   lapses?(limit: L): "together" | "singly" | undefined;
+  /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
+  waitedMs?(limit: L, state: State): number;
   /** How long a full bucket's row still says something in ms: of windows when the last one began, for windows with other starts. */
   countsMs?(limit: L): number;
   /** Units that arrive per ms, on average. */

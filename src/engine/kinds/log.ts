@@ -31,8 +31,8 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
 
 /**
  * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. An entry that
- * has started is never joined with one that is promised for after `now`. The oldest entry is never joined: clients were told when
- * it leaves.
+ * has started is never joined with one that is promised for after `now`. The oldest entry with units is never joined: clients were
+ * told when it leaves.
  */
 export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
   let joined = entries;
@@ -45,10 +45,11 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
  * do at least, and all passes together take as long as two sorts.
  */
 function joinCheapest(entries: readonly Entry[], most: number, now: number): Entry[] {
+  const oldest = entries.findIndex(({ units }) => units > 0);
   const weighed = entries.map((entry, i) => {
     const { at, units } = entry;
     const next = entries[i + 1];
-    return { entry, wait: i > 0 && next && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity };
+    return { entry, wait: i > oldest && next && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity };
   });
   const waits = Float64Array.from(weighed, ({ wait }) => wait).sort();
   const dearest = Math.max(...waits.subarray(most - 1, most));
@@ -78,4 +79,35 @@ export function removeBackwards(entries: readonly Entry[], units: number, at: nu
     return entry.units > removed ? [{ at: entry.at, units: entry.units - removed }, ...later] : later;
   }, []);
   return [...kept, ...entries.slice(from + 1)];
+}
+
+/**
+ * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in whole tokens as far as they go. An entry without units, which says
+ * since when there was room, is in both parts.
+ */
+export function cut(
+  entries: readonly Entry[],
+  taken: number,
+  takenLeft: number,
+  unitsPerToken: number,
+): readonly [Entry[], Entry[]] {
+  let before = 0;
+  let given = 0;
+  const ofLeft: Entry[] = [];
+  const ofRight: Entry[] = [];
+  for (const { at, units } of entries) {
+    if (units === 0) {
+      ofLeft.push({ at, units });
+      ofRight.push({ at, units });
+      continue;
+    }
+    before += units;
+    const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
+    const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
+    const own = Math.min(units, upTo - given);
+    given += own;
+    if (own > 0) ofLeft.push({ at, units: own });
+    if (units > own) ofRight.push({ at, units: units - own });
+  }
+  return [ofLeft, ofRight];
 }

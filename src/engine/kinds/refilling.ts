@@ -2,7 +2,7 @@
  * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and debts are paid
  * by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
-import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN } from "../headroom.js";
+import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN, withoutWindow } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
 import type { Kind, Limit, Reservation, State, Taking } from "./kind.js";
 import { leftHalf } from "./shares.js";
@@ -76,7 +76,8 @@ function advance(limit: RefillingLimit, state: State, now: number): State {
   const to = Math.max(ts, now);
   if (!headroom && !accrual.windowAt) return { value, ts: to };
   const window = accrual.windowAt?.(limit, state, to, value);
-  return stateOf(value, to, headroom && noted(headroom, to, capacity - value), window);
+  const known = headroom && (accrual.windowAt ? headroom : withoutWindow(headroom, state.window));
+  return stateOf(value, to, known && noted(known, to, capacity - value), window);
 }
 
 function reserve(limit: RefillingLimit, advanced: State, units: number): Reservation {
@@ -95,10 +96,14 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
     return stateOf(value + back, ts, pairs, using(window, -back));
   }
   const { takenAt } = taking;
+  // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that.
+  const known = headroomSince(state, takenAt);
+  const isLatest = takenAt >= (window?.loweredAt ?? ts);
+  const most = isLatest ? units : Math.min(units, known);
   // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value the
   // same.
-  const beyond = Math.min(units, beyondOf(state, missing, takenAt));
-  const back = Math.max(0, Math.min(units - beyond, missing, headroomSince(state, takenAt)));
+  const beyond = Math.min(most, beyondOf(state, missing, takenAt));
+  const back = Math.max(0, Math.min(most - beyond, missing, known));
   const used = lessened(using(window, -back), beyond, missing - back);
   return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
 }

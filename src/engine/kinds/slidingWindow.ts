@@ -7,7 +7,7 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, Reservation, State, Taking, CheckedTerms } from "./kind.js";
-import { insert, merge, removeBackwards, sum } from "./log.js";
+import { cut, insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -83,10 +83,20 @@ function parse({ name, config, kind }: CheckedTerms): SlidingWindowLimit {
   return { name, kind, config, ...counted, period, levels };
 }
 
+/** Of a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
 function advance(limit: SlidingWindowLimit, state: State, now: number): State {
+  const { capacity, period, levels } = limit;
   const ts = Math.max(state.ts, now);
-  const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
-  return { value: limit.capacity - sum(entries), ts, recent: entries };
+  const entries = entriesOf(limit, state);
+  const first = entries.findIndex(({ at }) => at > ts - period);
+  const [past, recent] = first < 0 ? [entries, []] : [entries.slice(0, first), entries.slice(first)];
+  const last = levels.most > 0 ? past.at(-1) : undefined;
+  return { value: capacity - sum(recent), ts, recent: last ? [{ at: last.at, units: 0 }, ...recent] : recent };
+}
+
+function waitedMs({ period }: SlidingWindowLimit, { ts, recent = [] }: State): number {
+  const last = recent.findLast(({ at }) => at <= ts - period);
+  return last ? ts - period - last.at : Infinity;
 }
 
 /** In order: never before what is promised already. */
@@ -138,20 +148,7 @@ function split(
   // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
   // proportion.
   const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-  const { unitsPerToken } = left;
-  let before = 0;
-  let given = 0;
-  const ofLeft: Entry[] = [];
-  const ofRight: Entry[] = [];
-  for (const { at, units } of recent) {
-    before += units;
-    const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
-    const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
-    const own = Math.min(units, upTo - given);
-    given += own;
-    if (own > 0) ofLeft.push({ at, units: own });
-    if (units > own) ofRight.push({ at, units: units - own });
-  }
+  const [ofLeft, ofRight] = cut(recent, taken, takenLeft, left.unitsPerToken);
   return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
 }
 
@@ -161,7 +158,7 @@ function join(limit: SlidingWindowLimit, states: readonly State[]): State {
   const logs = states.map(({ recent = [], ts: own }) =>
     own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
   );
-  return withEntries(limit, merge(logs), ts);
+  return advance(limit, withEntries(limit, merge(logs), ts), ts);
 }
 
 export function slidingWindow(): Kind<SlidingWindowLimit> {
@@ -171,7 +168,7 @@ export function slidingWindow(): Kind<SlidingWindowLimit> {
     forKey: (limit) => limit,
     shownConfig: ({ config }) => config,
     arrivals: ({ period }) => ({ refill: 1, lastsMs: period }),
-    entries: entriesOf,
+    entries: (limit, state) => entriesOf(limit, state).filter(({ units }) => units > 0),
     shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
     quota: {
       windowMs: ({ period }) => period,
@@ -180,6 +177,7 @@ export function slidingWindow(): Kind<SlidingWindowLimit> {
       restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
     },
     lapses: () => "singly",
+    waitedMs,
     unitsPerMs: ({ capacity, period }) => capacity / period,
     most: ({ capacity }) => capacity,
     advance,

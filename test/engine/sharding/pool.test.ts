@@ -46,33 +46,47 @@ const levelsOf = (shards: readonly Shard[]) => shards.map(({ interval }) => inte
 const tokensIn = (shards: readonly Shard[], now = NOW) =>
   shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
 
-describe("a bucket of one row", () => {
-  it("is decided as it stands", () => {
-    const one = rowsOf(slow, 3, 0);
-    const allowed = ask(one, { count: 2 });
-    expect(allowed).toMatchObject({ status: { ok: true, remaining: 1 }, before: one.shards });
-    expect(tokensIn(allowed.after)).toEqual([1]);
-    expect(ask(one, { count: 4 })).toMatchObject({ status: { ok: false }, before: [], after: [] });
-    expect(ask(one, { count: 0 })).toMatchObject({ status: { ok: true }, before: [], after: [] });
-    expect(ask(rowsOf(fast, 0, 0), {}).status).toMatchObject({ ok: false, retryAt: NOW + 1 });
+const unsplit: RateLimitConfig = { ...fast, shards: 1 };
+const bounded: RateLimitConfig = { ...slow, maxReserved: 1 };
+const reserve = true;
+/** When a slow bucket has one token more. */
+const later = { retryAt: NOW + 938 };
+
+describe("what a bucket answers, and the tokens on the rows that it writes:", () => {
+  type Row = [what: string, config: RateLimitConfig, held: number, level: number, DemandArgs, status: object, number[]];
+  it.each<Row>([
+    ["one row is decided as it stands", slow, 3, 0, { count: 2 }, { ok: true, remaining: 1 }, [1]],
+    ["one row denies", slow, 3, 0, { count: 4 }, { ok: false }, []],
+    ["one row gives nothing", slow, 3, 0, { count: 0 }, { ok: true }, []],
+    ["one row of a fast limit says the very time", fast, 0, 0, {}, { ok: false, retryAt: NOW + 1 }, []],
+    ["several serve what all hold together", slow, 20, 4, { count: 20 }, { ok: true, remaining: 0 }, [0]],
+    [
+      "all of it where less suffices",
+      slow,
+      20,
+      4,
+      { count: 25, atLeast: 5 },
+      { ok: true, taken: 20, remaining: 0 },
+      [0],
+    ],
+    ["several deny", slow, 20, 4, { count: 21 }, { ok: false, remaining: 20 }, []],
+    ["a debt is owed as one row", slow, 20, 4, { count: 21, reserve }, { ok: true, ...later, remaining: 0 }, [-1]],
+    ["a bound on debts denies", bounded, 20, 4, { count: 22, reserve }, { ok: false, ...later, remaining: 20 }, []],
+    // A call that may be served by less reads all rows.
+    ["exact where less suffices", fast, 0, 4, { count: 3, atLeast: 1 }, { ok: false, retryAt: NOW + 1 }, []],
+    // The next call may read two of them only.
+    ["as late as any row of a fast limit serves", fast, 0, 4, { count: 1 }, { ok: false, retryAt: NOW + 3 }, []],
+  ])("%s", (_what, config, held, level, asked, status, written) => {
+    const rows = rowsOf(config, held, level);
+    const { before, after, ...answered } = ask(rows, asked);
+    expect(answered.status).toMatchObject(status);
+    expect(tokensIn(after)).toEqual(written);
+    // All rows become one.
+    expect(before).toEqual(written.length > 0 ? rows.shards : []);
   });
 });
 
 describe("a bucket of several rows", () => {
-  it("is served whatever all of them hold together", () => {
-    const rows = rowsOf(slow, 20, 4);
-    const { status, before, after } = ask(rows, { count: 20 });
-    expect(status).toMatchObject({ ok: true, remaining: 0 });
-    expect(before).toEqual(rows.shards);
-    expect(tokensIn(after)).toEqual([0]);
-  });
-
-  it("gives what all of them hold where less would suffice", () => {
-    const { status, after } = ask(rowsOf(slow, 20, 4), { count: 25, atLeast: 5 });
-    expect(status).toMatchObject({ ok: true, taken: 20, remaining: 0 });
-    expect(tokensIn(after)).toEqual([0]);
-  });
-
   it("gives what is asked for and no more where a row owes, as only damage can make it", () => {
     const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 100, shards: 4 });
     const shards = [12, 12, 18, 16].map((count, i) => {
@@ -146,7 +160,7 @@ describe("a bucket of several rows", () => {
     const limit = parseLimit("send", { ...fast, rate: 40, period: 1000 });
     const demandOf = (count: number) => parseDemand(limit, { count });
     expect(fastUnits(limit)).toBe(2 * limit.unitsPerToken);
-    expect(fastUnits(parseLimit("send", { ...fast, shards: 1 }))).toBe(0);
+    expect(fastUnits(parseLimit("send", unsplit))).toBe(0);
     expect([1, 2, 3].map((count) => mayDenyOnTwo(limit, demandOf(count)))).toEqual([true, true, false]);
   });
 
@@ -156,32 +170,13 @@ describe("a bucket of several rows", () => {
     expect(levelsOf(ask({ limit, shards: rows.shards }, { count: 1 }).after)).toEqual([2, 2, 2, 2]);
   });
 
-  it("changes nothing for a count of 0, nor for a denial", () => {
+  it("changes nothing for a count of 0, nor where nothing is there and would suffice", () => {
     const rows = rowsOf(slow, 20, 4);
-    expect(ask(rows, { count: 0 })).toEqual({
-      status: describeWhole(rows.limit, rows.shards, NOW),
-      before: [],
-      after: [],
-    });
-    expect(ask(rows, { count: 21 })).toMatchObject({ status: { ok: false, remaining: 20 }, before: [], after: [] });
-    const fewer = parseLimit("send", { ...slow, shards: 4 });
-    const { shards } = rowsOf(slow, 0.5, 4);
-    const nothing = ask({ limit: fewer, shards }, { count: 3, atLeast: 0 });
-    expect(nothing).toMatchObject({ status: { ok: true, taken: 0 }, before: [], after: [] });
-  });
-
-  it("reserves as one row, which is what stays", () => {
-    const rows = rowsOf(slow, 20, 4);
-    const { status, before, after } = ask(rows, { count: 21, reserve: true });
-    expect(status).toMatchObject({ ok: true, retryAt: NOW + 938, remaining: 0 });
-    expect(before).toEqual(rows.shards);
-    expect(tokensIn(after)).toEqual([-1]);
-    const bounded = rowsOf({ ...slow, maxReserved: 1 }, 20, 4);
-    expect(ask(bounded, { count: 22, reserve: true })).toMatchObject({
-      status: { ok: false, retryAt: NOW + 938, remaining: 20 },
-      before: [],
-      after: [],
-    });
+    const status = describeWhole(rows.limit, rows.shards, NOW);
+    expect(ask(rows, { count: 0 })).toEqual({ status, before: [], after: [] });
+    const fewer = { limit: parseLimit("send", { ...slow, shards: 4 }), shards: rowsOf(slow, 0.5, 4).shards };
+    const nothing = { status: { ok: true, taken: 0 }, before: [], after: [] };
+    expect(ask(fewer, { count: 3, atLeast: 0 })).toMatchObject(nothing);
   });
 
   it("waits for a debt on one of its rows where nothing is taken, and writes nothing", () => {
@@ -218,21 +213,15 @@ describe("the moment of a denial on all rows", () => {
 
   it("is one at which any row holds it, if the bucket is fast: the next call may read two of them only", () => {
     const rows = rowsOf(fast, 0, 4);
-    const { status } = ask(rows, { count: 1 });
-    expect(status).toMatchObject({ ok: false, retryAt: NOW + 3 });
-    for (const shard of rows.shards)
+    for (const shard of rows.shards) {
       expect(heldByAll([shard], NOW + 3)).toBeGreaterThanOrEqual(rows.limit.unitsPerToken);
+    }
   });
 
   it("is exact for a fast bucket of one row, which was split before", () => {
     const { shards } = rowsOf(fast, 0, 1);
-    const limit = parseLimit("send", { ...fast, shards: 1 });
-    expect(ask({ limit, shards }, { count: 1 }).status.retryAt).toBe(NOW + 1);
-    expect(ask({ limit, shards }, { count: 5 }).status.retryAt).toBe(NOW + 1);
-  });
-
-  it("is exact where less would suffice, since such a call reads all rows", () => {
-    expect(ask(rowsOf(fast, 0, 4), { count: 3, atLeast: 1 }).status.retryAt).toBe(NOW + 1);
+    const limit = parseLimit("send", unsplit);
+    for (const count of [1, 5]) expect(ask({ limit, shards }, { count }).status.retryAt).toBe(NOW + 1);
   });
 });
 
@@ -260,7 +249,7 @@ describe("the moment from which on a call is served", () => {
     expect(servedIn(emptied(rowsOf(fast, 64, 4)), { atLeast: 1 })).toBe(0);
     expect(servedIn(emptied(rowsOf(slow, 64, 4)))).toBe(0);
     const { shards } = emptied(rowsOf(fast, 64, 1));
-    expect(servedIn({ limit: parseLimit("send", { ...fast, shards: 1 }), shards })).toBe(0);
+    expect(servedIn({ limit: parseLimit("send", unsplit), shards })).toBe(0);
   });
 });
 

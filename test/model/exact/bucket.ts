@@ -92,7 +92,7 @@ export function isJoined(state: State): boolean {
 
 /** What a state of any kind means to a kind that refills: what it held at its last write. */
 export function levelOf(state: State): refilling.Level {
-  return state && ("entries" in state ? { value: state.value, ts: state.ts } : state);
+  return state && ("entries" in state ? { value: state.value, ts: state.ts, isInexact: state.isJoined } : state);
 }
 
 function logOf(limit: SlidingWindow, state: State): slidingWindow.Log {

@@ -1,18 +1,20 @@
+import type { Rational } from "../rational.js";
+
 /** The limits that the exact buckets know: as the public API takes them, with every default filled in. */
-interface AnyLimit {
-  readonly rate: number;
+interface AnyLimit<Amount = number> {
+  readonly rate: Amount;
   /** Undefined for no bound. */
-  readonly maxReserved?: number | undefined;
+  readonly maxReserved?: Amount | undefined;
 }
-export interface TokenBucket extends AnyLimit {
+export interface TokenBucket<Amount = number> extends AnyLimit<Amount> {
   readonly kind: "token bucket";
-  readonly period: number;
-  readonly capacity: number;
+  readonly period: Amount;
+  readonly capacity: Amount;
 }
-export interface FixedWindow extends AnyLimit {
+export interface FixedWindow<Amount = number> extends AnyLimit<Amount> {
   readonly kind: "fixed window";
   readonly period: number | "day" | "week" | "month";
-  readonly capacity: number;
+  readonly capacity: Amount;
   /** Of a period in ms; undefined until the bucket is known, where the limit chooses it. */
   readonly start?: number | undefined;
   readonly timeZone?: Zone | undefined;
@@ -22,8 +24,10 @@ export interface SlidingWindow extends AnyLimit {
   readonly kind: "sliding window";
   readonly period: number;
 }
-export type RefillingLimit = TokenBucket | FixedWindow;
-export type ExactLimit = RefillingLimit | SlidingWindow;
+/** A number is the decimal that it is written as; a fraction is what it is. */
+export type Amount = number | Rational;
+export type RefillingLimit = TokenBucket<Amount> | FixedWindow<Amount>;
+export type ExactLimit = TokenBucket | FixedWindow | SlidingWindow;
 
 /** Zones whose clocks never change, in ms before UTC. */
 export const ZONES = { UTC: 0, "Etc/GMT+5": -5 * 3_600_000, "Asia/Kolkata": 5.5 * 3_600_000 } as const;

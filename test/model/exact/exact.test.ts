@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ask, type State, undo } from "./bucket.js";
 import type { ExactLimit, SlidingWindow } from "./config.js";
+import { most, type Start } from "./most.js";
 
 const request = fc.record({
   waitMs: fc.nat(30),
@@ -17,14 +18,6 @@ const window = fc.record({
   maxReserved: fc.constantFrom(undefined, 0, 3, 20),
 });
 
-/** The most tokens that start in any interval of `period` ms; it is enough to try those that begin with a start. */
-function most(starts: readonly { at: number; count: number }[], period: number): number {
-  const within = starts.map(({ at: from }) =>
-    starts.filter(({ at }) => at >= from && at < from + period).reduce((sum, { count }) => sum + count, 0),
-  );
-  return Math.max(0, ...within);
-}
-
 /** The first millisecond from `now` on at which a call would be allowed, by trying each. */
 function firstYes(limit: ExactLimit, state: State, now: number, asked: { count: number; reserve: boolean }): number {
   let moment = now;
@@ -37,7 +30,7 @@ describe("the exact sliding window", () => {
     let reserved = 0;
     const property = fc.property(window, fc.array(request, { size: "max", maxLength: 40 }), (limit, requests) => {
       let [state, now]: [State, number] = [undefined, 0];
-      let starts: { at: number; count: number }[] = [];
+      let starts: Start[] = [];
       for (const { waitMs, count, reserve, cancels } of requests) {
         now += waitMs;
         const { answer, after } = ask(limit, state, now, { count, reserve });
@@ -58,7 +51,7 @@ describe("the exact sliding window", () => {
   it("lets everything through that keeps the cap when nothing is reserved", () => {
     const property = fc.property(window, fc.array(request, { size: "max", maxLength: 40 }), (limit, requests) => {
       let [state, now]: [State, number] = [undefined, 0];
-      const starts: { at: number; count: number }[] = [];
+      const starts: Start[] = [];
       for (const { waitMs, count } of requests) {
         now += waitMs;
         const { answer, after } = ask(limit, state, now, { count, reserve: false });

@@ -1,6 +1,8 @@
 /** An exact fixed window's refill: `rate` tokens at the start of each window. */
 import { ceilOf, floorOf, fraction, minus, over, plus, type Rational, rational, times } from "../rational.js";
-import { type FixedWindow, LAST_MOMENT, ZONES } from "./config.js";
+import { type Amount, type FixedWindow as AnyWindow, LAST_MOMENT, ZONES } from "./config.js";
+
+type FixedWindow = AnyWindow<Amount>;
 
 const DAY_MS = 86_400_000;
 /** The first Monday of 1970. */

@@ -5,7 +5,7 @@
  * is full. From the last write on tokens arrive as the limit says that is in force now, never above capacity; time before the
  * last write never counts, so a clock that is behind it reads as the moment of the last write.
  */
-import { fraction, greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
+import { greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
 import { type Happened, type History, leftBy, mostPeaks, withEvent, without } from "./history.js";
 import * as fixedWindow from "./fixedWindow.js";
@@ -83,7 +83,8 @@ function startFor(limit: RefillingLimit, state: Level, now: number, { count, res
   const left = minus(levelAt(limit, state, now), rational(count));
   if (!isLess(left, ZERO)) return now;
   const { maxReserved } = limit;
-  if (!reserve || (count > 0 && maxReserved !== undefined && isLess(left, rational(-maxReserved)))) return undefined;
+  if (!reserve || (count > 0 && maxReserved !== undefined && isLess(plus(left, rational(maxReserved)), ZERO)))
+    return undefined;
   const at = whenHolding(limit, written(limit, state, now, left), now, ZERO);
   return at - now > longestWait(reserve) ? undefined : at;
 }
@@ -182,9 +183,14 @@ export function undo(
     history.push(replayed);
     after = leftAfter(replayed);
   }
-  // A window that was lowered and raised meanwhile gives back less.
-  const hasChanged = before.window !== undefined && events.some((event) => event.limit !== limit);
-  const isAmbiguous = before.gifts?.includes(takenAt) === true;
+  // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.
+  const windows = new Set(events.flatMap((event) => (event.window ? [event.limit] : [])));
+  const hasChanged = windows.size > 1 || (before.window !== undefined && events.some((event) => event.limit !== limit));
+  // Of a millisecond's takes, those before a gift or a pause are not known; nor is what was taken while it was of another kind.
+  const isPaused = events.some(({ ts, isPause }) => isPause && ts === takenAt);
+  const [first] = events;
+  const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
+  const isAmbiguous = isPaused || isAdopted || before.gifts?.includes(takenAt) === true;
   const isInexact =
     before.isInexact === true || hasChanged || isAmbiguous || mostPeaks(state?.history ?? []) > REMEMBERED;
   return after && { ...after, ts: before.ts, history, gifts: before.gifts ?? [], ...(isInexact && { isInexact }) };
@@ -224,10 +230,5 @@ function resetAt(limit: RefillingLimit, state: Level, now: number): number {
       !isLess(ZERO, gained(limit, state.ts, next, sinceOf(state)));
     return isEmpty ? fixedWindow.startOf(limit, current + 2n) : next;
   }
-  return Math.max(now, whenHolding(limit, state, now, fraction(...ratioOf(limit.capacity))));
-}
-
-function ratioOf(number: number): [bigint, bigint] {
-  const { numerator, denominator } = rational(number);
-  return [numerator, denominator];
+  return Math.max(now, whenHolding(limit, state, now, rational(limit.capacity)));
 }

@@ -195,8 +195,11 @@ function takenAway(
  * A state of another kind says what was missing at its last write: it counts as taken then, and a debt as promised for the
  * following windows, all that is more than 31 of them can hold for the one after.
  */
-export function fromLevel({ rate, period }: SlidingWindow, level: { value: Rational; ts: number }): Log {
-  const { ts } = level;
+export function fromLevel(
+  { rate, period }: SlidingWindow,
+  level: { value: Rational; ts: number; isInexact?: boolean },
+): Log {
+  const { ts, isInexact: isJoined = false } = level;
   const size = rational(rate);
   const value = least(size, level.value);
   const entries: Entry[] = [];
@@ -206,7 +209,7 @@ export function fromLevel({ rate, period }: SlidingWindow, level: { value: Ratio
     entries.push({ at: Math.min(LAST_MOMENT, at), count });
     missing = minus(missing, count);
   }
-  return { entries, ts, value, isJoined: false };
+  return { entries, ts, value, isJoined };
 }
 
 /** `resetAt` is when all that was taken has left. */

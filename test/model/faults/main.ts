@@ -16,7 +16,7 @@ import { faults } from "./list.js";
 const root = process.cwd();
 const chosen = process.argv.slice(2).map(Number);
 const copy = mkdtempSync(join(tmpdir(), "faults-"));
-for (const path of ["src", "convex", "test", "example", "vitest.config.ts", "package.json", "tsconfig.json"]) {
+for (const path of ["src", "convex", "bench", "test", "example", "vitest.config.ts", "package.json", "tsconfig.json"]) {
   cpSync(join(root, path), join(copy, path), { recursive: true });
 }
 symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));

@@ -2,34 +2,38 @@
  * convex-rate-limits/component: `defineRateLimits` for limits in the component. Definitions and calls, without the engine: what decides is
  * loaded where it runs, in the component.
  */
-export type { RateLimitDefinition, RateLimitDefinitions } from "../client/args.js";
-export type { RateLimitDecision, RateLimitsOptions } from "../client/settings.js";
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
-export { isRateLimitError, type RateLimitErrorData } from "../client/errors.js";
-export type { ExposedRateLimit } from "../client/expose.js";
-export { hashKey } from "../client/hashKey.js";
-export type { InComponent } from "../client/place.js";
-export type { RateLimits } from "../client/rateLimits.js";
-export type { CancelResult, ScheduleResult } from "../client/schedule.js";
+export type {
+  RateLimitDecision,
+  RateLimitDefinition,
+  RateLimitDefinitions,
+  RateLimitsOptions,
+} from "./definitionTypes.js";
+export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
+export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
+export type { ExposedRateLimit } from "./expose.js";
+export { hashKey } from "./hashKey.js";
+export type { InComponent } from "./place.js";
+export type { RateLimits } from "./rateLimits.js";
+export type { CancelResult, ScheduleResult } from "./schedule.js";
 export { projectRateLimit } from "../browser/project.js";
 export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 export type { RateLimitConfig } from "../wire/configs.js";
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type { RateLimitDefinitions, ThrowChoice } from "../client/args.js";
-import { type CalledBucket, type CalledRequest, parseDefinitions } from "../client/definitions.js";
-import { functionsOf } from "../client/functions.js";
-import { commonFields } from "../client/options.js";
-import type { ComponentCalls, InComponent, Place } from "../client/place.js";
-import type { KnownFields, RateLimits } from "../client/rateLimits.js";
-import type { RateLimitsOptions } from "../client/settings.js";
+import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
+import { type CalledBucket, type CalledRequest, parseDefinitions } from "./definitions.js";
+import { functionsOf } from "./functions.js";
+import { commonFields } from "./options.js";
+import type { ComponentCalls, InComponent, Place } from "./place.js";
+import type { RateLimits } from "./rateLimits.js";
 import { checkField, checkFields, type Fields } from "../engine/fields.js";
 import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
 import { checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
-import { show } from "../engine/misuse.js";
+import { checkCtx } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
+import { present } from "../wire/present.js";
 
 /**
  * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
@@ -63,7 +67,9 @@ export function defineRateLimits(
   const definitions = parseDefinitions(limits, (name, { config }) => {
     checkConfig(name, config);
   });
-  checkFields("defineRateLimits", "the options", options, optionFields());
+  // Most options are the component alone: a run then makes no table of fields.
+  const isAlone = isComponent((options as typeof options | undefined)?.component) && Object.keys(options).length === 1;
+  if (!isAlone) checkFields("defineRateLimits", "the options", options, optionFields());
   return functionsOf({ definitions, place: inComponent(options.component), options });
 }
 
@@ -91,12 +97,9 @@ function inComponent(api: ComponentApi): Place<InComponent> {
       await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
     peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
     adjust: async (ctx, { bucket, ...change }) => await mutation(ctx)(api.public.adjust, adjustArgs(bucket, change)),
-    adjustAll: async (ctx, adjustments) =>
+    adjustAll: async (ctx, all) =>
       await mutation(ctx)(api.public.adjustAll, {
-        adjustments: adjustments.map(({ bucket, renews, ...change }) => ({
-          ...adjustArgs(bucket, change),
-          ...(renews !== undefined && { renews }),
-        })),
+        adjustments: all.map(({ bucket, ...change }) => adjustArgs(bucket, change)),
       }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, writtenArgs(bucket)),
     pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, { ...bucketArgs(bucket), until }),
@@ -108,46 +111,33 @@ function inComponent(api: ComponentApi): Place<InComponent> {
 function bucketArgs({ name, key, config, definition, overrides, plan }: CalledBucket) {
   // The component's validators only know types; this error names the limit. A definition has been checked.
   if (!definition) checkConfig(name, config);
-  return { ...idOf({ name, key }), config, ...(overrides && { overrides }), ...(plan !== undefined && { plan }) };
+  return present({ name, key, config, overrides, plan });
 }
 
 /** The arguments of a call that may use the plan or config in the bucket's rows. */
 function writtenArgs(bucket: CalledBucket) {
-  const { plans } = bucket;
-  return { ...bucketArgs(bucket), ...(plans && { plans: [...plans] }) };
+  return { ...bucketArgs(bucket), ...present({ plans: bucket.plans }) };
 }
 
-function adjustArgs(bucket: CalledBucket, { count, at, takenAt }: AdjustmentArgs) {
-  checkField(bucket.name, "count", adjustedField, count);
-  return {
-    ...writtenArgs(bucket),
-    count,
-    ...(at !== undefined && { at }),
-    ...(takenAt !== undefined && { takenAt }),
-  };
+function adjustArgs(bucket: CalledBucket, change: AdjustmentArgs) {
+  checkField(bucket.name, "count", adjustedField, change.count);
+  return { ...writtenArgs(bucket), ...present(change) };
 }
 
 function demandArgs({ bucket, asked }: CalledRequest) {
   checkDemand(bucket.name, asked);
-  const { count, reserve, atLeast, shadow, refundable, renews } = asked;
-  return {
-    ...bucketArgs(bucket),
-    ...(count !== undefined && { count }),
-    ...(reserve !== undefined && { reserve }),
-    ...(atLeast !== undefined && { atLeast }),
-    ...(shadow && { shadow }),
-    ...(refundable && { refundable }),
-    ...(renews && { renews }),
-  };
+  return { ...bucketArgs(bucket), ...present(asked) };
 }
 
+const NEED = "Rate limits in the component need the ctx of a";
+
 const mutation: ComponentCalls["mutation"] = (ctx) => {
-  checkCaller(ctx, "runMutation", "a mutation or action");
+  checkCtx(ctx, "runMutation", `${NEED} mutation or action`);
   return (...call) => inOrder(ctx, () => ctx.runMutation(...call));
 };
 
 const query: ComponentCalls["query"] = (ctx) => {
-  checkCaller(ctx, "runQuery", "a query, mutation or action");
+  checkCtx(ctx, "runQuery", `${NEED} query, mutation or action`);
   return (...call) => inOrder(ctx, () => ctx.runQuery(...call));
 };
 
@@ -157,9 +147,4 @@ const query: ComponentCalls["query"] = (ctx) => {
  */
 function inOrder<Result>(ctx: object, call: () => Promise<Result>): Promise<Result> {
   return "db" in ctx && "runMutation" in ctx ? inTurn(ctx, call) : call();
-}
-
-function checkCaller(ctx: unknown, method: string, whose: string): void {
-  if (typeof ctx === "object" && ctx !== null && typeof (ctx as Record<string, unknown>)[method] === "function") return;
-  throw new Error(`Rate limits in the component need the ctx of ${whose}, got ${show(ctx)} without ${method}.`);
 }

@@ -1,7 +1,19 @@
-/** The table behind the limits, for the app's schema (in your tables) and for the component's own. */
+/**
+ * convex-rate-limits/schema: the table behind the limits, for the app's schema (in your tables) and for the component's own, and validators of
+ * what apps store or return. An entry of its own, so that functions that only call a limit do not build them in every run. The types are named,
+ * because the compiler would write each of them out in full.
+ */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
+import {
+  allStatusValidator,
+  jobValidator,
+  pageValidator,
+  statusValidator,
+  sweepResultValidator,
+} from "../wire/answers.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
+import { snapshotValidator } from "../wire/snapshots.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
@@ -63,3 +75,20 @@ export const rateLimitTables = {
 
 /** A data model that has the table. */
 export type RateLimitsDataModel = DataModelFromSchemaDefinition<SchemaDefinition<typeof rateLimitTables, true>>;
+
+/** The validator of a `RateLimitConfig`. */
+export const vRateLimitConfig: ReturnType<typeof configValidator> = /* @__PURE__ */ configValidator();
+/** The validator of a `RateLimitOverride`. */
+export const vRateLimitOverride = /* @__PURE__ */ v.object(/* @__PURE__ */ overrideFields());
+/** The validator of a `RateLimitSnapshot`: what `getRateLimit` returns. */
+export const vRateLimitSnapshot: ReturnType<typeof snapshotValidator> = /* @__PURE__ */ snapshotValidator();
+/** The validator of a `RateLimitStatus`: what `rateLimit` returns. */
+export const vRateLimitStatus: ReturnType<typeof statusValidator> = /* @__PURE__ */ statusValidator();
+/** The validator of a `RateLimitAllStatus`: what `rateLimitAll` returns. */
+export const vRateLimitAllStatus: ReturnType<typeof allStatusValidator> = /* @__PURE__ */ allStatusValidator();
+/** The validator of a `RateLimitPage`: what `listRateLimits` returns. */
+export const vRateLimitPage: ReturnType<typeof pageValidator> = /* @__PURE__ */ pageValidator();
+/** The validator of a `SweepResult`: what `sweepRateLimits` returns. */
+export const vSweepResult: ReturnType<typeof sweepResultValidator> = /* @__PURE__ */ sweepResultValidator();
+/** The validator of a `RateLimitedJob`, to store one in a document. */
+export const vRateLimitedJob: ReturnType<typeof jobValidator> = /* @__PURE__ */ jobValidator();

@@ -1,9 +1,12 @@
-/** The tables behind queues, for the app's schema (in your tables) and for the component's own. Needs convex 1.43. */
+/**
+ * convex-rate-limits/queue/schema: the tables behind queues, for the app's schema (in your tables) and for the component's own, and validators
+ * of what apps store or return. Needs convex 1.43.
+ */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
 import { configValidator, queueConfigValidator } from "../wire/configs.js";
-import { callArgs, settlesValidator } from "../wire/queue.js";
-import { type rateLimitTables } from "./tables.js";
+import { callArgs, queuedJobValidator, queuePositionValidator, settlesValidator } from "../wire/queue.js";
+import { type rateLimitTables } from "./schema.js";
 
 /**
  * Spread into the app's schema, beside `rateLimitTables`, for limits with a queue in the app's own tables. Only the functions of this
@@ -60,3 +63,8 @@ export const rateLimitQueueTables = {
 export type RateLimitQueuesDataModel = DataModelFromSchemaDefinition<
   SchemaDefinition<typeof rateLimitTables & typeof rateLimitQueueTables, true>
 >;
+
+/** The validator of a `RateLimitQueuedJob`, to store one in a document. */
+export const vRateLimitQueuedJob = /* @__PURE__ */ queuedJobValidator();
+/** The validator of a `RateLimitQueuePosition`: what `getQueued` returns. */
+export const vRateLimitQueuePosition = /* @__PURE__ */ queuePositionValidator();

@@ -1,0 +1,115 @@
+/** What `defineRateLimits` takes: limits by name, and options. */
+import type { RateLimitStatus } from "../wire/answers.js";
+import type {
+  FixedWindowConfig,
+  QueueConfig,
+  RateLimitConfig,
+  SlidingWindowConfig,
+  TokenBucketConfig,
+} from "../wire/configs.js";
+
+/**
+ * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and its wait
+ * is longer at random by up to this fraction (0 to 1), so that not all clients of a limit return at once.
+ */
+export type ThrowChoice = boolean | { jitter: number };
+
+/** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
+export type Mode = "enforce" | "shadow";
+
+/** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and how its denials are returned. */
+export type RateLimitDefinition = RateLimitConfig & Terms;
+export type RateLimitDefinitions = Record<string, RateLimitDefinition | PlannedDefinition>;
+
+/** The fields of a definition besides its config. */
+export interface Terms {
+  /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
+  keyed?: boolean;
+  /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
+  overrides?: boolean;
+  /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
+  throws?: ThrowChoice;
+  /**
+   * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
+   * answer. Default `"enforce"`.
+   */
+  mode?: Mode;
+  /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
+  queue?: QueueConfig;
+}
+
+type Kinds = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
+/** Some of the fields of a config: of the kind that is said, or of any. */
+type FieldsOf<Config> = Config extends { kind: infer Kind } ? { kind: Kind } & Partial<Omit<Config, "kind">> : never;
+type SomeFields = FieldsOf<Kinds> | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
+
+/** A limit with plans. The fields that all plans share are next to `plans`. A field of a plan wins over a shared one. */
+type PlannedDefinition = Terms &
+  SomeFields & {
+    /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
+    plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
+  };
+
+/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+export type KnownFields<Limits> = {
+  [Name in keyof Limits]: string extends keyof Limits
+    ? Limits[Name]
+    : Limits[Name] extends { plans: infer Plans }
+      ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
+            Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
+            never
+          >
+      : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+};
+
+/** A plan is a config together with what the plans share: of that, the fields that are missing. */
+type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> & Plan extends RateLimitConfig
+  ? Record<Exclude<keyof Plan, keyof FixedWindowConfig>, never>
+  : Pick<FixedWindowConfig, Exclude<"rate" | "period", keyof Shared>>;
+
+type FieldOf<Definition> =
+  keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<Kinds, { kind: Kind }> : never);
+
+/** A decision, as `onDecision` gets it. Changing it changes nothing. */
+export interface RateLimitDecision {
+  name: string;
+  key?: string | undefined;
+  /** The tokens that were asked for. */
+  count: number;
+  /** For a call that takes as much as there is: the fewest tokens that suffice. */
+  atLeast?: number | undefined;
+  reserve: boolean | { within: number };
+  /** The true answer, also in shadow. */
+  status: RateLimitStatus;
+  /** Whether the answer holds, or the caller is let through. */
+  mode: Mode;
+  /** The config that decided, as the call or the definition gives it. */
+  config: RateLimitConfig;
+  /** The plan that the call named, for a limit with plans. */
+  plan?: string;
+}
+
+/** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide must then be given it. */
+export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
+  /**
+   * Whether denials are thrown, default false. With `true` nobody can forget to look at an answer, whose type is then only
+   * `ok: true`. A definition, and a call, may say otherwise.
+   */
+  throws?: Default | undefined;
+  /**
+   * Called after each decision of `rateLimit`, `rateLimitAll` and `scheduleRateLimited`, in the caller's transaction and with its
+   * `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision. If it throws, the call throws. For
+   * `rateLimitAll` it is called once for each limit that denied.
+   */
+  onDecision?: ((ctx: Ctx, decision: RateLimitDecision) => void | Promise<void>) | undefined;
+  /**
+   * Whether the error of a denial carries the key, default false. The error reaches the client: set it only where clients may
+   * know the keys that the server chooses.
+   */
+  errorKeys?: boolean | undefined;
+  /**
+   * In your tables, for limits with a `queue`: the path of the module of yours (`"limits"`, `"model/limits"`) that exports the functions
+   * of `exposeQueueWorker`. In the component the worker is the component's own.
+   */
+  queueModule?: string | undefined;
+}

@@ -1,0 +1,142 @@
+/**
+ * Starting a bucket's worker, and sweeping the rows of those that nobody needs any more. The row says whether the worker runs, so a caller
+ * reads that one row, which is hardly ever written, and writes nothing as long as the worker runs.
+ */
+import { compareValues } from "convex/values";
+import { misuseError } from "../engine/misuse.js";
+import { readCursor, writeCursor } from "../storage/batches.js";
+import { readJobState } from "../storage/jobs.js";
+import { type BucketId, idOf } from "../storage/rows.js";
+import type { RunArgs } from "../wire/queue.js";
+import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
+import { type Queue, storedPart, toStoredQueue } from "./terms.js";
+import { isLost, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
+
+/**
+ * Makes sure that the worker runs, under the queue's own config.
+ * @param queued - with `exact`, the jobs that wait now.
+ */
+export async function ensureRunning(
+  ctx: QueueCtx,
+  queue: Queue,
+  row: WorkerRow | null,
+  queued?: number,
+): Promise<void> {
+  const stored = toStoredQueue(queue);
+  const isRunning = row?.state === "running" && !isLost(row, ctx.now);
+  const isSame = row !== null && compareValues(storedPart(row), stored) === 0;
+  if (isRunning && isSame && queued === undefined) return;
+  const started = isRunning ? row : await start(ctx, stored);
+  // A number that was counted under other terms is no longer true.
+  const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
+  if (!row) await ctx.db.insert("rateLimitWorkers", { ...stored, ...started, ...counted });
+  else
+    await patchWorker(ctx, row, {
+      ...(!isSame && { plan: undefined, ...stored }),
+      ...(!isRunning && started),
+      ...counted,
+    });
+}
+
+/**
+ * Jobs wait, and the run that was to serve them has failed: an app that does not export its worker must learn it. For a minute; then
+ * somebody's call starts the worker again, in case it can run by now.
+ */
+export async function checkExported(ctx: QueueCtx, row: WorkerRow | null): Promise<void> {
+  if (!row?.start || !isLost(row, ctx.now) || ctx.now >= row.runsUntil + LEASE_MS) return;
+  if ((await readJobState(ctx, row.start)) !== "failed") return;
+  throw misuseError(
+    row.name,
+    `jobs wait, and their worker cannot run: ${ctx.module}.ts must export ` +
+      "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and findArrivals before convex 1.47.",
+  );
+}
+
+/**
+ * The worker's row that a run finds; null when another start has taken over, so that two chains of runs never go on side by side. If the
+ * row was deleted by hand while jobs wait, this run puts it back: of several chains the first one does.
+ */
+export async function readOwnWorker(ctx: QueueCtx, run: RunArgs): Promise<WorkerRow | null> {
+  const row = await readWorker(ctx, run);
+  const { generation } = run;
+  if (row) return row.generation === generation ? row : null;
+  if (!(await hasJobs(ctx, run))) return null;
+  const runsUntil = ctx.now + LEASE_MS;
+  await ctx.db.insert("rateLimitWorkers", { ...storedPart(run), generation, state: "running", runsUntil });
+  return await readWorker(ctx, run);
+}
+
+/**
+ * A row stays for this long after its worker was last due. By its config jobs are settled that still run, and an action runs for
+ * ten minutes at most. Clocks of servers differ by less.
+ */
+const KEPT_MS = 15 * 60_000;
+
+/** With a few hundred bytes each, and one read of the jobs of each, far below what a transaction may read. */
+const BATCH_ROWS = 256;
+
+/** Cursors of this walk begin so; those of buckets begin with "[". */
+const WALK = "workers ";
+
+interface Batch {
+  readonly deleted: number;
+  /** The start of the next batch; null after the last. */
+  readonly cursor: string | null;
+}
+
+interface IdleBatch {
+  readonly buckets: readonly BucketId[];
+  readonly cursor: string | null;
+}
+
+/** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found idle. */
+export async function sweepInTurn(
+  ctx: QueueWriter,
+  cursor: string | undefined,
+  sweepBuckets: () => Promise<Batch>,
+  find: (cursor: string) => Promise<IdleBatch>,
+): Promise<Batch> {
+  const isAfterBuckets = cursor?.startsWith(WALK) === true;
+  const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
+  if (swept.cursor !== null) return swept;
+  const idle = await find(isAfterBuckets ? cursor : WALK);
+  return { deleted: swept.deleted + (await deleteIdle(ctx, idle.buckets)), cursor: idle.cursor };
+}
+
+/** The buckets of one batch whose workers' rows may go, and the cursor of the next batch; null after the last. */
+export async function findIdle(
+  ctx: QueueReader,
+  { names, cursor }: { names: readonly string[]; cursor: string },
+): Promise<IdleBatch> {
+  const now = Date.now();
+  const from = cursor === WALK ? undefined : readCursor("sweep", cursor.slice(WALK.length));
+  const sorted = [...new Set(names)].sort();
+  const buckets: BucketId[] = [];
+  for (const name of from ? sorted.filter((each) => each >= from.name) : sorted) {
+    const after = name === from?.name ? from.after : undefined;
+    const rows = await ctx.db
+      .query("rateLimitWorkers")
+      .withIndex("by_name_key", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
+      .take(BATCH_ROWS);
+    buckets.push(...rows.filter((row) => isOver(row, now)).map(idOf));
+    const last = rows.length === BATCH_ROWS ? rows.at(-1) : undefined;
+    if (last) return { buckets, cursor: WALK + writeCursor({ name, after: { key: last.key } }) };
+  }
+  return { buckets, cursor: null };
+}
+
+/** Deletes the rows of these buckets' workers, unless one has been started or jobs wait; says how many. */
+async function deleteIdle(ctx: QueueWriter, buckets: readonly BucketId[]): Promise<number> {
+  const now = Date.now();
+  let deleted = 0;
+  for (const bucket of buckets) {
+    const row = await readWorker(ctx, bucket);
+    // Reading the jobs lets it conflict with a caller who adds one.
+    if (!row || !isOver(row, now) || (await hasJobs(ctx, bucket))) continue;
+    await ctx.db.delete("rateLimitWorkers", row._id);
+    deleted++;
+  }
+  return deleted;
+}
+
+const isOver = ({ runsUntil }: WorkerRow, now: number) => now >= runsUntil + KEPT_MS;

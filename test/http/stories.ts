@@ -1,0 +1,86 @@
+/** Stories: an app with limits, and what it answers to one request after another. */
+import { describe, expect, it } from "vitest";
+import type { PlaceName } from "../support/places.js";
+import { type Handler, openApp, pass, type Way } from "./backend.js";
+
+type App = ReturnType<typeof openApp>;
+/** The error that the handler throws; a status; or a status (default 200), header fields (null: absent) and a body: text, or a part of the JSON. */
+export type Answer = number | string | { status?: number; body?: unknown; [field: string]: unknown };
+/** A wait in ms, a deed, or a request and its answer. "ada POST /path" is a request; by default it has no user, and is a GET of /. */
+export type Step = number | ((app: App) => Promise<unknown>) | readonly [request: string, answer: Answer];
+
+export interface Story extends Way {
+  /** Default: `byPath`. */
+  handler?: Handler;
+  steps: readonly Step[];
+  /** How often the limits are asked, or tokens given back. */
+  calls?: number;
+  /** Parts of the errors that are reported, in order; none unless they are said. */
+  reports?: readonly string[];
+}
+
+/** The same step so many times. */
+export const times = (count: number, ...step: Step[]): Step[] => new Array<Step[]>(count).fill(step).flat();
+
+/** Answers with the status that the path is, and what the handler is told; at /throw it throws. */
+export const byPath: Handler = (_ctx, request, limits) => {
+  const [, path = ""] = new URL(request.url).pathname.split("/");
+  if (path === "throw") return Promise.reject(new Error("bug"));
+  const status = Number(path) || 200;
+  return Promise.resolve(new Response([204, 304].includes(status) ? null : JSON.stringify(limits), { status }));
+};
+
+export async function play(story: Story): Promise<void> {
+  const { handler = byPath, steps, calls, reports = [], runMutation, ...way } = story;
+  const reported: unknown[] = [];
+  let asked = 0;
+  const app = openApp(
+    {
+      report: (error) => void reported.push(error),
+      ...way,
+      runMutation: async (call, ctx) => {
+        asked++;
+        return await (runMutation ? runMutation(call, ctx) : call());
+      },
+    },
+    handler,
+  );
+  for (const [i, step] of steps.entries()) {
+    if (typeof step === "number") pass(step);
+    else if (typeof step === "function") await step(app);
+    else await hold(app, step, `${i}: ${step[0]}`);
+  }
+  expect(reported.map(String)).toEqual(reports.map((part) => expect.stringContaining(part) as string));
+  if (calls !== undefined) expect(asked).toBe(calls);
+}
+
+async function hold({ send }: App, [request, answer]: readonly [string, Answer], step: string): Promise<void> {
+  const words = request.split(" ");
+  const [path = "/"] = words.filter((word) => word.startsWith("/"));
+  const [method = "GET"] = words.filter((word) => /^[A-Z]+$/.test(word));
+  const [user] = words.filter((word) => /^[^/A-Z]/.test(word));
+  const sent = send(path, { method, headers: user === undefined ? {} : { "X-User": user } });
+  if (typeof answer === "string") {
+    await expect(sent, step).rejects.toThrow(answer);
+    return;
+  }
+  const { body, ...said } = typeof answer === "number" ? { status: answer } : { status: 200, ...answer };
+  const response = await sent;
+  const got = Object.keys(said).map((field) => [
+    field,
+    field === "status" ? response.status : response.headers.get(field),
+  ]);
+  expect({ step, ...Object.fromEntries(got) }).toEqual({ step, ...said });
+  const text = await response.text();
+  if (typeof body === "string") expect(text, step).toBe(body);
+  else if (body !== undefined) expect(JSON.parse(text), step).toMatchObject(body as object);
+}
+
+/** A test for each story, in each of these places. */
+export function tell(stories: Record<string, Story>, places: readonly PlaceName[] = ["tables"]): void {
+  describe.each(places)("with the limits in the %s", (place) => {
+    it.each(Object.entries(stories))("%s", async (_, story) => {
+      await play({ place, ...story });
+    });
+  });
+}

@@ -1,0 +1,82 @@
+/** A fresh backend for each test, and limits of which every call is a transaction of its own. */
+import type {
+  RateLimitAllStatus,
+  RateLimitDefinitions,
+  RateLimitSnapshot,
+  RateLimitsOptions,
+  RateLimitStatus,
+} from "convex-rate-limits";
+import { beforeEach } from "vitest";
+import { type Cost, costOf } from "./cost.js";
+import {
+  type AnyRateLimits,
+  type Backend,
+  defineIn,
+  insertRows,
+  type MutationCtx,
+  openBackend,
+  type PlaceName,
+  type QueryCtx,
+  rowsIn,
+  type StoredRow,
+} from "./places.js";
+
+interface Answers extends Record<keyof AnyRateLimits, unknown> {
+  rateLimit: RateLimitStatus;
+  checkRateLimit: RateLimitStatus;
+  rateLimitAll: RateLimitAllStatus;
+  checkRateLimitAll: RateLimitAllStatus;
+  adjustRateLimit: RateLimitStatus;
+  getRateLimit: RateLimitSnapshot;
+  listRateLimits: Awaited<ReturnType<AnyRateLimits["listRateLimits"]>>;
+  scheduleRateLimited: Awaited<ReturnType<AnyRateLimits["scheduleRateLimited"]>>;
+  sweepRateLimits: Awaited<ReturnType<AnyRateLimits["sweepRateLimits"]>>;
+}
+/** Arguments are not typed: tests also give wrong ones, and an unknown field is an error. */
+export type Calls = { [Name in keyof AnyRateLimits]: (...args: unknown[]) => Promise<Answers[Name]> };
+
+/** Within a describe; `more` are modules of functions that can be scheduled. */
+export function useBackend(place: PlaceName, more: Record<string, () => Promise<object>> = {}) {
+  let t: Backend;
+  /** Another one, in the middle of a test. */
+  const open = (): Backend => (t = openBackend(more));
+  beforeEach(() => {
+    open();
+  });
+  const mutation = <T>(body: (ctx: MutationCtx) => Promise<T>): Promise<T> => t.mutation((ctx) => body(ctx));
+  const query = <T>(body: (ctx: QueryCtx) => Promise<T>): Promise<T> => t.query((ctx) => body(ctx));
+
+  const define = (limits: RateLimitDefinitions, options?: RateLimitsOptions<MutationCtx>) => {
+    const defined = defineIn(place, limits, options);
+    const bound = (run: (name: string, call: (ctx: QueryCtx) => Promise<unknown>) => Promise<unknown>) =>
+      Object.fromEntries(
+        Object.entries(defined).map(([name, call]) => [
+          name,
+          (...args: unknown[]) => run(name, (ctx) => (call as (...all: unknown[]) => Promise<unknown>)(ctx, ...args)),
+        ]),
+      ) as unknown as Calls;
+    return {
+      ...bound((name, call) => (/^(check|get|list)/.test(name) ? query(call) : mutation(call))),
+      /** The calls within a transaction. */
+      within: (ctx: QueryCtx) => bound((_name, call) => call(ctx)),
+    };
+  };
+  type Limits = ReturnType<typeof define>;
+  return {
+    open,
+    /** The one of this test. */
+    backend: () => t,
+    mutation,
+    query,
+    define,
+    rows: () => rowsIn(place, t),
+    /** In the order of their intervals. */
+    parts: async () => (await rowsIn(place, t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1)),
+    insert: (...rows: readonly StoredRow[]) => insertRows(place, t, rows),
+    /** What calls cost in a mutation. */
+    cost: ({ within }: Limits, call: (calls: Calls) => Promise<unknown>): Promise<Cost> =>
+      mutation((ctx) => costOf(ctx, (counting) => call(within(counting)))),
+    costInQuery: ({ within }: Limits, call: (calls: Calls) => Promise<unknown>): Promise<Cost> =>
+      query((ctx) => costOf(ctx, (counting) => call(within(counting)))),
+  };
+}
