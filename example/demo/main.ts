@@ -1,6 +1,6 @@
 /** `npm run demo`: three stories of the example in five seconds; with `--all`, all of them. Each is held to its law. */
+import { makeTimersPunctual } from "../embedded/timers.js";
 import { openBackend } from "./backend.js";
-import { makeTimersPunctual } from "./clock.js";
 import { check, title, verdict } from "./report.js";
 import * as short from "./short.js";
 import { agent } from "./stories/agent.js";

@@ -5,6 +5,7 @@ import type { Connect, Plugin, ViteDevServer } from "vite";
 import type { App } from "./backend.js";
 import { openLoader } from "./loader.js";
 import { type EmbeddedServer, openServer } from "./server.js";
+import { makeTimersPunctual } from "./timers.js";
 
 /** Path within Vite's root. */
 const APP = "/embedded/app.ts";
@@ -30,6 +31,7 @@ async function openOn(
   listener: { httpServer: ViteDevServer["httpServer"] | Server; middlewares: Connect.Server },
   loader: ViteDevServer,
 ): Promise<EmbeddedServer> {
+  makeTimersPunctual();
   const embedded = openServer(await loadApp(loader));
   listener.middlewares.use((request, response, next) => {
     if (!embedded.handle(request, response)) next();

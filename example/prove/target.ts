@@ -7,6 +7,7 @@ import { parseEnv } from "node:util";
 import type { App } from "../embedded/backend.js";
 import { openLoader } from "../embedded/loader.js";
 import { openServer } from "../embedded/server.js";
+import { makeTimersPunctual } from "../embedded/timers.js";
 
 export interface Target {
   readonly isEmbedded: boolean;
@@ -20,6 +21,7 @@ export interface Target {
 export async function openEmbedded(secret = randomBytes(16).toString("hex")): Promise<Target> {
   const loader = await openLoader();
   const { default: app } = (await loader.ssrLoadModule("/prove/app.ts")) as { default: App };
+  makeTimersPunctual();
   const embedded = openServer(app);
   const server = createServer((request, response) => {
     if (!embedded.handle(request, response)) response.writeHead(404).end();

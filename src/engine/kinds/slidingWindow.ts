@@ -94,9 +94,10 @@ function advance(limit: SlidingWindowLimit, state: State, now: number): State {
   return { value: capacity - sum(recent), ts, recent: last ? [{ at: last.at, units: 0 }, ...recent] : recent };
 }
 
-function waitedMs({ period }: SlidingWindowLimit, { ts, recent = [] }: State): number {
-  const last = recent.findLast(({ at }) => at <= ts - period);
-  return last ? ts - period - last.at : Infinity;
+function waitedMs(limit: SlidingWindowLimit, state: State): number {
+  const left = state.ts - limit.period;
+  const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
+  return last ? left - last.at : Infinity;
 }
 
 /** In order: never before what is promised already. */
