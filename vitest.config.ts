@@ -39,7 +39,7 @@ export default defineConfig({
     // The package's own name, as its users import it, without a build.
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
-      { find: /^convex-rate-limits\/component$/, replacement: source("src/client/component.ts") },
+      { find: /^convex-rate-limits\/component$/, replacement: source("src/component/index.ts") },
       { find: /^convex-rate-limits\/queue$/, replacement: source("src/client/queue.ts") },
       { find: /^convex-rate-limits\/queue\/schema$/, replacement: source("src/storage/queueSchema.ts") },
       { find: /^convex-rate-limits\/admin$/, replacement: source("src/client/admin.ts") },

@@ -34,7 +34,7 @@ function tables(count: number): string {
 }
 
 function component(count: number): string {
-  return `${HEAD} import { defineRateLimits } from "./src/client/component.ts";
+  return `${HEAD} import { defineRateLimits } from "./src/component/index.ts";
     const { rateLimit } = defineRateLimits(${limits(count)}, { component: ${COMPONENT} });
     ${mutation('await rateLimit(ctx, { name: "a0" })')}`;
 }
