@@ -90,7 +90,7 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
   const lastsSeconds = Math.floor(raised(quota.restoredInMs(limit, usable) / 1000));
-  const until = Math.max(quota.renewedAt(limit, known, usable, each, now), now + lastsSeconds * 1000);
+  const until = Math.max(quota.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
   const perSecond = (limit.kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
   const seconds = secondsUntil(until, now);
   // One second more than the window: `lastsSeconds` was rounded down.

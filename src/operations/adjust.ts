@@ -69,9 +69,8 @@ async function adjustOneRow(
   const before = advance(shard, call.now);
   if (offerOf(before, adjustment) < Math.abs(units)) return undefined;
   const after = adjusted(before, adjustment);
-  const demand = { units, reserve: false };
-  const change =
-    units > 0 ? await reshaped(ctx, adjustment, shard, after, demand, call) : changeOf(adjustment, [shard], [after]);
+  const taken = { before: shard, after, demand: { units, reserve: false } };
+  const change = units > 0 ? await reshaped(ctx, adjustment, taken, call) : changeOf(adjustment, [shard], [after]);
   await write(ctx, change);
   return { ok: true };
 }

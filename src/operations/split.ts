@@ -5,10 +5,10 @@
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { levelAfter, spanFor, type ShardDemand } from "../engine/sharding/policy.js";
+import { levelAfter, spanFor, type Taken } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
-import { advance, balance, fold, heldBy, heldByAll, type Shard, splitTo } from "../engine/sharding/shard.js";
+import { advance, balance, fold, heldBy, heldByAll, splitTo } from "../engine/sharding/shard.js";
 import type { Reader, RowChange } from "../storage/rows.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
@@ -21,7 +21,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   // A request that takes nothing gets an exact answer.
   if (units === 0) return answerOnAll(request, await loadAll(ctx, request), now);
   const first = await loadAt(ctx, request, random());
-  if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, first, call);
+  if (first.interval === WHOLE || heldBy(first, now) >= units)
+    return await answerOn(ctx, request, { shard: first }, call);
 
   if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, request, first, call);
   const needsMore = demand.reserve || 2 * units > first.limit.capacity;
@@ -32,7 +33,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const second = near
     ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
     : await loadAt(ctx, request, random());
-  if (heldBy(second, now) >= units) return await answerOn(ctx, request, second, call, near ? undefined : first);
+  if (heldBy(second, now) >= units)
+    return await answerOn(ctx, request, { shard: second, ...(!near && { short: first }) }, call);
   const seen = near ?? [first, second];
   if (mayDenyOnTwo(limit, demand) && !areJustWritten(seen, now)) return denialOn(request, seen, now);
   // If the span is the whole bucket, it has been read.
@@ -52,7 +54,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
   for (let draws = 0; draws < MOST_DRAWS && (seen.length < 2 || !areEnough(limit, seen, now, units)); draws++) {
     const row = await loadAt(ctx, request, random());
     if (seen.some(({ interval }) => interval === row.interval)) continue;
-    if (heldBy(row, now) >= units) return await answerOn(ctx, request, row, call, first);
+    if (heldBy(row, now) >= units) return await answerOn(ctx, request, { shard: row, short: first }, call);
     seen.push(row);
     if (heldByAll(seen, now) < units) continue;
     const left = distribute(seen, now, { units, isRefundable });
@@ -71,17 +73,14 @@ function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now:
   return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) } };
 }
 
-/**
- * The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown.
- * @param short - another row, which was read before and does not hold it.
- */
-async function answerOn(
-  ctx: Reader,
-  request: Request,
-  shard: StoredShard,
-  call: Call,
-  short?: StoredShard,
-): Promise<Answer> {
+/** A shard that answers, and another row, which was read before and does not hold the demand. */
+interface Found {
+  readonly shard: StoredShard;
+  readonly short?: StoredShard;
+}
+
+/** The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown. */
+async function answerOn(ctx: Reader, request: Request, { shard, short }: Found, call: Call): Promise<Answer> {
   const { limit, demand } = request;
   const { units, atLeast } = demand;
   const { now } = call;
@@ -97,7 +96,12 @@ async function answerOn(
     ...known,
     change: balanced
       ? changeOf(request, [short, shard], balanced)
-      : await reshaped(ctx, request, shard, after, { ...demand, wasShort: short !== undefined }, call),
+      : await reshaped(
+          ctx,
+          request,
+          { before: shard, after, demand: { ...demand, wasShort: short !== undefined } },
+          call,
+        ),
   };
 }
 
@@ -108,15 +112,9 @@ function partStatus(status: RateLimitStatus, taken: number | undefined): RateLim
 }
 
 /** The write of a row's new state: the row stays, is split, or is merged with its neighbours. */
-export async function reshaped(
-  ctx: Reader,
-  bucket: Bucket,
-  before: StoredShard,
-  after: Shard,
-  taken: ShardDemand,
-  call: Call,
-): Promise<RowChange> {
-  const level = levelAfter(bucket, before, after, taken, call);
+export async function reshaped(ctx: Reader, bucket: Bucket, taken: Taken<StoredShard>, call: Call): Promise<RowChange> {
+  const { before, after } = taken;
+  const level = levelAfter(bucket, taken, call);
   const interval = before.interval.slice(0, level);
   const around = interval === before.interval ? [] : await loadAll(ctx, bucket, interval);
   const others = around.filter((shard) => !shard.interval.startsWith(before.interval));

@@ -174,7 +174,7 @@ export function slidingWindow(): Kind<SlidingWindowLimit> {
     quota: {
       windowMs: ({ period }) => period,
       // Tokens taken earlier come back earlier. Tokens spent now come back after a whole period.
-      renewedAt: ({ period }, { renewsAt }, _spent, _count, now) => renewsAt ?? now + period,
+      renewedAt: ({ period }, { renewsAt }, _next, now) => renewsAt ?? now + period,
       restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
     },
     lapses: () => "singly",

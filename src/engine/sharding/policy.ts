@@ -51,22 +51,25 @@ const CROWDED_CHANCE = 1 / 4;
 const FAST_MS = 50;
 
 /** The demand of a call on one row. */
-export interface ShardDemand extends Pick<Demand, "units" | "reserve"> {
+interface ShardDemand extends Pick<Demand, "units" | "reserve"> {
   /** Whether other rows were short of it. */
   readonly wasShort?: boolean;
 }
 
+/** What a demand has taken from a row: the row as it was read, and advanced, with the units taken. */
+export interface Taken<Row extends Shard = Shard> {
+  readonly before: Row;
+  readonly after: Shard;
+  readonly demand: ShardDemand;
+}
+
 /**
  * The level on which a row goes on: its own, a deeper one in equal parts, or a higher one with all rows around it.
- * @param before - the row as it was read.
- * @param after - the row with the units taken, advanced.
  * @param random - numbers in [0, 1).
  */
 export function levelAfter(
   { limit, key }: Bucket,
-  before: Shard,
-  after: Shard,
-  { units, reserve, wasShort = false }: ShardDemand,
+  { before, after, demand: { units, reserve, wasShort = false } }: Taken,
   { now, random }: { now: number; random: () => number },
 ): number {
   const { least, most, isAuto } = limit.levels;

@@ -15,7 +15,7 @@ function quotaOf(
   const { quota } = limit.kind;
   return [
     quota.windowMs(limit, NOW),
-    quota.renewedAt(limit, left, spent, count, NOW) - NOW,
+    quota.renewedAt(limit, left, { spent, count }, NOW) - NOW,
     quota.restoredInMs(limit, spent),
   ];
 }

@@ -44,7 +44,7 @@ function after(given: Case): { level: number; used: number } {
   const demand = { units: count * unitsPerToken, reserve, ...(wasShort !== undefined && { wasShort }) };
   const bucket = { name: "send", limit: whole, key: key ?? undefined };
   const call = { now: NOW, random: () => random[used++] ?? NaN };
-  return { level: levelAfter(bucket, before, now, demand, call), used };
+  return { level: levelAfter(bucket, { before, after: now, demand }, call), used };
 }
 
 /** The largest random number, in thousandths, at which the row still splits. */
@@ -233,7 +233,7 @@ it("a row does not split while tokens are promised", () => {
     const state = { value: 90 * unitsPerToken, ts: NOW, recent: [{ at, units: 10 * unitsPerToken }] };
     const before = shardAt(sliding, WHOLE, { ...state, ts: NOW - 1 });
     const demand = { units: unitsPerToken, reserve: false };
-    return levelAfter(bucket, before, { ...before, state }, demand, { now: NOW, random: () => 0 });
+    return levelAfter(bucket, { before, after: { ...before, state }, demand }, { now: NOW, random: () => 0 });
   });
   expect(levels).toEqual([1, 0]);
 });
