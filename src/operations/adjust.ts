@@ -69,8 +69,8 @@ async function adjustOneRow(
   const before = advance(shard, call.now);
   if (offerOf(before, adjustment) < Math.abs(units)) return undefined;
   const after = adjusted(before, adjustment);
-  const taken = { before: shard, after, demand: { units, reserve: false } };
-  const change = units > 0 ? await reshaped(ctx, adjustment, taken, call) : changeOf(adjustment, [shard], [after]);
+  const charged = { before: shard, after, demand: { units, reserve: false } };
+  const change = units > 0 ? await reshaped(ctx, adjustment, charged, call) : changeOf(adjustment, [shard], [after]);
   await write(ctx, change);
   return { ok: true };
 }

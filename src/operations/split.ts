@@ -1,11 +1,11 @@
 /**
  * A bucket that may be split: which rows a call reads, until the answer is clear. One random row first, since each row read is one
- * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twelve. Then all.
+ * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twenty. Then all.
  */
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { levelAfter, spanFor, type Taken } from "../engine/sharding/policy.js";
+import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, balance, fold, heldBy, heldByAll, splitTo } from "../engine/sharding/shard.js";
@@ -35,8 +35,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
     : await loadAt(ctx, request, random());
   if (heldBy(second, now) >= units)
     return await answerOn(ctx, request, { shard: second, ...(!near && { short: first }) }, call);
-  const seen = near ?? [first, second];
-  if (mayDenyOnTwo(limit, demand) && !areJustWritten(seen, now)) return denialOn(request, seen, now);
+  const rows = near ?? [first, second];
+  if (mayDenyOnTwo(limit, demand) && !areJustWritten(rows, now)) return denialOn(request, rows, now);
   // If the span is the whole bucket, it has been read.
   const all = near && span === WHOLE ? near : await loadAll(ctx, request);
   return answerOnAll(request, all, now);
@@ -50,17 +50,17 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
   const { limit, demand } = request;
   const { units, isRefundable } = demand;
   const { now, random } = call;
-  const seen = [first];
-  for (let draws = 0; draws < MOST_DRAWS && (seen.length < 2 || !areEnough(limit, seen, now, units)); draws++) {
+  const rows = [first];
+  for (let draws = 0; draws < MOST_DRAWS && (rows.length < 2 || !areEnough(limit, rows, now, units)); draws++) {
     const row = await loadAt(ctx, request, random());
-    if (seen.some(({ interval }) => interval === row.interval)) continue;
+    if (rows.some(({ interval }) => interval === row.interval)) continue;
     if (heldBy(row, now) >= units) return await answerOn(ctx, request, { shard: row, short: first }, call);
-    seen.push(row);
-    if (heldByAll(seen, now) < units) continue;
-    const left = distribute(seen, now, { units, isRefundable });
-    return { status: { ok: true, ...(isRefundable && { takenAt: now }) }, change: changeOf(request, seen, left) };
+    rows.push(row);
+    if (heldByAll(rows, now) < units) continue;
+    const left = distribute(rows, now, { units, isRefundable });
+    return { status: { ok: true, ...(isRefundable && { takenAt: now }) }, change: changeOf(request, rows, left) };
   }
-  if (!areFull(seen, now) && !areJustWritten(seen.slice(0, 2), now)) return denialOn(request, seen, now);
+  if (!areFull(rows, now) && !areJustWritten(rows.slice(0, 2), now)) return denialOn(request, rows, now);
   return answerOnAll(request, await loadAll(ctx, request), now);
 }
 
@@ -112,9 +112,14 @@ function partStatus(status: RateLimitStatus, taken: number | undefined): RateLim
 }
 
 /** The write of a row's new state: the row stays, is split, or is merged with its neighbours. */
-export async function reshaped(ctx: Reader, bucket: Bucket, taken: Taken<StoredShard>, call: Call): Promise<RowChange> {
-  const { before, after } = taken;
-  const level = levelAfter(bucket, taken, call);
+export async function reshaped(
+  ctx: Reader,
+  bucket: Bucket,
+  change: ShardChange<StoredShard>,
+  call: Call,
+): Promise<RowChange> {
+  const { before, after } = change;
+  const level = levelAfter(bucket, change, call);
   const interval = before.interval.slice(0, level);
   const around = interval === before.interval ? [] : await loadAll(ctx, bucket, interval);
   const others = around.filter((shard) => !shard.interval.startsWith(before.interval));

@@ -17,7 +17,6 @@ const BANNED_IN_TYPES = ["home", "part", "node", "leaf", "probe", "dice", "wish"
 const BANNED = ["told", "standing", "leaving", "even", "seen", "concluded", "home", "leaf", "probe", "dice", "wish"];
 const BANNED_ALLOWED: Readonly<Record<string, string>> = {
   seenTo: "a field of rows and of scheduled runs, which outlive a deploy",
-  seen: "the rows that a call has read so far",
 };
 
 /** Names of a glossary's word for a type of another one. */

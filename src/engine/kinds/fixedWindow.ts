@@ -5,7 +5,7 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { CheckedTerms, Kind, Outlook, Share, Spending, State } from "./kind.js";
+import type { CheckedTerms, Kind, Outlook, Share, State } from "./kind.js";
 import { loweredAfter, refilling, type RefillingLimit, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered, MAX_UNITS } from "../units.js";
@@ -162,7 +162,7 @@ function windowMs({ config, tokens, windows }: FixedWindowLimit, now: number): n
 function renewedAt(
   { config, windows }: FixedWindowLimit,
   { remaining, resetAt, retryAt = 0 }: Outlook,
-  { spent, count }: Spending,
+  { spent, count }: { spent: number; count: number },
 ): number {
   // A window brings `rate` tokens, which may be less than a request takes.
   const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;

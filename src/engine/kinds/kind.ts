@@ -99,19 +99,13 @@ interface Arrivals {
   readonly lastsMs?: number;
 }
 
-/** Tokens that are spent at once, and the tokens of the request after that. */
-export interface Spending {
-  readonly spent: number;
-  readonly count: number;
-}
-
-/** What HTTP tells clients of limits of a kind. */
+/** What HTTP tells clients of limits of a kind. `spent` and `count` are tokens. */
 interface QuotaTerms<L> {
   /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
   windowMs(limit: L, now: number): number;
-  /** The first time at which the next request is served once what remains is spent at `now`, or a part of it. */
-  renewedAt(limit: L, left: Outlook, next: Spending, now: number): number;
-  /** How long so many tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
+  /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
+  renewedAt(limit: L, left: Outlook, { spent, count }: { spent: number; count: number }, now: number): number;
+  /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
   restoredInMs(limit: L, spent: number): number;
 }
 

@@ -4,7 +4,7 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Outlook, Share, Spending, State, CheckedTerms } from "./kind.js";
+import type { Kind, Outlook, Share, State, CheckedTerms } from "./kind.js";
 import { refilling, type RefillingLimit } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -57,7 +57,7 @@ function windowMs({ config, tokens }: TokenBucketLimit): number {
 function renewedAt(
   { config, tokens }: TokenBucketLimit,
   { remaining, resetAt, retryAt = 0 }: Outlook,
-  { spent, count }: Spending,
+  { spent, count }: { spent: number; count: number },
   now: number,
 ): number {
   const { rate, period } = config as TokenBucketConfig;

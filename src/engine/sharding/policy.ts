@@ -56,8 +56,8 @@ interface ShardDemand extends Pick<Demand, "units" | "reserve"> {
   readonly wasShort?: boolean;
 }
 
-/** What a demand has taken from a row: the row as it was read, and advanced, with the units taken. */
-export interface Taken<Row extends Shard = Shard> {
+/** What a demand changes in a row: the row as it was read, and advanced, with the units taken. */
+export interface ShardChange<Row extends Shard = Shard> {
   readonly before: Row;
   readonly after: Shard;
   readonly demand: ShardDemand;
@@ -69,7 +69,7 @@ export interface Taken<Row extends Shard = Shard> {
  */
 export function levelAfter(
   { limit, key }: Bucket,
-  { before, after, demand: { units, reserve, wasShort = false } }: Taken,
+  { before, after, demand: { units, reserve, wasShort = false } }: ShardChange,
   { now, random }: { now: number; random: () => number },
 ): number {
   const { least, most, isAuto } = limit.levels;
