@@ -13,12 +13,11 @@ export interface QueueCtx extends QueueWriter {
   readonly now: number;
 }
 
-/** What a call of a queue goes by: the clock is read here. */
-export const inQueue = <Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now"> => ({
-  ...ctx,
-  module,
-  now: Date.now(),
-});
+/** What a call of a queue goes by: the clock is read here. An app's own ctx may have inherited its parts, which a spread leaves out. */
+export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now"> {
+  const { db, scheduler } = ctx as Ctx & Partial<QueueCtx>;
+  return { ...ctx, db, scheduler, module, now: Date.now() };
+}
 
 /** The one mutation of a worker. */
 export const workIn = (module: string) => makeFunctionReference<"mutation">(`${module}:workQueue`);

@@ -41,6 +41,22 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(order()).toEqual([]);
   });
 
+  it("a ctx may have inherited its parts, as one of an app's own class has", async () => {
+    const { t, functions, enqueue, until, order } = open();
+    await enqueue("first");
+    await t.mutation(async (plain) => {
+      const ctx = Object.create(plain) as typeof plain;
+      const result = await functions().enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "never" });
+      if (!result.ok) throw new Error("There was no room for the job.");
+      expect(await functions().getQueued(ctx, result.job)).toMatchObject({ ahead: 1 });
+      expect(await functions().adjustRateLimit(ctx, { name: "llm", count: -1 })).toMatchObject({ ok: true });
+      expect(await functions().resetRateLimit(ctx, { name: "llm" })).toBeNull();
+      expect(await functions().cancelQueued(ctx, result.job)).toEqual({ canceled: true });
+    });
+    await until(1000);
+    expect(order()).toEqual(["first"]);
+  });
+
   it("a cancelled job never runs, and those behind it move up", async () => {
     const { enqueue, jobOf, cancel, until, log } = open();
     await enqueue("first");
