@@ -1,6 +1,6 @@
 /**
  * A bucket that may be split: which rows a call reads, until the answer is clear. One random row first, since each row read is one
- * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twelve. Then all.
+ * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twenty. Then all.
  */
 import { decide } from "../engine/decide.js";
 import type { Bucket, Request } from "../engine/request.js";

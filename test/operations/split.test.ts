@@ -355,3 +355,15 @@ describe("a window of 300 a second on several rows, called one by one", () => {
     },
   );
 });
+
+describe("a window of 1024 a second on 256 rows, of which each holds three of its four tokens", () => {
+  const { insert, define } = useBackend("tables");
+  const config = { kind: "fixed window", rate: 1024, period: 1000, start: 0 } as const;
+
+  it.each([1, 20, 21, 40, 51])("serves a count of %i", async (count) => {
+    await insert(...rowsOf(8, Array<number>(256).fill(3), Array<number>(256).fill(-1), { ...config, capacity: 1024 }));
+    const { rateLimit } = define({ hot: { ...config, shards: 256 } });
+    vi.setSystemTime(NOW + 2);
+    expect(await rateLimit({ name: "hot", count })).toMatchObject({ ok: true });
+  });
+});

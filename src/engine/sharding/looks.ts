@@ -27,9 +27,14 @@ export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
 }
 
-/** Whether a few rows like a row hold units when they are full. A larger count is taken from a span of rows, read at once. */
+/**
+ * Whether as many rows like a row as a call looks at hold twice the units when they are full. Rows that are half used would never hold a
+ * larger count: it is taken from a span of rows, read at once.
+ */
 export function fitsFew({ limit }: Shard, units: number): boolean {
-  return units <= LIKELY_ROWS * limit.capacity;
+  const { capacity, unitsPerToken } = limit;
+  const rows = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.ceil((TOKENS * unitsPerToken) / capacity)));
+  return 2 * units <= rows * capacity;
 }
 
 /** Whether rows that do not hold a count together are enough for its denial. */
