@@ -40,12 +40,18 @@ export function fitsFew({ limit }: Shard, units: number): boolean {
 /** Whether rows that do not hold a count together are enough for its denial. */
 export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
   const { unitsPerToken } = limit;
+  if (areAll(rows)) return true;
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
   if (limit.kind.lapses?.(limit) === "together") return false;
   // Rows that are short of one token hold nothing: they say little of others. Those that are short of ten may hold nine.
   const isOne = units <= unitsPerToken;
   if (!isOne && heldByAll(rows, now) * LIKELY_ROWS < units * rows.length) return true;
   return rows.length >= TELLING_ROWS && meanWait(rows) < (isOne ? CONTENDED_MS.one : CONTENDED_MS.more);
+}
+
+/** Whether there are no other rows: those of a bucket tile [0, 1). */
+function areAll(rows: readonly Shard[]): boolean {
+  return rows.reduce((width, { interval }) => width + 2 ** -interval.length, 0) === 1;
 }
 
 function meanWait(rows: readonly Shard[]): number {
