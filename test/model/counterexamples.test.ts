@@ -209,6 +209,18 @@ describe("no token is made", () => {
     );
   }
 
+  exampleOfAll("by a refund of what a window has half forgotten, if its capacity was lowered since", async (world) => {
+    const [large, small] = [20, 10].map((capacity) => fixed(6, { capacity })) as [RateLimitConfig, RateLimitConfig];
+    await world.consume({ config: large, count: 10, refundable: true });
+    world.setClock(T0 + MINUTE);
+    // Six of the ten came back with this window.
+    await world.consume({ config: large, count: 12, refundable: true });
+    world.setClock(T0 + MINUTE + 2);
+    await world.adjust({ config: small, count: -10, takenAt: T0 });
+    expect(await left(world, small)).toBe(0);
+    expect(await left(world, large)).toBe(8);
+  });
+
   example("by a capacity of less than a unit, which is none", async (world) => {
     const config = bucket({ rate: 1e12, period: 1, capacity: 0.001 });
     let granted = 0;
@@ -398,6 +410,15 @@ describe("a config that changes", () => {
     },
     onRows,
   );
+
+  exampleOfAll("a refund after a downgrade counts after the next upgrade, also a window later", async (world) => {
+    const [large, small] = [fixed(6, { capacity: 8 }), fixed(2, { capacity: 1 })];
+    await world.consume({ config: large, count: 8, refundable: true });
+    world.setClock(T0 + MINUTE);
+    await world.adjust({ config: small, count: -8, takenAt: T0 });
+    expect(await left(world, small)).toBe(1);
+    expect(await left(world, large)).toBe(8);
+  });
 
   example(
     "a customer who moves loses hours, not a month",

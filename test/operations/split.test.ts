@@ -355,3 +355,29 @@ describe("a window of 300 a second on several rows, called one by one", () => {
     },
   );
 });
+
+describe("a denial of a fast window on two rows", () => {
+  const { insert, define } = useBackend("tables");
+
+  it("looks at each of them once", async () => {
+    const config = { kind: "fixed window", rate: 64, period: 1000, start: 0 } as const;
+    await insert(...rowsOf(1, [0, 0], [10, 10], { ...config, capacity: 64 }));
+    const { rateLimit } = define({ hot: { ...config, shards: 2 } });
+    vi.setSystemTime(NOW - 5);
+    draw(0);
+    expect(await rateLimit({ name: "hot" })).toMatchObject({ ok: false });
+    expect(Math.random).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe("a window of 1024 a second on 256 rows, of which each holds three of its four tokens", () => {
+  const { insert, define } = useBackend("tables");
+  const config = { kind: "fixed window", rate: 1024, period: 1000, start: 0 } as const;
+
+  it.each([1, 20, 21, 40, 51])("serves a count of %i", async (count) => {
+    await insert(...rowsOf(8, Array<number>(256).fill(3), Array<number>(256).fill(-1), { ...config, capacity: 1024 }));
+    const { rateLimit } = define({ hot: { ...config, shards: 256 } });
+    vi.setSystemTime(NOW + 2);
+    expect(await rateLimit({ name: "hot", count })).toMatchObject({ ok: true });
+  });
+});

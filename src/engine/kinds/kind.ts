@@ -180,6 +180,11 @@ export function fullState(limit: Limit): State {
   return { value: limit.capacity, ts: 0 };
 }
 
+/** All units that count as used, in a window and before it. */
+export function usedIn({ used, excess = 0 }: Window): number {
+  return used + excess;
+}
+
 /** A bucket from which everything has just been taken. */
 export function emptyState(limit: Limit, now: number): State {
   const { kind, capacity } = limit;

@@ -4,7 +4,7 @@
  */
 import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN, withoutWindow } from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import type { Kind, Limit, Reservation, State, Taking } from "./kind.js";
+import { type Kind, type Limit, type Reservation, type State, type Taking, usedIn } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
@@ -74,10 +74,12 @@ function advance(limit: RefillingLimit, state: State, now: number): State {
   const before = accrual.held ? accrual.held(limit, state) : state.value;
   const value = Math.min(capacity, before + accrual.accrued(limit, state, now));
   const to = Math.max(ts, now);
-  if (!headroom && !accrual.windowAt) return { value, ts: to };
   const window = accrual.windowAt?.(limit, state, to, value);
-  const known = headroom && (accrual.windowAt ? headroom : withoutWindow(headroom, state.window));
-  return stateOf(value, to, known && noted(known, to, capacity - value), window);
+  if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
+  const known = accrual.windowAt ? headroom : withoutWindow(headroom, state.window);
+  // Under a lowered capacity more was used than is missing. All of it may come back.
+  const most = Math.max(capacity - value, window ? usedIn(window) : 0);
+  return stateOf(value, to, noted(known, to, most), window);
 }
 
 function reserve(limit: RefillingLimit, advanced: State, units: number): Reservation {
@@ -97,15 +99,14 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   }
   const { takenAt } = taking;
   // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that.
-  const known = headroomSince(state, takenAt);
-  const isLatest = takenAt >= (window?.loweredAt ?? ts);
-  const most = isLatest ? units : Math.min(units, known);
-  // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value the
-  // same.
+  const most = Math.min(units, headroomSince(state, takenAt));
+  // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value as it is.
   const beyond = Math.min(most, beyondOf(state, missing, takenAt));
-  const back = Math.max(0, Math.min(most - beyond, missing, known));
-  const used = lessened(using(window, -back), beyond, missing - back);
-  return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back), used);
+  const back = Math.max(0, Math.min(most - beyond, missing));
+  // What was taken before this window counts as its excess first. The window's own use stays, also for a lower capacity.
+  const earlier = window && takenAt < window.since ? back : 0;
+  const used = lessened(using(window, earlier - back), beyond + earlier, missing - back);
+  return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back + beyond), used);
 }
 
 function pause(limit: RefillingLimit, state: State, until: number): State {

@@ -27,20 +27,31 @@ export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
 }
 
-/** Whether a few rows like a row hold units when they are full. A larger count is taken from a span of rows, read at once. */
+/**
+ * Whether as many rows like a row as a call looks at hold twice the units when they are full. Rows that are half used would never hold a
+ * larger count: it is taken from a span of rows, read at once.
+ */
 export function fitsFew({ limit }: Shard, units: number): boolean {
-  return units <= LIKELY_ROWS * limit.capacity;
+  const { capacity, unitsPerToken } = limit;
+  const rows = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.ceil((TOKENS * unitsPerToken) / capacity)));
+  return 2 * units <= rows * capacity;
 }
 
 /** Whether rows that do not hold a count together are enough for its denial. */
 export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
   const { unitsPerToken } = limit;
+  if (areAll(rows)) return true;
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
   if (limit.kind.lapses?.(limit) === "together") return false;
   // Rows that are short of one token hold nothing: they say little of others. Those that are short of ten may hold nine.
   const isOne = units <= unitsPerToken;
   if (!isOne && heldByAll(rows, now) * LIKELY_ROWS < units * rows.length) return true;
   return rows.length >= TELLING_ROWS && meanWait(rows) < (isOne ? CONTENDED_MS.one : CONTENDED_MS.more);
+}
+
+/** Whether there are no other rows: those of a bucket tile [0, 1). */
+function areAll(rows: readonly Shard[]): boolean {
+  return rows.reduce((width, { interval }) => width + 2 ** -interval.length, 0) === 1;
 }
 
 function meanWait(rows: readonly Shard[]): number {

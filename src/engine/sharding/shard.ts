@@ -1,6 +1,6 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
 import { remembering } from "../headroom.js";
-import { fullState, type Limit, type State, type Taking } from "../kinds/kind.js";
+import { fullState, type Limit, type State, type Taking, usedIn } from "../kinds/kind.js";
 import { halves, type Interval, WHOLE } from "./interval.js";
 
 export interface Shard {
@@ -65,10 +65,6 @@ export function adjusted(shard: Shard, { units, isRefundable, taking }: Change):
 export function returnedTo(before: State, after: State): number {
   if (!before.window || !after.window) return after.value - before.value;
   return usedIn(before.window) - usedIn(after.window);
-}
-
-function usedIn({ used, excess = 0 }: NonNullable<State["window"]>): number {
-  return used + excess;
 }
 
 /**

@@ -1,7 +1,10 @@
 /** What token buckets and fixed windows have in common: taking, owing, giving back, splitting and joining. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { remembering } from "../../../src/engine/headroom.js";
+import { fullState, type State, usedIn } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/limit.js";
+import { adjustOnAll } from "../../../src/engine/sharding/pool.js";
 import { fold, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
@@ -114,11 +117,93 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     expect(after).toEqual({ value: 0, ts: NOW, window: { since: NOW, used: tokens(11) } });
   });
 
+  it("keeps its own use when what was taken before it comes back", () => {
+    const [before, ts] = [NOW - 5, NOW + 1];
+    const headroom = [
+      { at: before, units: 0 },
+      { at: ts, units: tokens(10) },
+    ];
+    const window = { since: NOW, used: tokens(7), excess: tokens(3) };
+    const taking = { takenAt: before, startsAt: before };
+    expect(limit.kind.giveBack(limit, { value: 0, ts, headroom, window }, tokens(2), taking)).toMatchObject({
+      value: tokens(2),
+      window: { since: NOW, used: tokens(7), excess: tokens(1) },
+    });
+  });
+
   it("keeps all that counts as used when its row is split and merged again", () => {
     const halves = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
     expect(halves).toHaveLength(2);
     expect(fold(limit, WHOLE, halves, NOW).state.window).toMatchObject({ since: NOW });
     const { used = 0, excess = 0 } = fold(limit, WHOLE, halves, NOW).state.window ?? {};
     expect(used + excess).toBe(tokens(17));
+  });
+});
+
+describe("a fixed window whose config changes, and whose takes are undone by date", () => {
+  const PERIOD = 10;
+  const configs = fc.array(
+    fc.record({ rate: fc.integer({ min: 1, max: 12 }), capacity: fc.integer({ min: 1, max: 20 }) }),
+    { minLength: 1, maxLength: 3 },
+  );
+  const steps = fc.array(
+    fc.record({
+      ms: fc.integer({ min: 1, max: 15 }),
+      config: fc.nat(2),
+      count: fc.integer({ min: 1, max: 12 }),
+      /** Which of the takes is undone, if any. */
+      undone: fc.option(fc.nat(3), { freq: 2 }),
+    }),
+    { minLength: 3, maxLength: 8 },
+  );
+
+  it("counts as used what it would without them, and holds no more", () => {
+    fc.assert(
+      fc.property(configs, steps, (terms, asked) => {
+        const all = terms.map((each) =>
+          parseLimit("window", { kind: "fixed window", ...each, period: PERIOD, start: 0 }),
+        );
+        const [first = limits[0]] = all;
+        if (!first) return;
+        interface Write {
+          readonly limit: typeof first;
+          readonly now: number;
+          readonly units: number;
+        }
+        const after = (writes: readonly Write[]) =>
+          writes.reduce<State>(
+            (state, { limit, now, units }) => limit.kind.take(limit, limit.kind.advance(limit, state, now), units),
+            fullState(first),
+          );
+        let state = fullState(first);
+        let writes: Write[] = [];
+        let now = NOW;
+        for (const { ms, config, count, undone } of asked) {
+          now += ms;
+          const limit = all[config % all.length] ?? first;
+          const units = count * limit.unitsPerToken;
+          const open = writes.filter((write) => write.units > 0);
+          const write = undone === null ? undefined : open[undone % open.length];
+          if (write) {
+            const taking = { takenAt: write.now, startsAt: write.now };
+            const [shard] = adjustOnAll(limit, [shardAt(limit, WHOLE, state)], now, { units: -write.units, taking });
+            state = limit.kind.advance(limit, shard?.state ?? state, now);
+            writes = [
+              ...writes.map((each) => (each === write ? { ...each, units: 0 } : each)),
+              { limit, now, units: 0 },
+            ];
+            const { value, window } = after(writes);
+            expect(state.value).toBeLessThanOrEqual(value);
+            expect(state.window && usedIn(state.window)).toBe(window && usedIn(window));
+          } else {
+            const advanced = limit.kind.advance(limit, state, now);
+            if (units > advanced.value) continue;
+            state = remembering(limit.kind.take(limit, advanced, units));
+            writes.push({ limit, now, units });
+          }
+        }
+      }),
+      { numRuns: 3000 },
+    );
   });
 });

@@ -111,10 +111,15 @@ describe("rows of a sliding window whose tokens were taken", () => {
 });
 
 describe("a count larger than a row's share", () => {
-  it("fits a few rows up to 24 shares", () => {
-    const [row] = rowsOf(fixed, 8, [0]) as [Shard];
+  it.each([
+    ["ten with 4 tokens", 8, 20],
+    ["twenty with 2 tokens", 9, 20],
+    ["twenty with 1 token", 10, 10],
+    ["six with 16 tokens", 6, 48],
+  ])("fits a few rows up to half of what a call looks at, %s", (_what, level, most) => {
+    const [row] = rowsOf(fixed, level, [0]) as [Shard];
     const { unitsPerToken } = row.limit;
-    expect([95, 96, 97].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, true, false]);
+    expect([most, most + 1].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, false]);
   });
 
   it.each([
