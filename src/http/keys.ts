@@ -10,6 +10,9 @@ import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
 import { headerNameField } from "./fields.js";
 import type { HttpCtx, KeySource } from "./request.js";
 
+/** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
+const isText = (value: unknown) => typeof value === "string";
+
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
   known?: (ctx: HttpCtx, hash: string) => boolean | Promise<boolean>;
@@ -32,7 +35,7 @@ export function custom(prefix: string, read: Read): KeySource {
 function customPrefix(prefix: string): string {
   // Their keys have prefixes of their own.
   const others = ["apiKey", "bearer", "identity", "address"];
-  if (/^[\w-]{1,64}$/.test(prefix) && !others.includes(prefix)) return `own.${prefix}`;
+  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !others.includes(prefix)) return `own.${prefix}`;
   const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${others.join(", ")}`;
   throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
@@ -185,7 +188,8 @@ function source(
  * @throws RefusedError when it is not well-formed.
  */
 export async function boundedKey(value: string): Promise<string> {
-  return /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
+  // hashKey refuses what is no text.
+  return isText(value) && /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
 }
 
 /** hashKey refuses what is not well-formed; that came with the request. */
