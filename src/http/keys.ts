@@ -11,7 +11,7 @@ import { headerNameField } from "./fields.js";
 import type { HttpCtx, KeySource } from "./request.js";
 
 /** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
-const isText = (value: unknown) => typeof value === "string";
+const isText = (value: unknown): value is string => typeof value === "string";
 
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
@@ -144,16 +144,19 @@ export function identity(): KeySource {
  *
  * export const keys = [await httpKey("apiKey", { hash: "ba78…" }), await httpKey("address", "198.51.100.7")];
  * ```
- * @throws when the address is none.
+ * @throws when `id` is no text, or the address is none.
  */
 export async function httpKey(source: string, id: string | { hash: string }): Promise<string> {
-  if (source === "apiKey" || source === "bearer") {
-    return `${source.toLowerCase()}:${typeof id === "object" ? id.hash : await hashed(id)}`;
+  const isSecret = source === "apiKey" || source === "bearer";
+  const said = isSecret && typeof id === "object" ? (id as Partial<typeof id> | null)?.hash : id;
+  if (!isText(said)) {
+    const permitted = isSecret ? "text, or { hash } with its SHA-256 as text" : "text";
+    throw fieldError("httpKey", "id", permitted, id);
   }
-  const value = id as string;
-  if (source === "identity") return `identity:${await boundedKey(value)}`;
-  if (source !== "address") return `${customPrefix(source)}:${await boundedKey(value)}`;
-  const caller = value.includes("/") ? value : callerAddress(value);
+  if (isSecret) return `${source.toLowerCase()}:${said === id ? await hashed(said) : said}`;
+  if (source === "identity") return `identity:${await boundedKey(said)}`;
+  if (source !== "address") return `${customPrefix(source)}:${await boundedKey(said)}`;
+  const caller = said.includes("/") ? said : callerAddress(said);
   if (caller === undefined) throw fieldError("httpKey", "id", "an IP address", id);
   return `address:${caller}`;
 }

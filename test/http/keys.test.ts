@@ -204,12 +204,15 @@ it.each([undefined, null, 7, true])("no source has a prefix that is no text: %j"
   await expect(httpKey(prefix as never, "a")).rejects.toThrow(message);
 });
 
-it.each([undefined, 7, { id: 7 }, ["a"]])("httpKey makes no key of what is no text: %j", async (id) => {
-  const message = `text must be a string, got ${JSON.stringify(id)}.`;
-  for (const source of ["tenant", "identity"]) {
-    await expect(httpKey(source, id as never), source).rejects.toThrow(message);
-  }
-});
+it.each([undefined, null, 7, 7n, { id: 7 }, { hash: 7 }, ["a"]])(
+  "httpKey makes no key of what is no text: %s",
+  async (id) => {
+    for (const source of ["tenant", "identity", "address", "apiKey", "bearer"]) {
+      const message = /Key": id must be text(, or \{ hash \}.*)?, got /;
+      await expect(httpKey(source, id as never), source).rejects.toThrow(message);
+    }
+  },
+);
 
 it("Forwarded is logged once if it is all that a request has", async () => {
   const warn = vi.spyOn(console, "warn").mockReturnValue();
