@@ -149,10 +149,7 @@ export function identity(): KeySource {
 export async function httpKey(source: string, id: string | { hash: string }): Promise<string> {
   const isSecret = source === "apiKey" || source === "bearer";
   const said = isSecret && typeof id === "object" ? (id as Partial<typeof id> | null)?.hash : id;
-  if (!isText(said)) {
-    const permitted = isSecret ? "text, or { hash } with its SHA-256 as text" : "text";
-    throw fieldError("httpKey", "id", permitted, id);
-  }
+  if (!isText(said)) throw fieldError("httpKey", "id", isSecret ? "text, or { hash } of one" : "text", id);
   if (isSecret) return `${source.toLowerCase()}:${said === id ? await hashed(said) : said}`;
   if (source === "identity") return `identity:${await boundedKey(said)}`;
   if (source !== "address") return `${customPrefix(source)}:${await boundedKey(said)}`;
