@@ -147,7 +147,9 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     const { capacity, rate = 0 } = this.#config(name, options) ?? {};
     const most = capacity ?? rate;
     const { count, reserve, throws } = options;
-    const fits = (count ?? 1) <= most || isAllOf(most, count ?? 1);
+    // What is no number is refused where it is used.
+    const tokens = typeof count === "number" ? count : 1;
+    const fits = tokens <= most || isAllOf(most, tokens);
     // A definition in JavaScript may say `throws`; what is thrown here has another form.
     return { ...bucketOf(name, options), count, reserve: throws && fits ? false : reserve, throws: false };
   }
@@ -172,7 +174,8 @@ const OF_VALUE: Fields = { ...OF_BUCKET, sampleShards: anything };
 const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, throws: anything };
 
 function bucketOf(name: string, { key, config }: AnyArgs) {
-  return { name, key, config: config && ownConfig(config) };
+  // JavaScript may pass null for none, as to the official component.
+  return { name, key, config: (config && ownConfig(config)) ?? undefined };
 }
 
 function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false): RateLimitReturns {

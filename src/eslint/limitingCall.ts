@@ -1,6 +1,6 @@
 /** Which calls ask a limit, and whether they throw a denial: by the names that a file imports, destructures and aliases. */
 import type { Rule, Scope, SourceCode } from "eslint";
-import type { CallExpression, Node } from "estree";
+import type { CallExpression, ImportDeclaration, Node } from "estree";
 
 /** The functions that answer with a status. */
 export const NAMES = /^((rateLimit|checkRateLimit)(All)?|(schedule|enqueue)RateLimited)$/;
@@ -87,7 +87,9 @@ export class SourceReader {
     if (node.type === "MemberExpression") return memberIn(node.object, node);
     const definition = this.definitionOf(node);
     if (definition?.type === "ImportBinding") {
-      return { name: nameIn(definition.node), module: String(definition.parent.source.value) };
+      // TypeScript's `import a = b` has no source.
+      const { source } = definition.parent as Partial<ImportDeclaration>;
+      return source && { name: nameIn(definition.node), module: String(source.value) };
     }
     if (definition?.type !== "Variable" || !definition.node.init) return undefined;
     return memberIn(definition.node.init, (definition.name as Rule.Node).parent);
@@ -96,10 +98,12 @@ export class SourceReader {
   /** Where an import or a constant is defined. */
   private definitionOf(node: Node): Scope.Definition | undefined {
     if (node.type !== "Identifier") return undefined;
-    const here = this.source.getScope(node);
-    const variable = here.references.find(({ identifier }) => identifier === node)?.resolved;
+    const scope = this.source.getScope(node);
+    // ESLint says that the value that a `switch` compares is in its scope, but it is in the one around it.
+    const references = [...scope.references, ...(scope.upper?.references ?? [])];
+    const { resolved: variable, from: here } = references.find(({ identifier }) => identifier === node) ?? {};
     const [definition, ...more] = variable?.defs ?? [];
-    if (!variable || !definition || more.length > 0) return undefined;
+    if (!variable || !here || !definition || more.length > 0) return undefined;
     if (definition.type === "Variable" && definition.parent.kind !== "const") return undefined;
     // Code before the end of a definition runs later only in another function. So no search goes round in circles.
     const [, end] = this.source.getRange(definition.node);

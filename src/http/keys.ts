@@ -10,6 +10,9 @@ import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
 import { headerNameField } from "./fields.js";
 import type { HttpCtx, KeySource } from "./request.js";
 
+/** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
+const isText = (value: unknown): value is string => typeof value === "string";
+
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
   known?: (ctx: HttpCtx, hash: string) => boolean | Promise<boolean>;
@@ -32,7 +35,7 @@ export function custom(prefix: string, read: Read): KeySource {
 function customPrefix(prefix: string): string {
   // Their keys have prefixes of their own.
   const others = ["apiKey", "bearer", "identity", "address"];
-  if (/^[\w-]{1,64}$/.test(prefix) && !others.includes(prefix)) return `own.${prefix}`;
+  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !others.includes(prefix)) return `own.${prefix}`;
   const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${others.join(", ")}`;
   throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
@@ -141,16 +144,16 @@ export function identity(): KeySource {
  *
  * export const keys = [await httpKey("apiKey", { hash: "ba78…" }), await httpKey("address", "198.51.100.7")];
  * ```
- * @throws when the address is none.
+ * @throws when `id` is no text, or the address is none.
  */
 export async function httpKey(source: string, id: string | { hash: string }): Promise<string> {
-  if (source === "apiKey" || source === "bearer") {
-    return `${source.toLowerCase()}:${typeof id === "object" ? id.hash : await hashed(id)}`;
-  }
-  const value = id as string;
-  if (source === "identity") return `identity:${await boundedKey(value)}`;
-  if (source !== "address") return `${customPrefix(source)}:${await boundedKey(value)}`;
-  const caller = value.includes("/") ? value : callerAddress(value);
+  const isSecret = source === "apiKey" || source === "bearer";
+  const said = isSecret && typeof id === "object" ? (id as Partial<typeof id> | null)?.hash : id;
+  if (!isText(said)) throw fieldError("httpKey", "id", isSecret ? "text, or { hash } of one" : "text", id);
+  if (isSecret) return `${source.toLowerCase()}:${said === id ? await hashed(said) : said}`;
+  if (source === "identity") return `identity:${await boundedKey(said)}`;
+  if (source !== "address") return `${customPrefix(source)}:${await boundedKey(said)}`;
+  const caller = said.includes("/") ? said : callerAddress(said);
   if (caller === undefined) throw fieldError("httpKey", "id", "an IP address", id);
   return `address:${caller}`;
 }
@@ -185,7 +188,8 @@ function source(
  * @throws RefusedError when it is not well-formed.
  */
 export async function boundedKey(value: string): Promise<string> {
-  return /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
+  // hashKey refuses what is no text.
+  return isText(value) && /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
 }
 
 /** hashKey refuses what is not well-formed; that came with the request. */

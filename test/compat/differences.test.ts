@@ -56,6 +56,21 @@ describe("what JavaScript may pass", () => {
       expect(await ours.getValue(ctx, "send", none)).toMatchObject({ value: 2 });
     });
   });
+
+  it("null in place of a config is none, as there", async () => {
+    const options: object = { config: null };
+    const found = await both(bucket, async (limiter, ctx) => [
+      await limiter.limit(ctx, "send", options),
+      await limiter.check(ctx, "send", options),
+      await limiter.getValue(ctx, "send", options),
+    ]);
+    expect(found).toEqual({ ours: [go, go, value(1)], theirs: [go, go, value(1)] });
+  });
+
+  it.each([5n, 500n, Symbol("5"), "5", {}])("a count that is no number is named: %s", async (count) => {
+    const play = (limiter: Limiter, ctx: MutationCtx) => limiter.limit(ctx, "send", { count: count as never });
+    expect((await both(bucket, play)).ours).toEqual(saying('Rate limit "send": count must be a finite number'));
+  });
 });
 
 describe("what is safer here", () => {

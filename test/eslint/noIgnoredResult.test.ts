@@ -126,6 +126,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     truthy(`${imported}if ((await rateLimit(ctx, { name: "send" })) === true) go();`),
     truthy(`${imported}if (false != (await rateLimit(ctx, { name: "send" }))) go();`),
     truthy(`${imported}const may = Boolean(await rateLimit(ctx, { name: "send" }));`),
+    truthy(`${imported}switch (!(await rateLimit(ctx, { name: "send" }))) { case true: stop(); }`),
     // Not given to the function that comes next.
     ignored(`${imported}await rateLimit(ctx, { name: "send" }).then(() => go());`),
     ignored(`${imported}const sent = rateLimit(ctx, { name: "send" }).then(function () { return go(); });`),
@@ -173,6 +174,9 @@ new RuleTester({ languageOptions: { parser } }).run("no-ignored-result in TypeSc
     `${imported}const args = { name: "send", throws: true } as const; await rateLimit(ctx, args);`,
     `${defined}const { rateLimit } = defineRateLimits({ send: { throws: true } } as const); await rateLimit(ctx, { name: "send" });`,
     `${imported}const status: Status = await rateLimit(ctx, { name: "send" });`,
+    // These imports name no module as other imports do, and must not stop the linter.
+    'import limits = require("another-package"); await limits.rateLimit(ctx, { name: "send" });',
+    'import limits = other.limits; await limits.rateLimit(ctx, { name: "send" });',
   ],
   invalid: [
     ignored(`${imported}await rateLimit(ctx, { name: "send" } as const);`),

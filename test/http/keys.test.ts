@@ -198,6 +198,22 @@ it("httpKey gives the key under which a source counts a caller, as the source it
   await expect(httpKey("address", "nowhere")).rejects.toThrow("id must be an IP address");
 });
 
+it.each([undefined, null, 7, true])("no source has a prefix that is no text: %j", async (prefix) => {
+  const message = "a key's prefix must be made of";
+  expect(() => custom(prefix as never, () => "a")).toThrow(message);
+  await expect(httpKey(prefix as never, "a")).rejects.toThrow(message);
+});
+
+it.each([undefined, null, 7, 7n, { id: 7 }, { hash: 7 }, ["a"]])(
+  "httpKey makes no key of what is no text: %s",
+  async (id) => {
+    for (const source of ["tenant", "identity", "address", "apiKey", "bearer"]) {
+      const message = /Key": id must be text(, or \{ hash \}.*)?, got /;
+      await expect(httpKey(source, id as never), source).rejects.toThrow(message);
+    }
+  },
+);
+
 it("Forwarded is logged once if it is all that a request has", async () => {
   const warn = vi.spyOn(console, "warn").mockReturnValue();
   const source = address({ trustedProxies: 1 });

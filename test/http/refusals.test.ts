@@ -83,6 +83,7 @@ tell({
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "partitionKey throws": failed({ partitionKey: broken }),
+  "partitionKey is a number": failed({ partitionKey: () => 7 }, "text must be a string, got 7"),
   "skip throws": failed({}, "bug", { skip: broken }),
   "identify finds nothing": found(undefined, noKey),
   "identify finds no config": found({ key: "ada" }, notDefined),
