@@ -137,6 +137,8 @@ describe.each(placeNames)("in the %s", (place) => {
       // What a limit in shadow has denied was not taken.
       (calls) => calls.rateLimit({ name: "tried", count: 2 }),
       (calls) => calls.rateLimitAll([third, { name: "window" }, third, { name: "tried" }, third]),
+      // Nor was what another limit has denied.
+      (calls) => calls.rateLimitAll([third, { name: "window", count: 3 }]),
       (calls) => calls.scheduleRateLimited({ name: "third", count: 2 }, run, job),
     ];
     const names = ["third", "window", "tried"];

@@ -2,6 +2,7 @@
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { DAY, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits/component";
 import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/jobs.js";
@@ -219,6 +220,22 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue(label)).toEqual({ ok: false, retryAt: NOW + 1000 });
     expect(await documentsIn(place, t, "rateLimitQueue")).toHaveLength(540);
   });
+});
+
+it("in the component, tokens that come back because onDecision throws wake the worker", async () => {
+  const { enqueueAll, t, pass, until, log } = useQueues("component", { llm: { ...slow, queue: {} } }, { count: 10 });
+  // Meanwhile the worker looks, and sleeps until the second job can be paid without these tokens.
+  const onDecision = async () => {
+    await pass(40_000);
+    throw new Error("the log is full");
+  };
+  const { rateLimit } = defineRateLimits({ llm: { ...slow, queue: {} } }, { component, onDecision });
+  await enqueueAll(["first", "second"]);
+  await pass(30_000);
+  const taking = t.action(async (ctx) => await rateLimit(ctx, { name: "llm", count: 4 }));
+  await expect(taking).rejects.toThrow("the log is full");
+  await until(10 * MINUTE);
+  expect(log()).toEqual(["first 20", "second 70000"]);
 });
 
 describe("a fair worker rests", () => {
