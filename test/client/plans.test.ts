@@ -92,6 +92,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be combined"],
   ])("%o is misuse, and nothing is written", async (args, message) => {
     await expect(rateLimit(args)).rejects.toThrow(message);
+    await expect(limits.pauseRateLimit({ ...args, until: NOW + 1000 })).rejects.toThrow(message);
     if ("plan" in args) await expect(limits.getRateLimit(args)).rejects.toThrow(message);
     expect(await rows()).toHaveLength(0);
   });
