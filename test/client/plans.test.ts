@@ -121,6 +121,8 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
   const definitions = {
     tokens: { ...tokens, plans },
     split: { ...cut, plans },
+    bare: { ...tokens, overrides: false, plans },
+    bareSplit: { ...cut, overrides: false, plans },
     /** Plans that are cut alike. */
     alike: { ...cut, plans: { one: { rate: 400 }, two: { rate: 400 } } },
     config: { ...tokens, rate: 5000 },
@@ -133,12 +135,15 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
   it.each([
     ["tokens", { plan: "pro" }],
     ["split", { plan: "pro" }],
+    ["bare", { plan: "pro" }],
+    ["bareSplit", { plan: "pro" }],
     ["config", { config: BIG }],
     ["shared", { config: BIG }],
   ])("%s under %o: refund, charge, list, get and cancel go by it", async (name, under) => {
     const bucket = { name, key: "a" };
     const held = async () => {
       const { page } = await limits.listRateLimits({ name });
+      expect(page[0]?.plan).toBe("plan" in under ? under.plan : undefined);
       const { remaining = NaN } = await limits.checkRateLimit({ ...bucket, ...under });
       return [page[0]?.value, (await getRateLimit(bucket)).value, remaining + 1];
     };
