@@ -181,6 +181,14 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "key", "name", "ts", "value"]);
   });
 
+  it("a job that was scheduled under a config gives back under what its row says since", async () => {
+    const bucket = { name: "config", key: "a" };
+    const { job } = await limits.scheduleRateLimited({ ...bucket, config: BIG }, send);
+    await rateLimit(bucket);
+    await limits.cancelRateLimited(job);
+    expect((await rows())[0]).not.toHaveProperty("plan");
+  });
+
   it("where no row says it, calls without a plan go by the first", async () => {
     const bucket = { name: "tokens", key: "a" };
     expect(await getRateLimit(bucket)).toMatchObject({ tokens: 5000 });

@@ -144,11 +144,24 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await value()).toBe(Math.round(1000 * (10 - used)) / 1000);
   });
 
+  it("a job that was paid before a reset gives nothing back when it ends", async () => {
+    const { enqueue, t, functions, pass, reset, until, value } = open();
+    await enqueue("first");
+    await enqueue("second", { settles: "mutation" }, { used: 0 });
+    await pass(500);
+    await reset();
+    await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm", count: 10 }));
+    await until(10_000);
+    expect(await value()).toBe(0);
+  });
+
   it("a queue that is full denies; exact: to the job", async () => {
-    const { enqueue, until } = open({
+    const { enqueue, jobOf, cancel, until } = open({
       llm: { ...config, rate: 1, period: MINUTE, queue: { maxQueued: 2, exact: true } },
     });
-    for (const label of ["1", "2"]) expect(await enqueue(label)).toMatchObject({ ok: true });
+    expect(await enqueue("1")).toMatchObject({ ok: true });
+    await cancel(await jobOf("cancelled"));
+    expect(await enqueue("2")).toMatchObject({ ok: true });
     expect(await enqueue("3")).toEqual({ ok: false, retryAt: NOW + 1000 });
     await until(20 * MINUTE);
     expect(await enqueue("4")).toMatchObject({ ok: true });
@@ -194,7 +207,10 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await enqueueAll(["0", "1", "2", "3", "4"]);
     vi.advanceTimersToNextTimer();
     await t.finishInProgressScheduledFunctions();
-    expect(await enqueue("late")).toEqual({ ok: false, retryAt: NOW + 1000 });
+    const denied = { ok: false, retryAt: Date.now() + 1000 };
+    expect(await enqueue("late")).toEqual(denied);
+    vi.setSystemTime(Date.now() + 5);
+    expect(await enqueue("later")).toEqual(denied);
     await until(10 * MINUTE);
     expect(order()).toEqual(["0", "1", "2", "3", "4"]);
   });
