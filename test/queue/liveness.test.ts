@@ -7,7 +7,7 @@ import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
-import { continueSweep, useQueues } from "../support/queues.js";
+import { continueSweep, run, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -210,6 +210,16 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(1000);
     const job = await jobOf("b1", { fairBy: "b" });
     expect(await position(job)).toMatchObject({ ahead: 2, isExact: true });
+  });
+
+  it("with ten priorities and turns, a place behind 51 jobs of a class is not exact", async () => {
+    const { jobOf, t, functions, pass, position } = open({ llm: { ...slow, queue: { fair: true, priorities: 10 } } });
+    await t.mutation(async (ctx) => {
+      const job = { name: "llm", count: 10, fairBy: "a" };
+      for (let i = 0; i < 60; i++) await functions().enqueueRateLimited(ctx, job, run, { label: "before" });
+    });
+    await pass(1000);
+    expect(await position(await jobOf("last", { fairBy: "b" }))).toMatchObject({ ahead: 51, isExact: false });
   });
 
   it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {
