@@ -164,6 +164,13 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(await rows()).toEqual([]);
   });
 
+  it("a plan is chosen for the key that the server has found, not for the one that a client requests", async () => {
+    const plan = (_ctx: unknown, key: string | undefined) => (key === "a" ? "pro" : "free");
+    const { getRateLimit: exposed } = defineIn(place, definitions).exposeRateLimit("tokens", { key: () => "a", plan });
+    const shown = await query((ctx) => (exposed as never as { _handler: Handler })._handler(ctx, { key: "b" }));
+    expect(shown).toMatchObject({ plan: "pro", tokens: 50_000 });
+  });
+
   it("what a call says holds, and its rows say so from then on", async () => {
     const bucket = { name: "alike", key: "a" };
     const stored = async () => [...new Set((await rows()).map(({ plan }) => plan))];

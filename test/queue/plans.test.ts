@@ -72,3 +72,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 });
+
+it("in the tables, jobs from before a limit had plans wait by the first as soon as their worker looks", async () => {
+  const { enqueueAll, deploy, pass, until, log } = useQueues(
+    "tables",
+    { llm: { ...shared, ...plans.free } },
+    { key: "a" },
+  );
+  await enqueueAll(["a1", "a2", "a3"]);
+  await pass(1000);
+  deploy({ llm: { ...shared, plans: { pro: plans.pro, free: plans.free } } });
+  await until(10 * MINUTE);
+  expect(log()).toEqual(["a1 20", "a2 58960", "a3 58960"]);
+});

@@ -1,9 +1,10 @@
 /** The queue as its callers see it. */
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
-import { insertRow, placeNames } from "../support/places.js";
+import { component, insertRow, placeNames } from "../support/places.js";
 import { act, fail, run, useQueues, withoutSnapshotTs } from "../support/queues.js";
 
 useClock();
@@ -181,6 +182,27 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     });
     expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: NOW + 1000 });
     await expect(enqueue("4", { throws: "yes" })).rejects.toThrow('"llm": throws must be');
+  });
+
+  it("a definition decides before the options whether a denial throws, and these whether its error has the key", async () => {
+    const queue = { maxQueued: 1, exact: true };
+    const definitions = { loud: { ...config, queue }, quiet: { ...config, queue, throws: false } };
+    const options = { throws: true, errorKeys: true };
+    const { enqueueRateLimited } = rateLimitQueue(
+      place === "tables"
+        ? defineRateLimits(definitions, { ...options, queueModule: "limits" })
+        : defineInComponent(definitions, { ...options, component }),
+    );
+    const { t } = open();
+    const fill = (name: "loud" | "quiet") =>
+      t.mutation(async (ctx) => {
+        const join = () => enqueueRateLimited(ctx as never, { name, key: "a" }, run, { label: "" });
+        await join();
+        return await join();
+      });
+    expect(await fill("quiet")).toEqual({ ok: false, retryAt: NOW + 1000 });
+    const denied: unknown = await fill("loud").catch((error: unknown) => error);
+    expect(isRateLimitError(denied) && denied.data).toMatchObject({ name: "loud", key: "a" });
   });
 
   it("the types know what settles a job, and what is thrown", () => {
