@@ -154,6 +154,7 @@ describe.each(placeNames)("in the %s", (place) => {
       [5000, ["inline b", "send pro", "zone a"]],
       [50_000, ["zone a"]],
       // A month's row stays for one month more.
+      [40 * DAY, ["zone a"]],
       [63 * DAY, []],
     ] as const) {
       await sweepAt(NOW + afterMs + SETTLED, { send });

@@ -85,3 +85,13 @@ it("in the tables, jobs from before a limit had plans wait by the first as soon 
   await until(10 * MINUTE);
   expect(log()).toEqual(["a1 20", "a2 58960", "a3 58960"]);
 });
+
+it("in the tables, a deploy that takes all plans away leaves none in the rows that the worker writes", async () => {
+  const { enqueueAll, deploy, pass, until, order, snapshot } = useQueues("tables", planned, { key: "a" });
+  await enqueueAll(["a1", "a2"], { plan: "free" });
+  await pass(1000);
+  deploy({ llm: { ...shared, ...plans.free } });
+  await until(10 * MINUTE);
+  expect(order()).toEqual(["a1", "a2"]);
+  expect(await snapshot({ key: "a" })).not.toHaveProperty("plan");
+});
