@@ -86,12 +86,16 @@ it("in the tables, jobs from before a limit had plans wait by the first as soon 
   expect(log()).toEqual(["a1 20", "a2 58960", "a3 58960"]);
 });
 
-it("in the tables, a deploy that takes all plans away leaves none in the rows that the worker writes", async () => {
-  const { enqueueAll, deploy, pass, until, order, snapshot } = useQueues("tables", planned, { key: "a" });
-  await enqueueAll(["a1", "a2"], { plan: "free" });
-  await pass(1000);
-  deploy({ llm: { ...shared, ...plans.free } });
-  await until(10 * MINUTE);
-  expect(order()).toEqual(["a1", "a2"]);
-  expect(await snapshot({ key: "a" })).not.toHaveProperty("plan");
-});
+it.each(placeNames)(
+  "in the %s, a deploy that takes all plans away leaves none in the rows that the worker writes",
+  async (place) => {
+    const { enqueue, enqueueAll, deploy, pass, until, order, snapshot } = useQueues(place, planned, { key: "a" });
+    await enqueueAll(["a1", "a2"], { plan: "free" });
+    await pass(1000);
+    deploy({ llm: { ...shared, ...plans.free } });
+    if (place === "component") await enqueue("a3");
+    await until(10 * MINUTE);
+    expect(order()).toEqual(place === "component" ? ["a1", "a2", "a3"] : ["a1", "a2"]);
+    expect(await snapshot({ key: "a" })).not.toHaveProperty("plan");
+  },
+);

@@ -267,6 +267,15 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await enqueue("after the reset")).toMatchObject({ ok: true });
   });
 
+  it("a queue in which five jobs wait is never full with a bound of ten, however many come and go", async () => {
+    const { enqueue, enqueueAll, pass } = open({ llm: { ...config, queue: { maxQueued: 10 } } });
+    await enqueueAll(Array<string>(25).fill("before"), { count: 1 });
+    for (let i = 0; i < 30; i++) {
+      await pass(100);
+      expect(await enqueue("next", { count: 1 })).toMatchObject({ ok: true });
+    }
+  });
+
   it("a burst of more jobs than a run counts one by one is counted", async () => {
     const { enqueue, t, functions, pass } = open({ llm: { ...config, period: MINUTE, queue: { maxQueued: 550 } } });
     await t.mutation(async (ctx) => {
@@ -309,6 +318,8 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
     expect(order()).toEqual([]);
     expect(silent).toHaveBeenCalled();
+    // Its worker looks once a minute.
+    expect(Date.now()).toBeGreaterThan(NOW + 5 * MINUTE);
     silent.mockRestore();
     await reset();
     await until(60 * MINUTE);
