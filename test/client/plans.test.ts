@@ -166,7 +166,10 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
 
   it("a plan is chosen for the key that the server has found, not for the one that a client requests", async () => {
     const plan = (_ctx: unknown, key: string | undefined) => (key === "a" ? "pro" : "free");
-    const { getRateLimit: exposed } = defineIn(place, definitions).exposeRateLimit("tokens", { key: () => "a", plan });
+    const { getRateLimit: exposed } = defineIn(place, definitions).exposeRateLimit("tokens", {
+      key: () => "a",
+      plan,
+    } as never);
     const shown = await query((ctx) => (exposed as never as { _handler: Handler })._handler(ctx, { key: "b" }));
     expect(shown).toMatchObject({ plan: "pro", tokens: 50_000 });
   });

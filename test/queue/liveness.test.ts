@@ -216,7 +216,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const { jobOf, t, functions, pass, position } = open({ llm: { ...slow, queue: { fair: true, priorities: 10 } } });
     await t.mutation(async (ctx) => {
       const job = { name: "llm", count: 10, fairBy: "a" };
-      for (let i = 0; i < 60; i++) await functions().enqueueRateLimited(ctx, job, run, { label: "before" });
+      for (let i = 0; i < 60; i++) await functions().enqueueRateLimited(ctx, job as never, run, { label: "before" });
     });
     await pass(1000);
     expect(await position(await jobOf("last", { fairBy: "b" }))).toMatchObject({ ahead: 51, isExact: false });
