@@ -7,9 +7,9 @@ import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
-import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
+import { fullShard, type Shard, shardAt, shareOf, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
-import { lastStartIn } from "../support/snapshots.js";
+import { lastStartIn, snapshotBy } from "../support/snapshots.js";
 import { runs } from "../support/random.js";
 
 /** Of a debt beyond the calendar that a snapshot lists, it only says that no end is known. */
@@ -247,6 +247,30 @@ describe("projectRateLimit", () => {
     const limit = parseLimit("tiny", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-20 });
     const shards = [fullShard(limit)];
     expect(agreed(limit, shards, NOW, { count: 1e-20, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 1 });
+  });
+
+  it("takes a count that is the capacity but for rounding as all of it", () => {
+    const limit = parseLimit("third", { kind: "token bucket", rate: 1, period: 1000, capacity: 1 / 3 });
+    expect(1 - 2 / 3).toBeGreaterThan(1 / 3);
+    expect(agreed(limit, [fullShard(limit)], NOW, { count: 1 - 2 / 3 })).toMatchObject({ ok: true, remaining: 0 });
+  });
+
+  it("says when a sliding window on two rows is full, of which a clock ahead has written one", () => {
+    const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, shards: { atLeast: 2 } });
+    const { capacity } = shareOf(limit, "0");
+    const shards = [
+      shardAt(limit, "0", { value: 0, ts: NOW, recent: [{ at: NOW, units: capacity }] }),
+      shardAt(limit, "1", { value: capacity, ts: NOW + 300, recent: [] }),
+    ];
+    // The time of both is that of the clock ahead, and so is that of what was taken.
+    expect(agreed(limit, shards, NOW, { count: 0 })).toMatchObject({ remaining: 5, resetAt: NOW + 1300 });
+  });
+
+  it("goes by the limit itself from the end of an override on, also if the wait ends with it", () => {
+    const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
+    const by = (value: number) => snapshotBy({ name: "send", value, ts: NOW, config });
+    const snapshot = { ...by(-5), override: { ...by(0), until: NOW + 100 } };
+    expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 600 });
   });
 
   it("says that a sliding window is full when the last promised unit is back", () => {

@@ -120,6 +120,7 @@ describe.each(placeNames)("in the %s", (place) => {
         third: { kind: "token bucket", rate: 1, period: 7000, capacity: 3, maxReserved: 9 },
         window: { kind: "sliding window", rate: 3, period: 1000 },
         tried: { ...bucket, mode: "shadow" },
+        mine: { ...bucket, keyed: true },
       },
       {
         onDecision: () => {
@@ -128,6 +129,7 @@ describe.each(placeNames)("in the %s", (place) => {
       },
     );
     const third = { name: "third", count: 1 / 3 };
+    const mine = { name: "mine", key: "a" };
     const takings: ((calls: Calls) => Promise<unknown>)[] = [
       (calls) => calls.rateLimit(third),
       (calls) => calls.rateLimit({ name: "third", count: 2.5, atLeast: 0 }),
@@ -137,12 +139,16 @@ describe.each(placeNames)("in the %s", (place) => {
       // What a limit in shadow has denied was not taken.
       (calls) => calls.rateLimit({ name: "tried", count: 2 }),
       (calls) => calls.rateLimitAll([third, { name: "window" }, third, { name: "tried" }, third]),
+      // Nor was what another limit has denied.
+      (calls) => calls.rateLimitAll([third, { name: "window", count: 3 }]),
+      (calls) => calls.rateLimitAll([mine, { ...mine, key: "b" }]),
       (calls) => calls.scheduleRateLimited({ name: "third", count: 2 }, run, job),
     ];
-    const names = ["third", "window", "tried"];
-    const shown = ({ checkRateLimit }: Calls) => Promise.all(names.map((name) => checkRateLimit({ name, count: 0 })));
+    const buckets = [{ name: "third" }, { name: "window" }, { name: "tried" }, mine];
+    const shown = ({ checkRateLimit }: Calls) =>
+      Promise.all(buckets.map((one) => checkRateLimit({ ...one, count: 0 })));
     const held = () => query((ctx) => shown(own.within(ctx)));
-    for (const name of names) await own.rateLimit({ name });
+    for (const one of buckets) await own.rateLimit(one);
     const before = await held();
     isBroken = true;
     for (const take of takings) {

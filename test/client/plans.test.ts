@@ -92,6 +92,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be combined"],
   ])("%o is misuse, and nothing is written", async (args, message) => {
     await expect(rateLimit(args)).rejects.toThrow(message);
+    await expect(limits.pauseRateLimit({ ...args, until: NOW + 1000 })).rejects.toThrow(message);
     if ("plan" in args) await expect(limits.getRateLimit(args)).rejects.toThrow(message);
     expect(await rows()).toHaveLength(0);
   });
@@ -120,6 +121,8 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
   const definitions = {
     tokens: { ...tokens, plans },
     split: { ...cut, plans },
+    bare: { ...tokens, overrides: false, plans },
+    bareSplit: { ...cut, overrides: false, plans },
     /** Plans that are cut alike. */
     alike: { ...cut, plans: { one: { rate: 400 }, two: { rate: 400 } } },
     config: { ...tokens, rate: 5000 },
@@ -132,12 +135,15 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
   it.each([
     ["tokens", { plan: "pro" }],
     ["split", { plan: "pro" }],
+    ["bare", { plan: "pro" }],
+    ["bareSplit", { plan: "pro" }],
     ["config", { config: BIG }],
     ["shared", { config: BIG }],
   ])("%s under %o: refund, charge, list, get and cancel go by it", async (name, under) => {
     const bucket = { name, key: "a" };
     const held = async () => {
       const { page } = await limits.listRateLimits({ name });
+      expect(page[0]?.plan).toBe("plan" in under ? under.plan : undefined);
       const { remaining = NaN } = await limits.checkRateLimit({ ...bucket, ...under });
       return [page[0]?.value, (await getRateLimit(bucket)).value, remaining + 1];
     };
@@ -158,6 +164,16 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(await rows()).toEqual([]);
   });
 
+  it("a plan is chosen for the key that the server has found, not for the one that a client requests", async () => {
+    const plan = (_ctx: unknown, key: string | undefined) => (key === "a" ? "pro" : "free");
+    const { getRateLimit: exposed } = defineIn(place, definitions).exposeRateLimit("tokens", {
+      key: () => "a",
+      plan,
+    } as never);
+    const shown = await query((ctx) => (exposed as never as { _handler: Handler })._handler(ctx, { key: "b" }));
+    expect(shown).toMatchObject({ plan: "pro", tokens: 50_000 });
+  });
+
   it("what a call says holds, and its rows say so from then on", async () => {
     const bucket = { name: "alike", key: "a" };
     const stored = async () => [...new Set((await rows()).map(({ plan }) => plan))];
@@ -173,6 +189,14 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     await rateLimit({ name: "config", key: "a" });
     const [row] = await rows();
     expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "key", "name", "ts", "value"]);
+  });
+
+  it("a job that was scheduled under a config gives back under what its row says since", async () => {
+    const bucket = { name: "config", key: "a" };
+    const { job } = await limits.scheduleRateLimited({ ...bucket, config: BIG }, send);
+    await rateLimit(bucket);
+    await limits.cancelRateLimited(job);
+    expect((await rows())[0]).not.toHaveProperty("plan");
   });
 
   it("where no row says it, calls without a plan go by the first", async () => {

@@ -34,6 +34,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await take({ count: 4, reserve: true })).toEqual({ ok: true, remaining: 0, resetAt: NOW + 1400, shadow });
   });
 
+  it("of a denial nothing comes back by its date: it is before every take", async () => {
+    expect(await take({ count: 8, refundable: true })).toMatchObject({ takenAt: NOW });
+    expect(await take({ count: 8, refundable: true })).toMatchObject({ takenAt: 0 });
+    await limits.adjustRateLimit({ name: "tried", count: -8, takenAt: 0 });
+    expect(await value("tried")).toBe(2);
+  });
+
   it("a denial charges nothing, and what is allowed is charged: as if the limit were enforced", async () => {
     const step = fc.record({
       count: fc.integer({ min: 0, max: 6 }),

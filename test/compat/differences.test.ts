@@ -71,6 +71,26 @@ describe("what JavaScript may pass", () => {
     const play = (limiter: Limiter, ctx: MutationCtx) => limiter.limit(ctx, "send", { count: count as never });
     expect((await both(bucket, play)).ours).toEqual(saying('Rate limit "send": count must be a finite number'));
   });
+
+  it("a definition that throws returns its denials: only a call says that they are thrown", async () => {
+    const found = await both({ ...bucket, throws: true } as RateLimitConfig, async (limiter, ctx) => {
+      await limiter.limit(ctx, "send", { count: 2 });
+      return await limiter.limit(ctx, "send");
+    });
+    expect(found.ours).toEqual(wait(500));
+  });
+});
+
+describe("the config of a call", () => {
+  const large = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" } as const;
+  it("stands in place of the definition's, in the same words", async () => {
+    const { ours } = limiters({ send: bucket });
+    await openBoth().mutation(async (ctx) => {
+      const call = { config: large, count: 50, reserve: true, throws: true };
+      expect(await ours.limit(ctx, "send", call as object)).toEqual(go);
+      expect(await ours.getValue(ctx, "send", { config: large } as object)).toMatchObject({ config: { shards: 2 } });
+    });
+  });
 });
 
 describe("what is safer here", () => {

@@ -4,6 +4,9 @@ import { parseList } from "structured-headers";
 import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
 import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
+import { fullState } from "../../src/engine/kinds/kind.js";
+import { parseLimit } from "../../src/engine/limit.js";
+import { bucketAt } from "../../src/engine/request.js";
 
 const NOW = Date.UTC(2026, 0, 1);
 const tokens = (rate: number, period: number, capacity = rate): RateLimitConfig => ({
@@ -232,6 +235,7 @@ describe("waits", () => {
 
   // NOW is a whole minute: windows start 20 seconds later.
   const fourAMinute: RateLimitConfig = { ...windows(4, MINUTE, 10), start: 20 * SECOND } as RateLimitConfig;
+  const tenSeconds: RateLimitConfig = { ...windows(10, 10 * SECOND), start: SECOND } as RateLimitConfig;
   const tenASecond = tokens(10, SECOND, 100);
   const slow = tokens(1, 3 * SECOND);
   it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
@@ -247,6 +251,7 @@ describe("waits", () => {
     ["the time in which a request of this size comes in", tenASecond, 0, 10, 50, "r=0;t=5"],
     // One request of 60 can be made, and the next when its 60 are there again: 20 are left over.
     ["that of the requests that can be made", tenASecond, 80, 2, 60, "r=80;t=6"],
+    ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
     ["one second for one token a second: no request is told two", tokens(1, SECOND), 0, 1, 1, "r=0;t=1"],
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
     ["rounded up a millisecond later", slow, 0, 3, 1, "r=0;t=3", 1],
@@ -257,6 +262,15 @@ describe("waits", () => {
     const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
     expect([headers["RateLimit"], headers["Retry-After"]]).toEqual([`"api";${sent}`, undefined]);
   });
+});
+
+it("t goes by the windows of the key, where the config does not say when they start", () => {
+  const config = windows(4, MINUTE, 10);
+  const { limit } = bucketAt(parseLimit("api", config), "ada");
+  const resetIn = limit.kind.whenReset(limit, fullState(limit), NOW) - NOW;
+  const limited = { name: "api", key: "ada", status: allowed(1, resetIn), config, count: 10 };
+  const { RateLimit } = rateLimitHeaders(limited, { now: NOW });
+  expect(RateLimit).toBe(`"api";r=1;t=${Math.ceil((resetIn + 2 * MINUTE) / SECOND)}`);
 });
 
 it.each([

@@ -307,7 +307,9 @@ describe("the handler's response", () => {
     const redirect = await answered(Response.redirect("https://api.example/elsewhere", 302));
     expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "https://api.example/elsewhere"]);
     expect(redirect.headers.get("RateLimit")).toBe('"user";r=9;t=1');
-    expect((await answered(new Response(null, { status: 204 }))).status).toBe(204);
+    const empty = await answered(new Response(null, { status: 204, statusText: "Done" }));
+    expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([204, "Done", '"user";r=9;t=1']);
+    expect((await answered(Response.error())).type).toBe("error");
     const fetched = await fetch("data:text/plain,fetched");
     expect(() => {
       fetched.headers.set("X-Own", "1");
@@ -388,6 +390,16 @@ tell({
   "draft-6 sends the tighter limit, outside": sixOutside,
   "draft-6 sends the tighter limit, inside": sixInside,
   "draft-7 sends the tighter limit": seven,
+  "x sends the inner of two limits with as much left": nested(
+    { limits: outer, formats: ["x"] },
+    { limits: { ...inner, config: { kind: "token bucket", rate: 2, period: 40 * SECOND } }, formats: ["x"] },
+    { "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": String(START / SECOND + 20) },
+  ),
+  "draft-11 within draft-7 is no list: the tighter limit is sent": nested(
+    { limits: outer, formats: ["draft-7"] },
+    { limits: inner },
+    { RateLimit: "limit=2, remaining=1, reset=5" },
+  ),
   "a shorter Retry-After is not sent": later("3", "7"),
   "a longer Retry-After is sent": later("9", "9"),
   "an earlier date is not sent": later(date(3000), "7"),

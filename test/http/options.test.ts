@@ -106,7 +106,14 @@ it.each<[string, object, string]>([
   ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
   ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
   ["when", { when: true }, "when must be a function"],
+  ["a refusal's strange field", { without: { status: 401, header: {} } }, "without must be"],
+  ["a plan of no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
   ["identify beside by", { identify: () => ({}) }, "needs by (key sources"],
+  [
+    "identify beside a plan",
+    { by: undefined, without: undefined, config: undefined, identify: () => ({}), plan: "pro" },
+    "needs by (key sources",
+  ],
   ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
   ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
 ])("an option or a limit cannot work: %s", (_, wrong, message) => {

@@ -18,6 +18,7 @@ const days: HttpLimit = {
   cost: fromQuery("days", { default: 10 }),
 };
 const both = { limits: [three, days] };
+const undated = expect.not.objectContaining({ takenAt: expect.anything() as unknown }) as unknown;
 const FULL = '"three";r=3;t=60, "days";r=50;t=60';
 const hundred = { ...three, by: byUser, without: "deny", cost: 50, config: { ...config, rate: 100 } };
 const backOf = (_response: unknown, request: Request) => Number(new URL(request.url).searchParams.get("back"));
@@ -49,6 +50,10 @@ tell(
         ["/throw", "bug"],
         ["", { RateLimit: '"three";r=1;t=20, "days";r=30;t=60' }],
       ],
+    },
+    "without refund nothing says when tokens were taken, so the rows need not remember it": {
+      ...both,
+      steps: [["", { body: [{ status: undated }, { status: undated }] }]],
     },
     "successful requests count for nothing: only the failed ones use the limit up": {
       ...both,

@@ -52,6 +52,12 @@ tell(
       steps: [["", 200]],
       reports: ["bug"],
     },
+    "beside a limit that is enforced, nobody is served if they cannot be asked": {
+      limits: [tried, held],
+      runMutation: bug,
+      steps: [["", 503]],
+      reports: ["bug"],
+    },
     "is the definition's, also if the options say undefined": {
       definitions: { calls: { ...config, rate: 1, mode: "shadow" } },
       limits: { limit: "calls", by: "everyone", mode: undefined },

@@ -14,6 +14,7 @@ const sliding: HttpLimit = { limit: "sliding", by: "everyone", config };
 const fraction = { ...sliding, config: { ...config, rate: 5.5 } };
 const bucket = { ...sliding, limit: "bucket", config: { kind: "token bucket", rate: 9, period: 9 * SECOND } };
 const other = { ...sliding, limit: "other", config: { ...config, rate: 3 } };
+const sizeOf = ({ url }: Request) => Number(new URL(url).searchParams.get("size") ?? 1);
 /** A request, and what is left of the sliding window. */
 const left = (state: string, path = ""): Step => [
   path,
@@ -89,6 +90,10 @@ tell(
     "after a refund it is what is left then": {
       limits: { ...sliding, refund: "failed" },
       steps: [left("r=5;t=20", "/500"), left("r=4;t=20"), 6 * SECOND, left("r=4;t=16", "/500")],
+    },
+    "after a refund of three tokens it is the period: three more than are left are never there before": {
+      limits: { ...sliding, cost: sizeOf, refund: "failed" },
+      steps: [left("r=4;t=20"), 6 * SECOND, ["/500?size=3", { status: 500, RateLimit: '"sliding";r=4;t=20' }]],
     },
   },
   placeNames,

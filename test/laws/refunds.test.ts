@@ -97,6 +97,20 @@ describe("tokens that come back by date", () => {
     }
   });
 
+  it("a row that is written again keeps no dates when the bucket has been full, and no window of another kind", async () => {
+    const [bucket, window] = configs;
+    if (!bucket || !window) throw new Error("no configs");
+    const world = worldIn("tables", 1);
+    await world.consume({ config: bucket, refundable: true });
+    expect((await world.rows())[0]).toHaveProperty("headroom");
+    world.setClock(T0 + 2 * MINUTE);
+    await world.consume({ config: window });
+    expect((await world.rows())[0]).not.toHaveProperty("headroom");
+    expect((await world.rows())[0]).toHaveProperty("window");
+    await world.consume({ config: bucket });
+    expect((await world.rows())[0]).not.toHaveProperty("window");
+  });
+
   it("a date that was lost on the way is refused, as is one that is none", async () => {
     const world = worldIn("tables", 1);
     const [config] = configs;

@@ -65,6 +65,8 @@ describe.each(placeNames)("in the %s", (place) => {
     for (const limit of [1, 2, 3]) {
       expect((await walk({ name: "send", limit })).keys).toEqual([undefined, "a", "b", "c", "d"]);
     }
+    await insert(...Array.from({ length: 96 }, (_, i) => ({ name: "send", key: `e${i}`, value: 1, ts: NOW })));
+    expect((await walk({ name: "send" })).lengths).toEqual([100, 1]);
     const first = await listRateLimits({ name: "send", limit: 1 });
     expect(first).toMatchObject({ page: [{ value: 4 }], cursor: expect.any(String) as string });
   });

@@ -125,6 +125,7 @@ const standings: [what: string, standing: Standing, ...rows: Row[]][] = [
     [0, {}, blocked(MINUTE, { remaining: 0 })],
     [0, { count: 0 }, blocked(MINUTE, { remaining: 0 })],
     [0, { reserve: true }, blocked(MINUTE, { remaining: 0 })],
+    [0, { config: large }, blocked(MINUTE, { remaining: 0 })],
     [MINUTE, {}, served({ remaining: 3, resetAt: NOW + MINUTE + 500 })],
   ],
   [

@@ -89,6 +89,13 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values()).map(Math.floor)).toEqual(left);
   });
 
+  it("merges a short row with those around it for a reservation", async () => {
+    await insert(...quarters([0, 16, 16, 16]));
+    draw(0, 0.25);
+    expect(await take({ count: 2, reserve: true })).toEqual({ ok: true });
+    expect(await values()).toEqual([14, 16, 16]);
+  });
+
   it("of a sliding window never starts more than its rate in any period, also when a clock that is behind finds a row short", async () => {
     const sliding = { kind: "sliding window", rate: 40, period: 100 } as const;
     const row = { name: "hot", config: sliding };

@@ -3,6 +3,7 @@ import { v } from "convex/values";
 import { DAY, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
+import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
 import { deleteFull, findFull } from "../../src/operations/sweep.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { useBackend } from "../support/limits.js";
@@ -154,11 +155,21 @@ describe.each(placeNames)("in the %s", (place) => {
       [5000, ["inline b", "send pro", "zone a"]],
       [50_000, ["zone a"]],
       // A month's row stays for one month more.
+      [40 * DAY, ["zone a"]],
       [63 * DAY, []],
     ] as const) {
       await sweepAt(NOW + afterMs + SETTLED, { send });
       expect((await left()).sort()).toEqual([...others, ...stay].sort());
     }
+  });
+
+  it("an override that has ended goes with its bucket's rows, whatever its config would hold", async () => {
+    const override = { config: { ...send, capacity: 1000 }, until: NOW + 1 };
+    await insert(row("a", { value: 10 }), row("a", { shard: OVERRIDE_SHARD, value: 0, override }));
+    await sweepAt(NOW + SETTLED, { send });
+    expect(await rows()).toHaveLength(2);
+    await sweepAt(NOW + 1 + SETTLED, { send });
+    expect(await rows()).toEqual([]);
   });
 
   it("a row that was written under the config of a call is judged by that, too", async () => {
@@ -167,6 +178,11 @@ describe.each(placeNames)("in the %s", (place) => {
     await sweepAt(NOW + 90_000 + SETTLED - 1, { send });
     expect(await left()).toEqual(["send a"]);
     await sweepAt(NOW + 90_000 + SETTLED, { send });
+    expect(await left()).toEqual([]);
+    await insert(row("c", { value: 5, plan: { ...send, rate: 1000 }, ts: NOW + 90_000 }));
+    await sweepAt(NOW + 95_000 + SETTLED - 1, { send });
+    expect(await left()).toEqual(["send c"]);
+    await sweepAt(NOW + 95_000 + SETTLED, { send });
     expect(await left()).toEqual([]);
     await insert(row("b", { value: 10, plan: { ...send, rate: -1 } }));
     await sweepAt(NOW + 90_000 + SETTLED, { send });

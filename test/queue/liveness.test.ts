@@ -2,11 +2,12 @@
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { DAY, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits/component";
 import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
-import { continueSweep, useQueues } from "../support/queues.js";
+import { continueSweep, run, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -211,6 +212,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(job)).toMatchObject({ ahead: 2, isExact: true });
   });
 
+  it("with ten priorities and turns, a place behind 51 jobs of a class is not exact", async () => {
+    const { jobOf, t, functions, pass, position } = open({ llm: { ...slow, queue: { fair: true, priorities: 10 } } });
+    await t.mutation(async (ctx) => {
+      const job = { name: "llm", count: 10, fairBy: "a" };
+      for (let i = 0; i < 60; i++) await functions().enqueueRateLimited(ctx, job as never, run, { label: "before" });
+    });
+    await pass(1000);
+    expect(await position(await jobOf("last", { fairBy: "b" }))).toMatchObject({ ahead: 51, isExact: false });
+  });
+
   it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {
     const { enqueue, t, deploy } = open();
     const label = "x".repeat(8000);
@@ -219,6 +230,22 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue(label)).toEqual({ ok: false, retryAt: NOW + 1000 });
     expect(await documentsIn(place, t, "rateLimitQueue")).toHaveLength(540);
   });
+});
+
+it("in the component, tokens that come back because onDecision throws wake the worker", async () => {
+  const { enqueueAll, t, pass, until, log } = useQueues("component", { llm: { ...slow, queue: {} } }, { count: 10 });
+  // Meanwhile the worker looks, and sleeps until the second job can be paid without these tokens.
+  const onDecision = async () => {
+    await pass(40_000);
+    throw new Error("the log is full");
+  };
+  const { rateLimit } = defineRateLimits({ llm: { ...slow, queue: {} } }, { component, onDecision });
+  await enqueueAll(["first", "second"]);
+  await pass(30_000);
+  const taking = t.action(async (ctx) => await rateLimit(ctx, { name: "llm", count: 4 }));
+  await expect(taking).rejects.toThrow("the log is full");
+  await until(10 * MINUTE);
+  expect(log()).toEqual(["first 20", "second 70000"]);
 });
 
 describe("a fair worker rests", () => {

@@ -1,7 +1,7 @@
 /** Limits with plans and a queue: the jobs of a bucket wait by the plan that the last of them was enqueued under. */
 import { describe, expect, it } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
-import { useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/jobs.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
 import { useQueues } from "../support/queues.js";
 
@@ -15,9 +15,11 @@ describe.each(placeNames)("in the %s", (place) => {
   const open = (limits = planned) => useQueues(place, limits, { key: "a" });
 
   it("each key's jobs wait by its plan, and its rows say so", async () => {
-    const { enqueueAll, until, log, snapshot } = open();
+    const { enqueueAll, jobOf, position, until, log, snapshot } = open();
     await enqueueAll(["a1", "a2"], { plan: "free" });
-    await enqueueAll(["b1", "b2"], { key: "b", plan: "pro", count: 10 });
+    const pro = { key: "b", plan: "pro", count: 10 };
+    await enqueueAll(["b1"], pro);
+    expect(await position(await jobOf("b2", pro))).toEqual({ ahead: 1, isExact: true, runAt: NOW + 10 * SECOND });
     await until(5 * MINUTE);
     expect(log().sort()).toEqual(["a1 0", `a2 ${MINUTE}`, "b1 0", `b2 ${10 * SECOND}`]);
     expect(await snapshot({ key: "a" })).toMatchObject({ plan: "free", config: { rate: 1 } });
@@ -70,3 +72,30 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 });
+
+it("in the tables, jobs from before a limit had plans wait by the first as soon as their worker looks", async () => {
+  const { enqueueAll, deploy, pass, until, log } = useQueues(
+    "tables",
+    { llm: { ...shared, ...plans.free } },
+    { key: "a" },
+  );
+  await enqueueAll(["a1", "a2", "a3"]);
+  await pass(1000);
+  deploy({ llm: { ...shared, plans: { pro: plans.pro, free: plans.free } } });
+  await until(10 * MINUTE);
+  expect(log()).toEqual(["a1 20", "a2 58960", "a3 58960"]);
+});
+
+it.each(placeNames)(
+  "in the %s, a deploy that takes all plans away leaves none in the rows that the worker writes",
+  async (place) => {
+    const { enqueue, enqueueAll, deploy, pass, until, order, snapshot } = useQueues(place, planned, { key: "a" });
+    await enqueueAll(["a1", "a2"], { plan: "free" });
+    await pass(1000);
+    deploy({ llm: { ...shared, ...plans.free } });
+    if (place === "component") await enqueue("a3");
+    await until(10 * MINUTE);
+    expect(order()).toEqual(place === "component" ? ["a1", "a2", "a3"] : ["a1", "a2"]);
+    expect(await snapshot({ key: "a" })).not.toHaveProperty("plan");
+  },
+);

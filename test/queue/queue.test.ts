@@ -1,9 +1,10 @@
 /** The queue as its callers see it. */
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/jobs.js";
-import { insertRow, placeNames } from "../support/places.js";
+import { component, insertRow, placeNames } from "../support/places.js";
 import { act, fail, run, useQueues, withoutSnapshotTs } from "../support/queues.js";
 
 useClock();
@@ -160,11 +161,24 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await value()).toBe(Math.round(1000 * (10 - used)) / 1000);
   });
 
+  it("a job that was paid before a reset gives nothing back when it ends", async () => {
+    const { enqueue, t, functions, pass, reset, until, value } = open();
+    await enqueue("first");
+    await enqueue("second", { settles: "mutation" }, { used: 0 });
+    await pass(500);
+    await reset();
+    await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm", count: 10 }));
+    await until(10_000);
+    expect(await value()).toBe(0);
+  });
+
   it("a queue that is full denies; exact: to the job", async () => {
-    const { enqueue, until } = open({
+    const { enqueue, jobOf, cancel, until } = open({
       llm: { ...config, rate: 1, period: MINUTE, queue: { maxQueued: 2, exact: true } },
     });
-    for (const label of ["1", "2"]) expect(await enqueue(label)).toMatchObject({ ok: true });
+    expect(await enqueue("1")).toMatchObject({ ok: true });
+    await cancel(await jobOf("cancelled"));
+    expect(await enqueue("2")).toMatchObject({ ok: true });
     expect(await enqueue("3")).toEqual({ ok: false, retryAt: NOW + 1000 });
     await until(20 * MINUTE);
     expect(await enqueue("4")).toMatchObject({ ok: true });
@@ -184,6 +198,27 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     });
     expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: NOW + 1000 });
     await expect(enqueue("4", { throws: "yes" })).rejects.toThrow('"llm": throws must be');
+  });
+
+  it("a definition decides before the options whether a denial throws, and these whether its error has the key", async () => {
+    const queue = { maxQueued: 1, exact: true };
+    const definitions = { loud: { ...config, queue }, quiet: { ...config, queue, throws: false } };
+    const options = { throws: true, errorKeys: true };
+    const { enqueueRateLimited } = rateLimitQueue(
+      place === "tables"
+        ? defineRateLimits(definitions, { ...options, queueModule: "limits" })
+        : defineInComponent(definitions, { ...options, component }),
+    );
+    const { t } = open();
+    const fill = (name: "loud" | "quiet") =>
+      t.mutation(async (ctx) => {
+        const join = () => enqueueRateLimited(ctx as never, { name, key: "a" }, run, { label: "" });
+        await join();
+        return await join();
+      });
+    expect(await fill("quiet")).toEqual({ ok: false, retryAt: NOW + 1000 });
+    const denied: unknown = await fill("loud").catch((error: unknown) => error);
+    expect(isRateLimitError(denied) && denied.data).toMatchObject({ name: "loud", key: "a" });
   });
 
   it("the types know what settles a job, and what is thrown", () => {
@@ -210,7 +245,10 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await enqueueAll(["0", "1", "2", "3", "4"]);
     vi.advanceTimersToNextTimer();
     await t.finishInProgressScheduledFunctions();
-    expect(await enqueue("late")).toEqual({ ok: false, retryAt: NOW + 1000 });
+    const denied = { ok: false, retryAt: Date.now() + 1000 };
+    expect(await enqueue("late")).toEqual(denied);
+    vi.setSystemTime(Date.now() + 5);
+    expect(await enqueue("later")).toEqual(denied);
     await until(10 * MINUTE);
     expect(order()).toEqual(["0", "1", "2", "3", "4"]);
   });
@@ -243,6 +281,15 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await reset();
     await pass(100);
     expect(await enqueue("after the reset")).toMatchObject({ ok: true });
+  });
+
+  it("a queue in which five jobs wait is never full with a bound of ten, however many come and go", async () => {
+    const { enqueue, enqueueAll, pass } = open({ llm: { ...config, queue: { maxQueued: 10 } } });
+    await enqueueAll(Array<string>(25).fill("before"), { count: 1 });
+    for (let i = 0; i < 30; i++) {
+      await pass(100);
+      expect(await enqueue("next", { count: 1 })).toMatchObject({ ok: true });
+    }
   });
 
   it("a burst of more jobs than a run counts one by one is counted", async () => {
@@ -287,6 +334,8 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
     expect(order()).toEqual([]);
     expect(silent).toHaveBeenCalled();
+    // Its worker looks once a minute.
+    expect(Date.now()).toBeGreaterThan(NOW + 5 * MINUTE);
     silent.mockRestore();
     await reset();
     await until(60 * MINUTE);

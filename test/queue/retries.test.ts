@@ -31,20 +31,23 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log().sort()).toEqual(["first 0", "first 1000", "second 1000", "third 2000"]);
   });
 
-  it("what it has used stays charged; without `used` that is nothing", async () => {
-    const { enqueue, until, starts, value } = open(
-      { attempts: 2 },
-      { kind: "fixed window", period: 10 * MINUTE, start: NOW },
-    );
-    await enqueue("some", [{ used: 4, again: true }, { used: 1 }], { count: 5 });
-    await until(1000);
-    expect(starts).toHaveLength(2);
-    expect(await value()).toBe(5);
-    await enqueue("nothing", [{ again: true }, { used: 0 }], { count: 5 });
-    await until(2000);
-    expect(starts).toHaveLength(4);
-    expect(await value()).toBe(5);
-  });
+  it.each([true, { after: 100 }])(
+    "what it has used stays charged, once (again: %j); without `used` that is nothing",
+    async (again) => {
+      const { enqueue, until, starts, value } = open(
+        { attempts: 2 },
+        { kind: "fixed window", period: 10 * MINUTE, start: NOW },
+      );
+      await enqueue("some", [{ used: 4, again }, { used: 1 }], { count: 5 });
+      await until(1000);
+      expect(starts).toHaveLength(2);
+      expect(await value()).toBe(5);
+      await enqueue("nothing", [{ again }, { used: 0 }], { count: 5 });
+      await until(2000);
+      expect(starts).toHaveLength(4);
+      expect(await value()).toBe(5);
+    },
+  );
 
   it.each([
     { queue: { attempts: 3 }, runs: 3, says: "has run 3 times (queue.attempts)" },
@@ -117,6 +120,32 @@ describe.each(placeNames)("in the %s", (place) => {
     await enqueue("d1", [], { fairBy: "d" });
     await until(20_000);
     expect(order()).toEqual(["a1", "b1", "c1", "b2", "c2", "a1", "b3", "c3", "d1"]);
+  });
+
+  it("where users take turns, the next job of its user comes after it", async () => {
+    const { enqueue, pauseFor, pass, until, order } = open({ attempts: 2, fair: true });
+    for (const label of ["a1", "a2"]) await enqueue(label, [], { fairBy: "a" });
+    await enqueue("a3", [againAfter(500)], { fairBy: "a" });
+    await pass(2100);
+    await pauseFor(10_000);
+    // A round of its own for each; that of the third job, which waits again, is the third.
+    for (const label of ["b1", "b2"]) await enqueue(label, [], { fairBy: "b" });
+    await pass(1000);
+    await enqueue("a4", [], { fairBy: "a" });
+    await until(60_000);
+    expect(order()).toEqual(["a1", "a2", "a3", "b1", "b2", "a3", "a4"]);
+  });
+
+  it("while it waits again it counts in an exact queue", async () => {
+    const { enqueue, pauseFor, pass, until } = open({ attempts: 2, maxQueued: 1, exact: true });
+    await enqueue("first", [againAfter(100)]);
+    await pass(50);
+    await pauseFor(MINUTE);
+    await pass(1000);
+    expect(await enqueue("late")).toMatchObject({ ok: false });
+    await until(2 * MINUTE);
+    expect(await enqueue("next")).toMatchObject({ ok: true });
+    await until(3 * MINUTE);
   });
 
   it.each([true, false])("jobs that run again do not shorten the queue for others (exact: %s)", async (exact) => {
