@@ -1,13 +1,16 @@
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { v } from "convex/values";
+import fc from "fast-check";
 import { DAY, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
 import { deleteFull, findFull } from "../../src/operations/sweep.js";
+import { capacityOf } from "../laws/capacity.js";
 import { NOW, useClock } from "../support/jobs.js";
 import { useBackend } from "../support/limits.js";
 import { defineIn, type MutationCtx, placeNames, type PlaceName, type StoredRow } from "../support/places.js";
+import { runs } from "../support/random.js";
 
 useClock();
 afterEach(() => {
@@ -239,6 +242,45 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toEqual(hot);
     expect(await sweep()).toMatchObject({ documentsWritten: 0 });
     expect(await rows()).toEqual(hot);
+  });
+
+  it("is invisible: a limit that is swept answers like one that is not", async () => {
+    const config = fc.record({
+      kind: fc.constantFrom("token bucket", "fixed window"),
+      rate: fc.integer({ min: 1, max: 20 }),
+      period: fc.integer({ min: 1, max: 5 }).map((seconds) => seconds * 1000),
+      capacity: fc.integer({ min: 0, max: 20 }),
+      maxReserved: fc.integer({ min: 20, max: 40 }),
+    });
+    const step = fc.record({
+      key: fc.constantFrom("a", "b"),
+      count: fc.integer({ min: 0, max: 20 }),
+      reserve: fc.boolean(),
+      waitMs: fc.oneof(fc.integer({ min: 0, max: 3000 }), fc.integer({ min: 0, max: 200_000 })),
+      sweeps: fc.boolean(),
+    });
+    let [world, deleted] = [0, 0];
+    await fc.assert(
+      fc.asyncProperty(
+        config as fc.Arbitrary<RateLimitConfig>,
+        fc.array(step, { maxLength: 25 }),
+        async (any, steps) => {
+          world++;
+          const calls = define({ swept: any, kept: any });
+          for (const { waitMs, sweeps, key, ...asked } of steps) {
+            vi.setSystemTime(Date.now() + waitMs);
+            if (sweeps) deleted += (await start({ swept: any })).deleted;
+            await finish();
+            if (!asked.reserve && asked.count > capacityOf(any)) continue;
+            // The key decides when windows start, so both limits have the same ones.
+            const ask = (name: string) => calls.rateLimit({ ...asked, name, key: `${key}${world}` });
+            expect(await ask("swept")).toEqual(await ask("kept"));
+          }
+        },
+      ),
+      { numRuns: runs(300) },
+    );
+    expect(deleted).toBeGreaterThan(runs(50));
   });
 });
 
