@@ -221,6 +221,19 @@ describe("no token is made", () => {
     expect(await left(world, large)).toBe(8);
   });
 
+  exampleOfAll(
+    "by a refund after a downgrade, of what one of its rows does not count as used before",
+    async (world) => {
+      const [large, small] = [400, 64].map((capacity) => fixed(64, { capacity })) as [RateLimitConfig, RateLimitConfig];
+      await world.consume({ config: large, count: 400, refundable: true });
+      world.setClock(T0 + 3 * MINUTE);
+      for (let i = 0; i < 3; i++) await world.consume({ config: small, count: 6, refundable: true });
+      await world.adjust({ config: small, count: -400, takenAt: T0 });
+      expect(await left(world, small)).toBe(64 - 18);
+    },
+    [undefined, { atLeast: 4 }, { atLeast: 64 }],
+  );
+
   example("by a capacity of less than a unit, which is none", async (world) => {
     const config = bucket({ rate: 1e12, period: 1, capacity: 0.001 });
     let granted = 0;

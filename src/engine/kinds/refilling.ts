@@ -122,13 +122,15 @@ function split(
   { value, ts, headroom, window }: State,
 ): readonly [State, State] {
   const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-  const [ofLeft, ofRight] = headroom ? halved(headroom, left.capacity / (left.capacity + right.capacity)) : [];
+  const share = left.capacity / (left.capacity + right.capacity);
+  const [ofLeft, ofRight] = headroom ? halved(headroom, share) : [];
   const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
-  // All that counts beside what is missing goes to the right half.
+  // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
   const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
+  const leftExcess = Math.floor(excess * share);
   return [
-    stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, 0)),
-    stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess)),
+    stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, leftExcess)),
+    stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess - leftExcess)),
   ];
 }
 
