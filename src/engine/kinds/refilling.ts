@@ -143,20 +143,7 @@ function join(_limit: RefillingLimit, states: readonly State[]): State {
   );
 }
 
-type Common =
-  | "most"
-  | "advance"
-  | "whenHolding"
-  | "take"
-  | "reserve"
-  | "whenReservable"
-  | "owed"
-  | "giveBack"
-  | "pause"
-  | "split"
-  | "join";
-
-export function refilling(): Pick<Kind<RefillingLimit>, Common> {
+export function refilling() {
   return {
     whenHolding,
     take,
@@ -169,7 +156,7 @@ export function refilling(): Pick<Kind<RefillingLimit>, Common> {
     pause,
     split,
     join,
-  };
+  } satisfies Partial<Kind<RefillingLimit>>;
 }
 
 /** The units that count as used at a time beside those that are missing. */
