@@ -4,6 +4,7 @@ import { checkField, isPermitted } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { countField, parseBucket } from "../engine/request.js";
 import { unitsOf } from "../engine/units.js";
+import { present } from "../wire/present.js";
 import { badRequest, RefusedError, violated } from "./answers.js";
 import { asList } from "./headers.js";
 import { boundedKey } from "./keys.js";
@@ -49,12 +50,7 @@ async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
   const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
   const own = typeof given.config === "function" ? await given.config(call) : given.config;
   const config = typeof caller.config === "function" ? caller.config(name) : (caller.config ?? own);
-  const bucket = {
-    name,
-    ...(key !== undefined && { key }),
-    ...(plan !== undefined && { plan }),
-    ...(config !== undefined && { config }),
-  };
+  const bucket = present({ name, key, plan, config });
   const { limit } = parseBucket(findBucket(set.definitions, "limitHttp", bucket));
   const count = typeof cost === "function" ? await cost(request, limit.tokens) : cost;
   if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");

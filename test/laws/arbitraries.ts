@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { capacityOf } from "./capacity.js";
 import { over, rational } from "../model/rational.js";
-import { present } from "../support/stage.js";
+import { present } from "../../src/wire/present.js";
 
 const SECOND = 1000;
 const DAY = 86_400_000;

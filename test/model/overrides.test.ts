@@ -14,7 +14,8 @@ import { OPERATIONS, useFuzzedClock } from "./operations.js";
 import { T0 } from "./fuzz.js";
 import { exactly, isLess, plus } from "./rational.js";
 import { allKinds, plansOf } from "./scenario.js";
-import { jobs, openStage, present, type Shards } from "../support/stage.js";
+import { jobs, openStage, type Shards } from "../support/stage.js";
+import { present } from "../../src/wire/present.js";
 
 useFuzzedClock();
 
@@ -219,7 +220,7 @@ async function play(
       ),
     );
 
-    // What a call asks for was chosen before any of them, so the limit of that moment says what a share is.
+    // The counts of the calls were chosen before any of them, so the limit at that time says how much a share is.
     const counts = operations.map((each) => ("asked" in each ? countOf(each.asked) : 0));
     for (const [i, each] of operations.entries()) {
       const reply = replies[i];
@@ -283,7 +284,7 @@ async function play(
       const near = exactly(Math.max(1, Math.abs(value)) * 2 ** -50);
       expect(isLess(plus(leftAt(limit, exact.state, now), near), exactly(value)), say({ value })).toBe(false);
       expect(page[0]?.override !== undefined, say(page)).toBe(inForce(exact, now) !== undefined);
-      // A denial's moment suffices, whatever the rows that the next call draws; on one row a millisecond less does not.
+      // A denial's time suffices for any rows that the next call draws. On one row a millisecond less does not.
       const status = await limits.checkRateLimit(ctx, id).catch(() => undefined);
       if (!status || status.ok || status.retryAt > far) return;
       const moments: [number, boolean][] = [[status.retryAt, true]];

@@ -1,6 +1,7 @@
 /** Where laws and the fuzzer play: on a light backend for many calls, or on a whole one, in either place. */
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { v } from "convex/values";
+import { present } from "../../src/wire/present.js";
 import type { ExactLimit } from "../model/exact/config.js";
 import { FakeDb } from "./fakeDb.js";
 import {
@@ -72,11 +73,6 @@ function definedOnce(place: PlaceName, configs: readonly [ExactLimit, ExactLimit
   const limits = defined.get(id) ?? defineIn(place, { limit: limit as never, other: other as never });
   defined.set(id, limits);
   return limits;
-}
-
-/** Only the fields that are there: undefined is no value on the wire. */
-export function present<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** The job that is scheduled, and the sweep's next batch; neither is run by the tests. */

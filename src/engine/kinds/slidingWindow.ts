@@ -83,7 +83,7 @@ function parse({ name, config, kind }: CheckedTerms): SlidingWindowLimit {
   return { name, kind, config, ...counted, period, levels };
 }
 
-/** Of a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
+/** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
 function advance(limit: SlidingWindowLimit, state: State, now: number): State {
   const { capacity, period, levels } = limit;
   const ts = Math.max(state.ts, now);

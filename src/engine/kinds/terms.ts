@@ -29,11 +29,8 @@ export function countIn(
   name: string,
   quantities: Quantities,
 ): Grain & { tokens: number; capacity: number; maxReserved: number } {
-  const { rate, per, stepMs, capacity, maxReserved } = quantities;
-  const steps = per === "window" ? 1 : per;
-  const exact = Math.max(capacity, maxReserved ?? 0);
-  const debt = Math.max(1, DEBT_BUCKETS * capacity, ofADay(rate / steps, stepMs));
-  const grain = finestGrain(rate, steps, { exact, debt }) ?? grainFor(quantities);
+  const { capacity, maxReserved } = quantities;
+  const grain = grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
   const { unitsPerToken, refill } = grain;
   return {
@@ -45,18 +42,17 @@ export function countIn(
   };
 }
 
-/** The tokens that a day brings. */
-function ofADay(perStep: number, stepMs: number): number {
-  return perStep * (DAY_MS / stepMs);
-}
-
 /** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
 function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
   const steps = per === "window" ? 1 : per;
   const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;
+  const ofADay = (rate / steps) * (DAY_MS / stepMs);
+  const most = Math.max(1, buckets, ofADay);
+  const finest = finestGrain(rate, steps, { exact, debt: most });
+  if (finest) return finest;
   // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
-  for (const debt of [Math.max(buckets, ofADay(rate / steps, stepMs)), buckets, capacity]) {
+  for (const debt of [most, buckets, capacity]) {
     const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });
     const refill = per === "window" ? Math.floor(given) : given;
     if (refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR)) return { unitsPerToken, refill };
