@@ -1,6 +1,6 @@
 /**
- * What the code of one function asks of its surroundings, in the order of the platform: nothing happens before the code waits for
- * it; then all reads that wait are done at once, and a write, or a call to another function, by itself.
+ * The requests of one function's code to the platform, in its order: nothing happens before the code waits for it. Then all reads that
+ * wait are done at once. A write, or a call to another function, is done by itself.
  */
 interface Syscall {
   readonly isRead: boolean;

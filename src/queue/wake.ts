@@ -13,7 +13,7 @@ export interface QueueCtx extends QueueWriter {
   readonly now: number;
 }
 
-/** What a call of a queue goes by: the clock is read here. An app's own ctx may have inherited its parts, which a spread leaves out. */
+/** The ctx of a call of a queue: the clock is read here. An app's own ctx may have inherited its parts, which a spread leaves out. */
 export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now"> {
   const { db, scheduler } = ctx as Ctx & Partial<QueueCtx>;
   return { ...ctx, db, scheduler, module, now: Date.now() };

@@ -53,7 +53,7 @@ const config = fc
   .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
   .map((fields) => fields as unknown as RateLimitConfig);
 
-/** What has happened to a bucket: rows split, and each takes, owes or is promised something at its own moment. */
+/** The history of a bucket: rows split, and each takes, owes or is promised something at its own time. */
 const history = fc.record({
   splits: fc.array(fc.nat({ max: 20 }), { maxLength: 6 }),
   takes: fc.array(

@@ -75,8 +75,8 @@ function messagesOf(programs: readonly string[], extra: ts.CompilerOptions = {})
 }
 
 /**
- * What an assistant guesses who has not read the documents, or who knows another limiter: each does not compile, in one message of at
- * most five lines that says what to do. That a result is not read, the lint rule says.
+ * The guesses of an assistant that has not read the documents, or knows another limiter. None of them compiles. Each gives one message of
+ * at most five lines, which says what to do. The lint rule finds results that are not read.
  */
 const MISSPELT = /name: "sned"[^]*required in type 'NotOneOfYourLimits'/;
 /** The lines that stand for a schema without a table, of an app that has another. */

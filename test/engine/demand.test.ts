@@ -151,7 +151,7 @@ describe("a demand with a least", () => {
     const least = parseDemand(limit, { count: 6, atLeast: 1.5 / unitsPerToken }).atLeast;
     expect(least?.units).toBe(2);
     expect(least?.tokens(6 * unitsPerToken)).toBe(6);
-    // A count that is no whole number of units was rounded up, too: whoever has all has that count, not more.
+    // A count that is no whole number of units was also rounded up. A caller who gets all gets that count, and no more.
     const third = parseDemand(limit, { count: 2 + 1 / 3, atLeast: 1 / 3 });
     expect(third.atLeast?.tokens(third.units)).toBe(2 + 1 / 3);
     expect(third.atLeast?.tokens(third.atLeast.units)).toBe(1 / 3);

@@ -115,8 +115,8 @@ const MANNERS: readonly Manner[] = [
 /**
  * What the policy promises, in requests. Windows below a second are told as one: more could not be said in whole seconds.
  * - A fixed window begins within a second, so a client that is told whole ones may be up to a second late for each.
- * - Of a sliding window, each token comes back a period after it was taken. Who spends at once takes all on the seconds that he was told,
- *   so they come back on them. Who spends evenly takes some between, and is told of them at the end of that second.
+ * - A token of a sliding window comes back a period after it was taken. A client that spends at once takes all on the seconds that it was
+ *   told, so they come back on them. A client that spends evenly takes some between, and is told of them at the end of that second.
  */
 function promised({ q, w }: Told, { config, count }: Scene, seconds: number, { isEven }: Manner): number {
   const isLate = config.kind === "fixed window" || (config.kind === "sliding window" && isEven);
@@ -235,7 +235,7 @@ it("r / t never exceeds 1.5 × the rate for windows of 10 s and more", async () 
         pass(Math.floor(part * config.period));
         const response = await request();
         const { r, t, w } = read(response);
-        // A denial says the exact wait. Of shorter windows, as of a small capacity, whole seconds say less.
+        // A denial says the exact wait. Whole seconds say less of shorter windows, and of a small capacity.
         if (response.status === 429 || w < 10 || r < scene.count) continue;
         expect(r / t).toBeLessThanOrEqual((1.5 * config.rate * 1000) / config.period + 1e-9);
       }

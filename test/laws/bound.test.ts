@@ -1,9 +1,9 @@
 /**
  * Law 1, with its terms made precise. Moments are whole milliseconds, windows those of the limit's phase, and reserved work
  * counts when it runs.
- * - Token bucket and fixed window: an interval starts at most `capacity + rate * T / period` tokens. Where its first work had been
- *   waiting for a reservation, that work stands in for the saved-up capacity: a single job may be larger than the capacity, it
- *   starts as a whole, and its last token may have come in at any time during the millisecond (or window) in which it starts.
+ * - Token bucket and fixed window: an interval starts at most `capacity + rate * T / period` tokens. If its first work had been
+ *   waiting for a reservation, that work stands in for the saved-up capacity. A single job may be larger than the capacity, and it starts
+ *   as a whole. Its last token may have come in at any time during the millisecond (or window) in which it starts.
  * - Sliding window: at most `rate` tokens start in any `period`, wherever it begins.
  * On several rows the bounds are the same. With refunds, cancelled jobs, charges, changes of the config and clocks that step back
  * the bound is an account of what has come in and gone out (account.ts): nothing starts that it cannot pay.

@@ -1,7 +1,7 @@
 /**
- * Law 6. A bucket's time never runs backwards: what a machine whose clock is behind decides is what one would decide that
- * stands at the moment of the last write. So the jumping clock is compared with one that never goes back behind a write. On several
- * rows each has a last write of its own: there the account of what has come in decides (bound.test.ts and the second law here).
+ * Law 6. A bucket's time never runs backwards: a machine whose clock is behind decides as one whose clock stands at the last write. The
+ * jumping clock is therefore compared with one that never goes back behind a write. On several rows each has a last write of its own. There
+ * the account of what has come in decides (bound.test.ts and the second law here).
  */
 import fc from "fast-check";
 import { expect } from "vitest";

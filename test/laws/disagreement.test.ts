@@ -1,7 +1,7 @@
 /**
- * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may stand that far
- * ahead, too. What starts without waiting in an interval, less what was given back in it, is therefore at most what an interval that
- * is longer by `apartMs` lets in; for a sliding window, `rate` in any interval that is shorter than the period by `apartMs`. One row
+ * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also stand that
+ * far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an interval
+ * longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by `apartMs`. One row
  * needs this much, and several rows need no more.
  */
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";

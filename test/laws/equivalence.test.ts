@@ -1,6 +1,6 @@
 /**
- * Law 7. Here sweeping is what it comes to (real sweeps: test/operations/sweep.test.ts), the deletion of rows that are full again. It is invisible to every clock from then
- * on; one that is behind the sweeper's finds the bucket full already, as it was on the sweeper's.
+ * Law 7. Sweeping is the deletion of rows that are full again, so these tests delete them; test/operations/sweep.test.ts sweeps. It is
+ * invisible to every clock from then on. One that is behind the sweeper's finds the bucket full already, as it was on the sweeper's.
  * Which rows a call meets is random, so two split buckets need not answer one request alike: there the answers are those of a check,
  * which reads them all, to a bucket of the same rows.
  */

@@ -1,6 +1,6 @@
 /**
- * Pauses, with laws 1, 2, 6 and 12: until a pause ends nothing starts, whatever comes back by date and wherever the clock stands; waits
- * stay honest; and the bucket is empty then. The exact buckets of test/model have pauses among all other calls.
+ * Pauses, with laws 1, 2, 6 and 12. Until a pause ends nothing starts, also if tokens come back by date or the clock jumps. Waits stay
+ * honest, and the bucket is empty at the end. The exact buckets of test/model have pauses among all other calls.
  */
 import fc from "fast-check";
 import { expect } from "vitest";

@@ -132,7 +132,7 @@ class World {
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
   }
 
-  /** Whoever comes a minute later starts a chain of runs that somebody has broken, and then all jobs run. */
+  /** A caller a minute later starts a chain of runs that was broken, and then all jobs run. */
   async #heal(): Promise<void> {
     if (this.#exact.waiting.size === 0) return;
     demand(this.#isBroken, "jobs wait, and nobody has broken a chain of runs");

@@ -2,8 +2,8 @@
  * An exact bucket that refills, of either kind, in fractions; it shares no code with src/.
  *
  * The state is what the bucket held at its last write, and when that was; undefined is a bucket that was never written, which
- * is full. From the last write on tokens arrive as the limit says that is in force now, never above capacity; time before the
- * last write never counts, so a clock that is behind it reads as the moment of the last write.
+ * is full. From the last write on tokens arrive as the limit in force now says, never above capacity. Time before the last
+ * write never counts: a clock that is behind it reads as the time of the last write.
  */
 import { greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
@@ -124,7 +124,7 @@ export function adjust(limit: RefillingLimit, state: Level, now: number, count: 
   return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
 }
 
-/** What is there at a time is lost then, whatever comes back of what was taken before. */
+/** The tokens that are there at a time are lost then, and those that were taken before do not come back. */
 export function pause(limit: RefillingLimit, state: Level, until: number): Level {
   const ts = Math.max(until, state?.ts ?? until);
   const before = levelAt(limit, state, ts);

@@ -192,8 +192,8 @@ function takenAway(
 }
 
 /**
- * A state of another kind says what was missing at its last write: it counts as taken then, and a debt as promised for the
- * following windows, all that is more than 31 of them can hold for the one after.
+ * A state of another kind says what was missing at its last write: that counts as taken then. A debt counts as promised for the following
+ * windows. If it is more than 31 of them can hold, the rest counts for the one after.
  */
 export function fromLevel(
   { rate, period }: SlidingWindow,
