@@ -3,7 +3,7 @@
  * the rows of another as one. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
 import type { RateLimitStatus } from "../wire/answers.js";
-import { remembering } from "./headroom.js";
+import { dateIn, remembering } from "./headroom.js";
 import type { Demand } from "./request.js";
 import type { Limit, Reservation, State } from "./kinds/kind.js";
 import { END_OF_TIME, firstTime } from "./time.js";
@@ -18,14 +18,15 @@ interface Decision {
 /** @param stored - the state as it is stored, not advanced: so a denial does not depend on when one asks. */
 export function decide(limit: Limit, stored: State, now: number, demand: Demand): Decision {
   const served = decideNow(limit, stored, now, demand);
-  if (served) return demand.isRefundable ? refundable(served, Math.max(stored.ts, now)) : served;
+  if (served) return demand.isRefundable ? refundable(served, { ...stored, ts: Math.max(stored.ts, now) }) : served;
   const state = limit.kind.advance(limit, stored, now);
   const retryAt = whenServed(limit, stored, now, demand);
   return { status: { ok: false, retryAt, ...outlook(limit, state, now) }, taken: undefined };
 }
 
 /** A decision whose units may come back. `takenAt` is when they were taken: the clock may have stepped back. */
-function refundable({ status, taken }: Decision, takenAt: number): Decision {
+function refundable({ status, taken }: Decision, before: State): Decision {
+  const takenAt = dateIn(taken ?? before);
   return { status: { ...status, takenAt } as RateLimitStatus, taken: taken && remembering(taken) };
 }
 

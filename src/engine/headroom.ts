@@ -24,14 +24,32 @@ export function remembering(state: State): State {
   return state.recent || state.headroom ? state : { ...state, headroom: [{ at: state.ts, units: 0 }] };
 }
 
-/** The pairs of a state at `ts`, with its headroom now. A full bucket has forgotten all: nothing that was taken before comes back. */
-export function noted(headroom: readonly Entry[], ts: number, units: number): readonly Entry[] | undefined {
-  // A gift in this very ms left less than there is now.
-  if (headroom.at(-1)?.at === ts + 1) return headroom;
-  if (units === 0) return undefined;
-  const pairs = headroom.filter((pair) => pair.units < units);
-  if ((pairs.at(-1)?.at ?? 0) < ts) pairs.push({ at: ts, units });
-  return compact(pairs);
+/**
+ * The date of what is taken from a state: its time, or later. A gift or a pause lies between takes of one ms, so those after it are dated
+ * later than those before it, as a logical clock does (Lamport). Without that a refund could not tell them apart.
+ */
+export function dateIn({ ts, headroom = [] }: State): number {
+  const last = Math.ceil(headroom.at(-1)?.at ?? 0);
+  return last < END_OF_TIME ? Math.max(ts, last) : ts;
+}
+
+/** The pairs of a state at `now`, with its headroom then. A full bucket has forgotten all: nothing that was taken before comes back. */
+export function noted(state: State, now: number, units: number): readonly Entry[] | undefined {
+  const { ts, headroom = [] } = state;
+  const at = now > ts ? Math.max(now, dateIn(state) + 1) : dateIn(state);
+  if (units === 0) return at > now ? [{ at, units }] : undefined;
+  // No time has passed, so no units have come: the pairs say all.
+  return now > ts ? since(headroom, at, units) : headroom;
+}
+
+/** Pairs with one more, which is the latest. */
+function since(headroom: readonly Entry[], at: number, units: number): readonly Entry[] {
+  if (isUnknown(headroom)) return headroom;
+  return compact([...headroom.filter((pair) => pair.units < units), { at, units }]);
+}
+
+function isUnknown(headroom: readonly Entry[]): boolean {
+  return headroom.at(-1)?.at === END_OF_TIME;
 }
 
 /** The most units that come back of a take at `takenAt`, for any size of the take and any capacity. */
@@ -56,12 +74,23 @@ export function withoutWindow(headroom: readonly Entry[], window: State["window"
   return upTo < 0 ? headroom : [{ at: upTo + 1, units: 0 }, ...headroom.filter(({ at }) => at > upTo + 1)];
 }
 
+/** The pairs after a gift, which leaves a bucket `units` of headroom: no more comes back of what was taken before it. */
+export function afterGift(state: State, units: number): readonly Entry[] {
+  return since(state.headroom ?? [], dateIn(state) + 1, units);
+}
+
 /**
- * The pairs after a gift, which leaves a bucket `units` of headroom. A take in the same ms may have come before the gift, so no
- * more of it comes back. A take that came after it in that ms gets no more either.
+ * The pairs of a bucket after a pause, at the end of which it owes `units`: later refunds may pay those, and no more. Only the pair of a
+ * pause lies between two ms, so the same pause says nothing new until a gift, or units that come in time.
  */
-export function afterGift(headroom: readonly Entry[], ts: number, units: number): readonly Entry[] {
-  return noted(headroom, ts + 1, units) ?? [{ at: ts + 1, units: 0 }];
+export function afterPause(state: State, units: number): readonly Entry[] {
+  const at = dateIn(state) + 0.5;
+  return units === 0 ? [{ at, units }] : since(state.headroom ?? [], at, units);
+}
+
+/** Whether a pause is the last that a bucket remembers, or there is nothing that may come back. */
+export function isPaused({ headroom }: State): boolean {
+  return !headroom || isUnknown(headroom) || !Number.isInteger(headroom.at(-1)?.at);
 }
 
 /** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */

@@ -107,7 +107,9 @@ function entriesFrom(
 ): Entry[] {
   let last = 0;
   return stored.map(({ at, count }) => {
-    if (!(Number.isInteger(at) && at >= last && at <= END_OF_TIME && Number.isFinite(count) && count >= 0)) {
+    // A pause lies between two ms (headroom.ts).
+    const isTime = Number.isInteger(field === "headroom" ? 2 * at : at) && at >= last && at <= END_OF_TIME;
+    if (!(isTime && Number.isFinite(count) && count >= 0)) {
       throw damageError(
         limit.name,
         key,

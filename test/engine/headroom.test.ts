@@ -1,20 +1,43 @@
 /** What comes back of a take, beside the history in which it was never made. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { halved, headroomSince, joined, noted, remembering, returned, UNKNOWN } from "../../src/engine/headroom.js";
+import {
+  afterGift,
+  afterPause,
+  dateIn,
+  halved,
+  headroomSince,
+  isPaused,
+  joined,
+  noted,
+  remembering,
+  returned,
+  UNKNOWN,
+} from "../../src/engine/headroom.js";
 import type { Entry, State } from "../../src/engine/kinds/kind.js";
 
-const CAPACITY = 20;
+const CAPACITY = 8;
 
-/** Units arrive, and then some are taken, or some of what an earlier step has taken come back. */
-type Step = { readonly waitMs: number; readonly arrive: number; readonly units: number; readonly undoes?: number };
+/** Units arrive, and then some are taken, come back as a gift or as what an earlier step has taken, or the bucket is paused. */
+interface Step {
+  readonly is: "take" | "gift" | "pause" | "undo";
+  readonly waitMs: number;
+  readonly arrive: number;
+  readonly units: number;
+  readonly undone: number;
+}
+
+const acts = (["take", "take", "undo", "undo", "gift", "pause"] as const).map((is) => fc.constant(is));
 
 const steps = (maxLength: number): fc.Arbitrary<Step[]> =>
   fc.array(
-    fc.record(
-      { waitMs: fc.nat(2), arrive: fc.nat(12), units: fc.nat(15), undoes: fc.nat(maxLength - 1) },
-      { requiredKeys: ["waitMs", "arrive", "units"] },
-    ),
+    fc.record({
+      is: fc.oneof(...acts),
+      waitMs: fc.nat(2),
+      arrive: fc.nat(8),
+      units: fc.nat(10),
+      undone: fc.nat(maxLength - 1),
+    }),
     { minLength: 2, maxLength },
   );
 
@@ -22,24 +45,32 @@ const steps = (maxLength: number): fc.Arbitrary<Step[]> =>
 function play(history: readonly Step[]): { level: number; kept: number[]; mostPairs: number } {
   let state: State = { value: CAPACITY, ts: 1 };
   let mostPairs = 0;
-  const times: number[] = [];
+  const dates: number[] = [];
   const kept = history.map(() => 0);
-  for (const [i, { waitMs, arrive, units, undoes }] of history.entries()) {
+  const withPairs = (value: number, headroom: State["headroom"]) => {
+    state = { value, ts: state.ts, ...(headroom && { headroom }) };
+  };
+  for (const [i, { is, waitMs, arrive, units, undone }] of history.entries()) {
     const ts = state.ts + waitMs;
     const value = waitMs === 0 ? state.value : Math.min(CAPACITY, state.value + arrive);
-    const headroom = state.headroom && noted(state.headroom, ts, CAPACITY - value);
+    const headroom = state.headroom && noted(state, ts, CAPACITY - value);
     state = { value, ts, ...(headroom && { headroom }) };
-    times.push(ts);
-    const takenAt = undoes === undefined ? undefined : times[undoes];
-    if (undoes === undefined || takenAt === undefined || undoes >= i) {
+    dates.push(dateIn(state));
+    const takenAt = is === "undo" ? dates[undone] : undefined;
+    if (is === "take") {
       kept[i] = units;
       state = remembering({ ...state, value: value - units });
-    } else {
-      const own = Math.min(units, kept[undoes] ?? 0);
+    } else if (is === "gift") {
+      const after = Math.min(CAPACITY, value + units);
+      withPairs(after, headroom && afterGift(state, CAPACITY - after));
+    } else if (is === "pause") {
+      const level = Math.min(0, value);
+      if (level < value || !isPaused(state)) withPairs(level, headroom && afterPause(state, -level));
+    } else if (takenAt !== undefined && undone < i) {
+      const own = Math.min(units, kept[undone] ?? 0);
       const back = Math.min(own, CAPACITY - value, headroomSince(state, takenAt));
-      kept[undoes] = (kept[undoes] ?? 0) - own;
-      state = { ...state, value: value + back };
-      if (state.headroom) state = { ...state, headroom: returned(state.headroom, takenAt, back) };
+      kept[undone] = (kept[undone] ?? 0) - own;
+      withPairs(value + back, headroom && returned(headroom, takenAt, back));
     }
     mostPairs = Math.max(mostPairs, state.headroom?.length ?? 0);
   }
@@ -48,9 +79,10 @@ function play(history: readonly Step[]): { level: number; kept: number[]; mostPa
 
 /** The level of a bucket from which only what has not come back was ever taken. */
 function levelWithout(history: readonly Step[], kept: readonly number[]): number {
-  return history.reduce((level, { waitMs, arrive }, i) => {
+  return history.reduce((level, { is, waitMs, arrive, units }, i) => {
     const held = waitMs === 0 ? level : Math.min(CAPACITY, level + arrive);
-    return held - (kept[i] ?? 0);
+    if (is === "gift") return Math.min(CAPACITY, held + units);
+    return is === "pause" ? Math.min(0, held) : held - (kept[i] ?? 0);
   }, CAPACITY);
 }
 
@@ -61,7 +93,7 @@ describe("tokens that come back by date", () => {
         const { level, kept } = play(history);
         expect(level).toBe(levelWithout(history, kept));
       }),
-      { numRuns: 2000 },
+      { numRuns: 30_000 },
     );
   });
 
@@ -78,7 +110,7 @@ describe("tokens that come back by date", () => {
 
   it("merges the two of nine pairs that differ the least: the later time, with the lesser headroom", () => {
     const eight = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => ({ at: i, units: i === 5 ? 41 : 10 * i }));
-    expect(noted(eight, 9, 90)).toEqual([
+    expect(noted({ value: 0, ts: 8, headroom: eight }, 9, 90)).toEqual([
       ...eight.slice(0, 3),
       { at: 5, units: 40 },
       ...eight.slice(5),
@@ -89,7 +121,7 @@ describe("tokens that come back by date", () => {
 
 describe("a headroom that is less than those before", () => {
   it("takes their place", () => {
-    expect(noted([{ at: 3, units: 5 }], 9, 2)).toEqual([{ at: 9, units: 2 }]);
+    expect(noted({ value: 0, ts: 3, headroom: [{ at: 3, units: 5 }] }, 9, 2)).toEqual([{ at: 9, units: 2 }]);
   });
 });
 
@@ -108,10 +140,15 @@ describe("a state without pairs", () => {
 
 describe("a bucket that owes more than can be counted", () => {
   it("takes nothing back until it has been full", () => {
-    expect(headroomSince({ value: -5, ts: 5, headroom: UNKNOWN }, 5)).toBe(0);
-    const later = noted(UNKNOWN, 9, 3) ?? [];
-    expect(headroomSince({ value: -5, ts: 9, headroom: later }, 9)).toBe(0);
-    expect(noted(UNKNOWN, 9, 0)).toBeUndefined();
+    const owing = { value: -5, ts: 5, headroom: UNKNOWN };
+    expect(headroomSince(owing, 5)).toBe(0);
+    expect(noted(owing, 9, 3)).toEqual(UNKNOWN);
+    expect(afterGift(owing, 3)).toEqual(UNKNOWN);
+    expect(noted(owing, 9, 0)).toBeUndefined();
+  });
+
+  it("knows after a pause that nothing is owed", () => {
+    expect(afterPause({ value: 0, ts: 5, headroom: UNKNOWN }, 0)).not.toEqual(UNKNOWN);
   });
 });
 

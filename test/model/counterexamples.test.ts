@@ -344,6 +344,55 @@ describe("waits", () => {
     });
   });
 
+  // Seeds 4002 and 4003: the row's time is the end of the pause.
+  for (const config of [bucket(), fixed(20)]) {
+    const take = async (world: World, count: number) => {
+      const status = await world.consume({ config, count, refundable: true, reserve: true });
+      return { count: -count, takenAt: status.ok ? status.takenAt : NaN };
+    };
+
+    example(
+      `a pause by a clock behind, after which what was taken before does not come back (${config.kind})`,
+      async (world) => {
+        const taken = await take(world, 20);
+        world.setClock(T0 - 1);
+        await world.pause({ config, until: T0 });
+        await world.adjust({ config, ...taken });
+        expect(await left(world, config)).toBe(0);
+      },
+    );
+
+    example(
+      `a pause after a gift in the same pause, and all that was taken comes back (${config.kind})`,
+      async (world) => {
+        const until = T0 + 1000;
+        await world.pause({ config, until });
+        const before = await take(world, 1);
+        await world.adjust({ config, count: -20 });
+        const between = await take(world, 2);
+        await world.pause({ config, until });
+        const after = [await take(world, 3), await take(world, 4)];
+        for (const taken of [...after, between, before]) await world.adjust({ config, ...taken });
+        expect(await world.get({ config })).toMatchObject({ value: 0, ts: until });
+        expect(await left(world, config)).toBe(0);
+      },
+    );
+
+    example(`a pause that is repeated between reservations, which writes once (${config.kind})`, async (world) => {
+      const until = T0 + 1000;
+      await world.pause({ config, until });
+      await take(world, 1);
+      await world.pause({ config, until });
+      for (const count of [2, 3]) {
+        await take(world, count);
+        const rows = await world.rows();
+        await world.pause({ config, until });
+        await world.pause({ config, until: until - 1 });
+        expect(await world.rows()).toEqual(rows);
+      }
+    });
+  }
+
   example("a pause whose end is more than five years away is misuse", async (world) => {
     const most = T0 + 5 * 366 * DAY;
     for (const until of [most + 1, NaN, -1, "soon" as never, undefined as never]) {

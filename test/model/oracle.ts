@@ -92,7 +92,7 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   const state = bucketOf(exact, call);
   const count = countOf(call, reply, state, setting);
   if (count === undefined) return [];
-  const decided = { ...call, count };
+  const decided = { ...call, count, date: reply.is === "status" ? reply.status.takenAt : undefined };
   const outcome = ask(limit, state, now, decided, reply.is === "status" ? reply.status.retryAt : undefined);
   if (reply.is === "thrown denial") {
     const isThrown = call.act === "take" && call.throws && call.mode !== "shadow";
@@ -149,8 +149,8 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
     return reply.is === "refused" && isRightDenial(reply.retryAt, answer, state, setting) ? [exact] : [];
   }
   const { runAt, job } = reply;
-  const { dueAt = runAt } = job;
-  const { answer, after } = ask(setting.limitOf(call), state, now, asked, dueAt);
+  const { dueAt = runAt, takenAt: date = dueAt } = job;
+  const { answer, after } = ask(setting.limitOf(call), state, now, { ...asked, date }, dueAt);
   const promised = isUndecided(answer, setting) ? now : (answer.retryAt ?? now);
   const isRight = isExactly(state, setting) ? dueAt === promised : dueAt >= promised;
   const isSpread = job.runAt === runAt && runAt >= dueAt && (runAt === dueAt || runAt < dueAt + spread);

@@ -2,7 +2,18 @@
  * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and debts are paid
  * by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
-import { afterGift, halved, headroomSince, joined, noted, returned, UNKNOWN, withoutWindow } from "../headroom.js";
+import {
+  afterGift,
+  afterPause,
+  dateIn,
+  halved,
+  headroomSince,
+  joined,
+  noted,
+  returned,
+  UNKNOWN,
+  withoutWindow,
+} from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
 import { type Kind, type Limit, type Reservation, type State, type Taking, usedIn } from "./kind.js";
 import { leftHalf } from "./shares.js";
@@ -76,7 +87,7 @@ function advance(limit: RefillingLimit, state: State, now: number): State {
   const to = Math.max(ts, now);
   const window = accrual.windowAt?.(limit, state, to, value);
   if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
-  const known = accrual.windowAt ? headroom : withoutWindow(headroom, state.window);
+  const known = accrual.windowAt ? state : { ...state, headroom: withoutWindow(headroom, state.window) };
   // Under a lowered capacity more was used than is missing. All of it may come back.
   const most = Math.max(capacity - value, window ? usedIn(window) : 0);
   return stateOf(value, to, noted(known, to, most), window);
@@ -93,8 +104,8 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   const missing = capacity - value;
   if (!taking) {
     // Nothing comes back of a debt that is not known.
-    const back = Math.min(units, missing, headroomSince(state, ts + 1));
-    const pairs = headroom && afterGift(headroom, ts, missing - back);
+    const back = Math.min(units, missing, headroomSince(state, dateIn(state)));
+    const pairs = headroom && afterGift(state, missing - back);
     return stateOf(value + back, ts, pairs, using(window, -back));
   }
   const { takenAt } = taking;
@@ -110,10 +121,11 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
 }
 
 function pause(limit: RefillingLimit, state: State, until: number): State {
-  const { value, ts, headroom, window } = advance(limit, state, until);
+  const advanced = advance(limit, state, until);
+  const { value, ts, headroom, window } = advanced;
   const level = Math.min(0, value);
-  // Later refunds pay what is still owed then, and no more.
-  return stateOf(level, ts, headroom && noted(headroom, ts, -level), using(window, value - level));
+  const pairs = headroom && afterPause(advanced, -level);
+  return stateOf(level, ts, pairs, using(window, value - level));
 }
 
 function split(
@@ -160,11 +172,12 @@ export function refilling() {
 }
 
 /** The units that count as used at a time beside those that are missing. */
-function beyondOf({ window, ts }: State, missing: number, takenAt: number): number {
+function beyondOf(state: State, missing: number, takenAt: number): number {
+  const { window } = state;
   if (!window) return 0;
   const { since, used, excess = 0, loweredAt = Infinity } = window;
   // The bucket was empty when its capacity was lowered, or owed: what was taken since is owed as well. A later time is a promise.
-  if (takenAt > loweredAt && takenAt >= since && takenAt <= ts) return 0;
+  if (takenAt > loweredAt && takenAt >= since && takenAt <= dateIn(state)) return 0;
   return Math.max(0, used + (takenAt < since ? excess : 0) - missing);
 }
 

@@ -53,6 +53,8 @@ export type Reserve = boolean | { readonly within: number };
 export interface Ask {
   readonly count: number;
   readonly reserve: Reserve;
+  /** The date that a take got, if its tokens may come back. */
+  readonly date?: number | undefined;
 }
 
 /** The longest wait that is accepted. */

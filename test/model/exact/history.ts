@@ -9,6 +9,8 @@ export interface Happened {
   /** What the bucket held before. */
   readonly before: Rational;
   readonly taken: Rational;
+  /** The date of a take by its answer, which tells it from others of its ms. */
+  readonly date?: number | undefined;
   /** Whether all was taken that was there, however much that is. */
   readonly isPause?: boolean;
   /** Of a fixed window, what counted as used before, and since when. */
@@ -25,14 +27,15 @@ export function withEvent(history: History, event: Happened): History {
   const counts = window !== undefined && isLess(ZERO, plus(window.used, window.excess ?? ZERO));
   const kept = counts || isLess(before, rational(limit.capacity)) ? history : [];
   const last = kept.at(-1);
-  const isSame = last?.ts === event.ts && last.limit === event.limit && !last.isPause && !event.isPause;
+  const isOfOne = last?.ts === event.ts && last.limit === event.limit && last.date === event.date;
+  const isSame = isOfOne && !last.isPause && !event.isPause;
   if (!last || !isSame || isLess(last.taken, ZERO) || isLess(event.taken, ZERO)) return [...kept, event];
   return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken) }];
 }
 
-/** The history as it would be had `count` tokens not been taken at a time; undefined if it does not know of them. */
+/** The history as it would be had `count` tokens of a date not been taken; undefined if it does not know of them. */
 export function without(history: History, takenAt: number, count: Rational): History | undefined {
-  const at = history.findIndex(({ ts, taken, isPause }) => ts === takenAt && !isPause && !isLess(taken, count));
+  const at = history.findIndex(({ date, taken }) => date === takenAt && !isLess(taken, count));
   if (at < 0) return undefined;
   return history.map((event, i) => (i === at ? { ...event, taken: minus(event.taken, count) } : event));
 }

@@ -24,8 +24,6 @@ export type Level =
       readonly history?: History;
       /** Whether a take was undone that a bucket which remembers little may have undone in part. */
       readonly isInexact?: boolean;
-      /** When tokens came back as gifts: which of such a millisecond's takes came before its gift, the bucket does not know. */
-      readonly gifts?: readonly number[];
       /** Of a fixed window: what counts as used, and since when. */
       readonly window?: Window | undefined;
     }
@@ -68,14 +66,14 @@ function sinceOf({ ts, window }: Exclude<Level, undefined>): number {
 
 /** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
 export function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask): Outcome<Level> {
-  const { count, reserve } = asked;
+  const { count, reserve, date } = asked;
   const left = minus(levelAt(limit, state, now), rational(count));
   if (startFor(limit, state, now, asked) === undefined) {
     const retryAt = reserve ? firstStart(limit, state, now, asked) : whenHolding(limit, state, now, rational(count));
     return { answer: { ok: false, retryAt, ...outlook(limit, state, now) }, after: state };
   }
   // Taking nothing is no write.
-  return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
+  return allowed(limit, count === 0 ? state : written(limit, state, now, left, date), now);
 }
 
 /** When the tokens are there of a call that is made at `now`; undefined when it is denied. Taking nothing owes nothing. */
@@ -139,13 +137,18 @@ function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Leve
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
 }
 
-function written(limit: RefillingLimit, state: Level, now: number, value: Rational): Exclude<Level, undefined> {
+function written(
+  limit: RefillingLimit,
+  state: Level,
+  now: number,
+  value: Rational,
+  date?: number,
+): Exclude<Level, undefined> {
   const ts = Math.max(now, state?.ts ?? now);
   const before = levelAt(limit, state, now);
-  const happened = { limit, ts, before, taken: minus(before, value), window: windowOf(limit, state, ts) };
+  const happened = { limit, ts, before, taken: minus(before, value), date, window: windowOf(limit, state, ts) };
   const history = withEvent(state?.history ?? [], happened);
-  const gifts = [...(state?.gifts ?? []), ...(isLess(happened.taken, ZERO) ? [ts] : [])];
-  return { ...leftAfter(happened), history, gifts, ...(state?.isInexact && { isInexact: true }) };
+  return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
 }
 
 /** The state that an event leaves. */
@@ -186,14 +189,12 @@ export function undo(
   // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.
   const windows = new Set(events.flatMap((event) => (event.window ? [event.limit] : [])));
   const hasChanged = windows.size > 1 || (before.window !== undefined && events.some((event) => event.limit !== limit));
-  // Of a millisecond's takes, those before a gift or a pause are not known; nor is what was taken while it was of another kind.
-  const isPaused = events.some(({ ts, isPause }) => isPause && ts === takenAt);
+  // What was taken while the bucket was of another kind is not known.
   const [first] = events;
   const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
-  const isAmbiguous = isPaused || isAdopted || before.gifts?.includes(takenAt) === true;
   const isInexact =
-    before.isInexact === true || hasChanged || isAmbiguous || mostPeaks(state?.history ?? []) > REMEMBERED;
-  return after && { ...after, ts: before.ts, history, gifts: before.gifts ?? [], ...(isInexact && { isInexact }) };
+    before.isInexact === true || hasChanged || isAdopted || mostPeaks(state?.history ?? []) > REMEMBERED;
+  return after && { ...after, ts: before.ts, history, ...(isInexact && { isInexact }) };
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. @param since - when the window before began, if that is known. */
