@@ -1,5 +1,5 @@
 /** What the fuzzer, a law or an attack found once, or must never find: each by its name, in either place. */
-import type { RateLimitConfig } from "convex-rate-limits";
+import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { T0 } from "../laws/arbitraries.js";
 import { underFakeClock, type World, worldIn } from "../laws/world.js";
@@ -333,6 +333,15 @@ describe("waits", () => {
     },
     onRows,
   );
+
+  example("for a debt too large to count, which a larger limit has left, are what the snapshot says", async (world) => {
+    const [large, small] = [fixed(1e9), fixed(1 / 3, { capacity: 10 / 3 })];
+    await world.adjust({ config: large, count: 1_115_529_859 });
+    world.setClock(T0 + 2 * MINUTE + 1000);
+    const { resetAt, retryAt } = await world.check({ config: small, count: 1 / 3 });
+    const shown = projectRateLimit(await world.get({ config: small }), { now: T0 + 2 * MINUTE + 1000, count: 1 / 3 });
+    expect(shown).toMatchObject({ ok: false, resetAt, retryAt });
+  });
 
   example("two answers of a provider, of 20 s each, one second apart, pause for 21 s", async (world) => {
     await world.pause({ config: bucket(), until: T0 + 20_000 });

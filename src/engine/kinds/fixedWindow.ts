@@ -8,7 +8,7 @@ import { ANCHORS } from "./fields.js";
 import type { CheckedTerms, Kind, Outlook, Share, State } from "./kind.js";
 import { loweredAfter, refilling, type RefillingLimit, windowOf } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { lowered, MAX_UNITS } from "../units.js";
+import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends RefillingLimit {
@@ -84,7 +84,6 @@ function windowAt(limit: FixedWindowLimit, state: State, to: number, value: numb
   const isCurrent = current <= windows.windowAt(ts);
   if (window && isCurrent) return loweredAfter(window, capacity - value, ts);
   const used = capacity - value;
-  if (used > MAX_UNITS) return undefined;
   const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
   return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
 }

@@ -55,11 +55,10 @@ export function loweredAfter(window: NonNullable<State["window"]>, missing: numb
   return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
 }
 
-/** A window in which more was used, or less. Undefined if the units are too many to count. */
+/** A window in which more was used, or less. */
 function using(window: State["window"], units: number): State["window"] {
   if (!window) return undefined;
   const { since, used, excess = 0, loweredAt } = window;
-  if (used + excess + units > MAX_UNITS) return undefined;
   // Units come back to the window first, then to the time before it.
   return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units), loweredAt);
 }
