@@ -27,10 +27,11 @@ export function withEvent(history: History, event: Happened): History {
   const counts = window !== undefined && isLess(ZERO, plus(window.used, window.excess ?? ZERO));
   const kept = counts || isLess(before, rational(limit.capacity)) ? history : [];
   const last = kept.at(-1);
-  const isOfOne = last?.ts === event.ts && last.limit === event.limit && last.date === event.date;
+  const isOfOne =
+    last?.ts === event.ts && last.limit === event.limit && (last.date ?? event.date) === (event.date ?? last.date);
   const isSame = isOfOne && !last.isPause && !event.isPause;
   if (!last || !isSame || isLess(last.taken, ZERO) || isLess(event.taken, ZERO)) return [...kept, event];
-  return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken) }];
+  return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken), date: last.date ?? event.date }];
 }
 
 /** The history as it would be had `count` tokens of a date not been taken; undefined if it does not know of them. */
