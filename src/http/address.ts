@@ -7,11 +7,8 @@ const MAX_LENGTH = 100;
 /** How many leading bits of an IPv6 address stand for one caller; false: all of them. */
 export type Ipv6Prefix = number | false;
 
-/**
- * The prefix that most providers assign to one subscriber. Limiting by /64 would give each of them 256 buckets; limiting by
- * /48 would put 256 subscribers into one.
- */
-const DEFAULT_IPV6_PREFIX = 56;
+/** What most providers assign to one subscriber. /64 would give each of them 256 buckets; /48 would put 256 of them into one. */
+const DEFAULT_PREFIX = 56;
 
 export const ipv6PrefixField: Field = {
   permitted: "a whole number from 32 to 64, or false",
@@ -37,7 +34,7 @@ const SIX_TO_FOUR_PREFIX = 48;
  */
 export function callerAddress(
   text: string | null | undefined,
-  prefix: Ipv6Prefix = DEFAULT_IPV6_PREFIX,
+  prefix: Ipv6Prefix = DEFAULT_PREFIX,
 ): string | undefined {
   checkField("address", "the IPv6 prefix", ipv6PrefixField, prefix);
   const trimmed = text?.trim() ?? "";

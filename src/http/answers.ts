@@ -7,32 +7,28 @@ import type { HttpCtx } from "./request.js";
 /** The problem type that the RateLimit draft registers. */
 const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
-/**
- * 429: the limits that denied, as problem details, with the header fields of `rateLimitHeaders`. For handlers that ask the
- * limits themselves; `limitHttp` answers with it. 403 if no wait helps: an override blocks the caller, without an end.
- */
+/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if a block has no end. */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
   options: RateLimitHeadersOptions = {},
 ): Response {
   const headers = rateLimitHeaders(limits, options);
-  return quotaExceeded(asList(limits), headers, 429, Number(headers["Retry-After"] ?? 1));
+  const denied = asList(limits).filter(({ status }) => !status.ok);
+  return quotaExceeded(denied, Number(headers["Retry-After"] ?? 1), { status: 429, headers });
 }
 
 /** The problem that the denials are; 403 if one of them is for good. */
 function quotaExceeded(
-  limits: readonly LimitedBy[],
-  headers: HeaderFields,
-  status: number,
+  denied: readonly LimitedBy[],
   retryAfter: number,
+  { status, headers }: { status: number; headers: HeaderFields },
 ): Response {
-  const closed = limits.filter(isForGood);
+  const closed = denied.filter(isForGood);
   if (closed.length > 0) {
     const detail = "No wait helps: the quota is closed to this caller.";
     return problem({ status: 403, title: "Not permitted", detail, ...violated(closed) }, headers);
   }
   const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;
-  const denied = limits.filter((limit) => !limit.status.ok);
   return problem({ status, title: "Too many requests", detail, ...violated(denied) }, headers);
 }
 
@@ -74,27 +70,20 @@ export interface HttpDenial {
   readonly retryAfter?: number;
 }
 
-/**
- * The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has.
- *
- * - `body`: text, or an object, which is sent as JSON; or a function of the denial that returns either.
- * - `status`: default 429. It is always 403 if no wait helps.
- * - `headers`: further header fields.
- */
+/** The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has. */
 export interface DenialAnswer {
+  /** Text, or an object, which is sent as JSON; or a function of the denial that returns either. */
   body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>) | undefined;
+  /** Default 429. It is always 403 if no wait helps. */
   status?: number;
-  headers?: Readonly<Record<string, string>>;
+  headers?: HeaderFields;
 }
-
 type DenialBody = string | Readonly<Record<string, unknown>>;
 
-export async function answerDenial(
-  { body, status = 429, headers = {} }: DenialAnswer,
-  denial: HttpDenial,
-): Promise<Response> {
+export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Promise<Response> {
+  const { body, status = 429, headers = {} } = answer;
   const { limits, retryAfter = 1 } = denial;
-  if (body === undefined) return quotaExceeded(limits, headers, status, retryAfter);
+  if (body === undefined) return quotaExceeded(limits, retryAfter, { status, headers });
   const said = typeof body === "function" ? await body(denial) : body;
   const init = { status: limits.some(isForGood) ? 403 : status, headers };
   return typeof said === "string" ? new Response(said, init) : Response.json(said, init);

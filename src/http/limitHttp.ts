@@ -16,9 +16,8 @@ import { askAll, type AskedLimit, attempt, corsFields, type Plan, refund, report
 const OUTAGE_MS = 10_000;
 
 /**
- * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. Any
- * other is answered with 429, problem details and `Retry-After`. Tokens that were taken stay taken if the handler throws, unless
- * `refund` says otherwise.
+ * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. Any other is
+ * answered with 429, problem details and `Retry-After`. If the handler throws, the tokens stay taken, unless `refund` says otherwise.
  *
  * @param limits - what `defineRateLimits` returned.
  * @param handler - also gets the limits that the request was checked against, each with the tokens that it took and its status.
@@ -26,22 +25,15 @@ const OUTAGE_MS = 10_000;
  * @throws at module load, so that a deploy fails, when an option or a limit is invalid.
  * @example
  * ```ts
- * import { httpActionGeneric } from "convex/server"; // in an app: httpAction from "./_generated/server"
  * import type { ComponentApi } from "convex-rate-limits/_generated/component";
  * import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
  * import { address, limitHttp } from "convex-rate-limits/http";
  *
- * declare const components: { rateLimits: ComponentApi }; // in an app: from "./_generated/api"
- * const limits = defineRateLimits(
- *   { hello: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10 } },
- *   { component: components.rateLimits },
- * );
- *
- * export const hello = httpActionGeneric(
- *   limitHttp(limits, { limit: "hello", by: address({ trustedProxies: 1 }), without: "share" }, () =>
- *     Promise.resolve(new Response("Hello")),
- *   ),
- * );
+ * declare const component: ComponentApi; // in an app: components.rateLimits of "./_generated/api"
+ * const limits = defineRateLimits({ hello: { kind: "token bucket", rate: 60, period: MINUTE } }, { component });
+ * const options = { limit: "hello", by: address({ trustedProxies: 1 }), without: "share" } as const;
+ * // The handler of an httpAction:
+ * export const hello = limitHttp(limits, options, () => Promise.resolve(new Response("Hello")));
  * ```
  */
 export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
@@ -85,8 +77,7 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
     if (error instanceof RefusedError) return error.answer;
     await reportError(visit, error);
-    const detail = "This request could not be processed.";
-    return problem({ status: 500, title: "Internal server error", detail });
+    return problem({ status: 500, title: "Internal server error", detail: "This request could not be processed." });
   }
   if (plans.length === 0) return [];
   let asked: readonly AskedLimit[];

@@ -13,9 +13,7 @@ import { keylessField } from "./parseOptions.js";
 import { type Plan, reportError, type Visit } from "./visit.js";
 
 /**
- * The requests to the limits that apply, in order. A limit in shadow refuses nothing: one that cannot be asked is left out, and its
- * error is reported.
- *
+ * The requests to the limits that apply, in order. A limit in shadow refuses nothing: if it cannot be asked, it is left out and reported.
  * @throws RefusedError when the client is at fault, and any error of the app's own functions.
  */
 export async function planAll(visit: Visit): Promise<Plan[]> {
@@ -69,11 +67,8 @@ async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
   };
 }
 
-/** The key of the bucket, or the choice for a request without one; and the other results of a look-up. */
-type Found = { readonly [Field in keyof Caller]?: Caller[Field] | undefined };
-
-/** By the key sources, or by a look-up. */
-async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLimit): Promise<Found> {
+/** By the key sources, or by a look-up: the key of the bucket, or the choice for a request without one, and the look-up's other results. */
+async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLimit): Promise<Partial<Caller>> {
   const { limit: name, by = "everyone", without: otherwise, identify } = given;
   if (!identify) {
     if (by === "everyone") return {};

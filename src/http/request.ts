@@ -14,10 +14,7 @@ export interface KeySource {
   readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
 }
 
-/**
- * How many tokens a request takes; `capacity` is the most that the limit can ever serve. It may read the body of `request.clone()`: the
- * handler reads that of the request itself.
- */
+/** How many tokens a request takes, of at most `capacity`. It may read the body of `request.clone()`, since the handler reads the request's. */
 export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
 /**
@@ -59,6 +56,9 @@ function within(bounds: CostBounds): (values: readonly string[], capacity: numbe
     return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, asked));
   };
 }
+
+/** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
+export const isText = (value: unknown): value is string => typeof value === "string";
 
 const aNumber = { ...countField, holds: (value: unknown) => typeof value === "number" } as typeof countField;
 const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };

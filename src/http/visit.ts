@@ -57,21 +57,13 @@ function isStatus(status: unknown): status is RateLimitStatus {
   return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
 }
 
-/**
- * Gives back what the limits' `refund` says, in one call, once the handler has answered. If that fails, the request has been served,
- * and counts: that is not the client's business.
- * @returns the limits as they stand then.
- */
-export async function refund(
-  visit: Visit,
-  asked: readonly AskedLimit[],
-  response: Response | undefined,
-): Promise<readonly LimitedBy[]> {
+/** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. @returns the limits as they stand then. */
+export async function refund(visit: Visit, asked: readonly AskedLimit[], response?: Response): Promise<LimitedBy[]> {
   const due: AskedLimit[] = [];
   const giveBack: LimitRefund[] = [];
   for (const one of asked) {
     // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
-    const count = await attempt(visit, () => tokensBack(one, visit.request, response));
+    const count = await attempt(visit, () => tokensBack(one, visit, response));
     if (!count) continue;
     const { bucket, count: renews } = one.request;
     const { status } = one.limited;
@@ -92,17 +84,18 @@ export async function refund(
 
 /** At most what the request took; negative for a further charge. */
 async function tokensBack(
-  { given: { refund: given }, request: { count: taken }, limited }: AskedLimit,
-  request: Request,
-  response: Response | undefined,
-): Promise<number> {
+  { given, request: { count: taken }, limited }: AskedLimit,
+  { request }: Visit,
+  response?: Response,
+) {
+  const { refund: rule } = given;
   // A limit in shadow that would have denied has taken nothing.
-  if (given === undefined || limited.status.shadow?.ok === false) return 0;
-  if (typeof given !== "function") {
+  if (rule === undefined || limited.status.shadow?.ok === false) return 0;
+  if (typeof rule !== "function") {
     const hasFailed = response === undefined || response.status >= 400;
-    return hasFailed === (given === "failed") ? taken : 0;
+    return hasFailed === (rule === "failed") ? taken : 0;
   }
-  const back = await given(response, request, limited);
+  const back = await rule(response, request, limited);
   if (typeof back === "boolean") return back ? taken : 0;
   if (Number.isFinite(back)) return Math.min(back, taken);
   throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
