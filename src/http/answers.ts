@@ -4,9 +4,6 @@ import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./header
 import { isForGood, type LimitedBy, toAscii } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** The problem type that the RateLimit draft registers. */
-const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-
 /** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if a block has no end. */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
@@ -14,30 +11,27 @@ export function tooManyRequests(
 ): Response {
   const headers = rateLimitHeaders(limits, options);
   const denied = asList(limits).filter(({ status }) => !status.ok);
-  return quotaExceeded(denied, Number(headers["Retry-After"] ?? 1), { status: 429, headers });
+  return problem(quotaExceeded(denied, Number(headers["Retry-After"] ?? 1)), headers);
 }
 
 /** The problem that the denials are; 403 if one of them is for good. */
-function quotaExceeded(
-  denied: readonly LimitedBy[],
-  retryAfter: number,
-  { status, headers }: { status: number; headers: HeaderFields },
-): Response {
+function quotaExceeded(denied: readonly LimitedBy[], retryAfter: number, status = 429): Problem {
   const closed = denied.filter(isForGood);
   if (closed.length > 0) {
     const detail = "No wait helps: the quota is closed to this caller.";
-    return problem({ status: 403, title: "Not permitted", detail, ...violated(closed) }, headers);
+    return { status: 403, title: "Not permitted", detail, ...violated(closed) };
   }
   const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;
-  return problem({ status, title: "Too many requests", detail, ...violated(denied) }, headers);
+  return { status, title: "Too many requests", detail, ...violated(denied) };
 }
 
 /** Problem details, perhaps with more fields. */
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
-/** What the draft adds to a problem. */
+/** What the RateLimit draft adds to a problem: the type that it registers, and the names of the limits. */
 export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
-  return { type: QUOTA_EXCEEDED, "violated-policies": limits.map(({ name }) => toAscii(name)) };
+  const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+  return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
 
 /** No limit can count this request, or ever let it pass. The client is at fault, so nothing is reported. */
@@ -83,7 +77,7 @@ type DenialBody = string | Readonly<Record<string, unknown>>;
 export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Promise<Response> {
   const { body, status = 429, headers = {} } = answer;
   const { limits, retryAfter = 1 } = denial;
-  if (body === undefined) return quotaExceeded(limits, retryAfter, { status, headers });
+  if (body === undefined) return problem(quotaExceeded(limits, retryAfter, status), headers);
   const said = typeof body === "function" ? await body(denial) : body;
   const init = { status: limits.some(isForGood) ? 403 : status, headers };
   return typeof said === "string" ? new Response(said, init) : Response.json(said, init);

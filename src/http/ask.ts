@@ -30,7 +30,6 @@ const refund = () => ({
   takenAt: v.optional(v.number()),
 });
 
-/** The request to one limit. */
 export type LimitRequest = TypeOf<typeof request>;
 export type LimitRefund = TypeOf<typeof refund>;
 /** Takes, or else gives back. */
@@ -38,7 +37,6 @@ export type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[]
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
 
-/** Takes, or gives back, in one transaction. */
 export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
   const { take = [], giveBack = [] } = args;
   const { definitions, place, options } = set;

@@ -9,7 +9,6 @@ export const headerNameField: Field = {
   holds: (value) => typeof value === "string" && isPermitted(headerFields, { [value]: "" }),
 };
 
-/** Header fields, as an object. */
 export const headerFields: Field = {
   permitted: "an object of header fields",
   holds(value) {
@@ -22,7 +21,7 @@ export const headerFields: Field = {
   },
 };
 
-/** The response with additional header fields. Of the fields that it has, lists get longer, and the later `Retry-After` is sent. */
+/** The response with additional header fields. Its own stay, but lists get longer, and the later `Retry-After` is sent. */
 export function withFields(response: Response, fields: HeaderFields): Response {
   const { status, statusText, body } = response;
   // Response.error() and the like: no such response can be made, or needs to be.

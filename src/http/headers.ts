@@ -5,11 +5,8 @@ import type { HeaderFields } from "./fields.js";
 import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, secondsUntil } from "./quota.js";
 
 /**
- * - `"draft-11"`: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, structured fields.
- * - `"draft-7"`: `RateLimit-Policy`, and one `RateLimit` with limit, remaining and reset (seconds from now).
- * - `"draft-6"`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
- * - `"x"`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since the epoch), as GitHub sends them.
- * The latter three know one state only; they describe the tightest limit. The drafts share field names: choose one of them.
+ * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub sends them, with a reset
+ * in seconds since the epoch. All but draft 11 describe the tightest limit only. The drafts share field names: choose one of them.
  */
 export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
@@ -61,11 +58,9 @@ export function rateLimitHeaders(
   return fields;
 }
 
-/**
- * Whole seconds, at least 1: the wait, lengthened at random by up to the fraction `jitter` of itself. Callers that were denied together
- * thus return one after another. A fraction of a second becomes a whole one with that probability.
- */
+/** Whole seconds, at least 1. By up to the fraction `jitter` of the wait, callers that were denied together return one after another. */
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
+  // A fraction of a second becomes a whole one with that probability.
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();
   return Math.floor(Math.max(1, Math.ceil(waitMs / 1000)) + extraSeconds + Math.random() * (jitter > 0 ? 1 : 0));
 }
@@ -95,21 +90,20 @@ function draft11(quotas: readonly Quota[], now: number): HeaderFields {
   // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.
   const listed = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
   const states = listed.flatMap((quota) =>
-    quota.left ? [item(quota, { r: quota.left.paced, t: secondsUntil(quota.left.until, now) })] : [],
+    quota.left ? [item(quota, `r=${quota.left.paced};t=${secondsUntil(quota.left.until, now)}`)] : [],
   );
   return {
-    "RateLimit-Policy": quotas.map((quota) => item(quota, { q: quota.quota, w: quota.windowSeconds })).join(", "),
+    "RateLimit-Policy": quotas.map((quota) => item(quota, `q=${quota.quota};w=${quota.windowSeconds}`)).join(", "),
     ...(states.length > 0 && { RateLimit: states.join(", ") }),
   };
 }
 
 /** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
-function item({ name, partitionKey }: Quota, parameters: Readonly<Record<string, number>>): string {
-  const written = Object.entries(parameters).map(([key, value]) => `;${key}=${value}`);
+function item({ name, partitionKey }: Quota, parameters: string): string {
   // Not spread: a long partition key would be too many arguments.
   const bytes = Array.from(new TextEncoder().encode(partitionKey), (byte) => String.fromCharCode(byte)).join("");
   const pk = partitionKey === undefined ? "" : `;pk=:${btoa(bytes)}:`;
-  return `"${name.replace(/["\\]/g, "\\$&")}"${written.join("")}${pk}`;
+  return `"${name.replace(/["\\]/g, "\\$&")}";${parameters}${pk}`;
 }
 
 /** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */

@@ -1,7 +1,4 @@
-/**
- * Key sources, which identify the caller. Each source's keys begin with a prefix of its own, so that no header can name a bucket of
- * another source. After it they have at most 65 printable characters.
- */
+/** Key sources identify the caller. Each source's keys begin with a prefix of its own, so no header can name another source's bucket. */
 import { checkField, checkFields, type Fields, isFunction, isPermitted, required } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
@@ -19,7 +16,6 @@ type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Prom
 
 /**
  * A source of your own: a session id, a tenant, a header that your gateway sets. A client that can choose the value chooses its bucket.
- *
  * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
  * @param read - gives the value; undefined, null or "" when there is none.
  */
@@ -29,8 +25,7 @@ export function custom(prefix: string, read: Read): KeySource {
 }
 
 function customPrefix(prefix: string): string {
-  const isTaken = Object.hasOwn(WRITERS, prefix);
-  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !isTaken) return `own.${prefix}`;
+  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !Object.hasOwn(WRITERS, prefix)) return `own.${prefix}`;
   const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${Object.keys(WRITERS).join(", ")}`;
   throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
@@ -115,8 +110,7 @@ export function identity(): KeySource {
  * The key under which a source counts a caller, for admins: what the source's `keyOf(ctx, request)` gives for a request.
  *
  * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, or the prefix of a `custom` source.
- * @param id - the API key or token, or `{ hash }` if you stored its SHA-256; the `tokenIdentifier`; the address, or the network that
- *   `callerAddress` gave; the value.
+ * @param id - the API key or token, or `{ hash }` of one; the `tokenIdentifier`; the address, or what `callerAddress` gave; the value.
  * @example
  * ```ts
  * import { httpKey } from "convex-rate-limits/http";
@@ -171,12 +165,9 @@ function source(
   };
 }
 
-/**
- * The value, or its hash if it is not plain or longer than 64 characters: a digest with its mark is longer, so no value passes for one.
- * @throws RefusedError when it is not well-formed.
- */
+/** The value, or its hash if it is not plain or longer than 64 characters. @throws RefusedError when it is not well-formed. */
 export async function boundedKey(value: string): Promise<string> {
-  // hashKey refuses what is no text.
+  // A digest with its mark is longer, so no value passes for one. hashKey refuses what is no text.
   return isText(value) && /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
 }
 

@@ -10,11 +10,7 @@ import type { LimitedBy } from "./quota.js";
 import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
-interface HttpCall {
-  ctx: HttpCtx;
-  request: Request;
-  key: string | undefined;
-}
+type HttpCall = { ctx: HttpCtx; request: Request; key: string | undefined };
 
 /** A request without a key gets 403 (`"deny"`), a status of your own, or one bucket with all other such requests (`"share"`). */
 export type Keyless = "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: HeaderFields };
@@ -49,19 +45,16 @@ export interface AnyHttpLimit {
   /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
   partitionKey?: (call: HttpCall) => string | undefined | Promise<string | undefined>;
   /**
-   * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400. `"failed"`: all if
-   * it is 400 or above or the handler threw. A function returns true for all, or a number of tokens: at most those that the request
-   * took, and a negative number charges more. `response` is undefined when the handler threw.
+   * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400. `"failed"`: all if it is 400
+   * or above or the handler threw. For a function, `response` is undefined when the handler threw.
    */
   refund?:
     | "successful"
     | "failed"
-    | ((
-        response: Response | undefined,
-        request: Request,
-        limit: LimitedBy,
-      ) => boolean | number | Promise<boolean | number>);
+    | ((response: Response | undefined, request: Request, limit: LimitedBy) => TokensBack | Promise<TokensBack>);
 }
+/** True for all, or a number of tokens: at most those that the request took; a negative one charges more. */
+type TokensBack = boolean | number;
 
 type Given<Field extends keyof AnyHttpLimit> = { [Name in Field]-?: NonNullable<AnyHttpLimit[Name]> };
 type PlanChoice<Plan extends string = string> = Plan | ((call: HttpCall) => Plan | Promise<Plan>);
@@ -69,18 +62,16 @@ type PlanChoice<Plan extends string = string> = Plan | ((call: HttpCall) => Plan
 /** One of your limits, and its plan if it has plans. */
 type LimitOfYours<Limits> = {
   [Name in keyof Limits]: {
-    /** One of your limits; clients see its name. */
-    limit: Name & string;
+    /** One of your limits; clients see its name. */ limit: Name & string;
   } & (Limits[Name] extends { plans: infer Plans }
     ? { plan: PlanChoice<keyof Plans & string>; config?: undefined }
     : Pick<AnyHttpLimit, "config"> & { plan?: string extends keyof Limits ? PlanChoice : undefined });
 };
 
+type CommonTerms = Pick<AnyHttpLimit, "mode" | "when" | "cost" | "partitionKey" | "refund">;
+
 /** A limit that a request is held to. */
-export type HttpLimit<Limits = Record<string, unknown>> = Omit<
-  AnyHttpLimit,
-  "limit" | "config" | "plan" | "by" | "without" | "identify"
-> &
+export type HttpLimit<Limits = Record<string, unknown>> = CommonTerms &
   (
     | LimitOfYours<Limits>[keyof Limits]
     | (Given<"limit" | "config"> & { plan?: undefined })

@@ -16,7 +16,6 @@ const isObject = (value: unknown) => typeof value === "object" && value !== null
 const isObjectOrFunction = (value: unknown) => isObject(value) || isFunction(value);
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
-/** A function may give it as well. */
 const orFunction = (given: Field): Field =>
   field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
 export const aFunction = field("a function", isFunction);
@@ -107,12 +106,8 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // The choice of a request is not known here: any config and the first plan stand for it.
   const isChosen = typeof config === "function" || (identify && !definition);
-  const bucket = {
-    name,
-    key: isKeyless ? undefined : "any",
-    config: isChosen ? ANY_CONFIG : config,
-    ...(isText(plan) && { plan }),
-  };
+  const named = isText(plan) ? { plan } : {};
+  const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
   const isPlanned = identify !== undefined || typeof plan === "function";
   parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? writtenFields() : BUCKET_FIELDS));
 }

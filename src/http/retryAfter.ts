@@ -32,17 +32,16 @@ export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now
   return Number.isFinite(until) ? Math.ceil(until) : undefined;
 }
 
-const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/;
+const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/i;
 
 /** The items of a `RateLimit` field are like `"day";r=0;t=30, "minute";r=5;t=2`. */
 function resetsIn(headers: ReadHeaders, now: number): { at: number; isSpent: boolean }[] {
-  const fields = [...headers].map(([field, value]) => [field.toLowerCase(), value] as const);
-  const resets = fields.filter(([name]) => RESET.test(name));
+  const resets = [...headers].filter(([name]) => RESET.test(name));
   const items = headers.get("ratelimit")?.split(",") ?? [];
   return [
     ...resets.map(([name, value]) => ({
       at: timeIn(value, now),
-      isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0",
+      isSpent: headers.get(name.replace(/reset/i, "remaining"))?.trim() === "0",
     })),
     ...items.map((item) => ({
       at: now + Number(/;\s*t=(\d+)/.exec(item)?.[1] ?? NaN) * 1000,
