@@ -105,8 +105,3 @@ export const serve = (way: Way, handler?: Handler) => openApp(way, handler).send
 
 /** Users are in a header. */
 export const byUser = custom("user", (_ctx, request) => request.headers.get("X-User"));
-
-/** A context for what must not touch it. */
-export const noCtx = {} as HttpCtx;
-
-/** For requests that no limit may be asked about. */

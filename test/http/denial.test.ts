@@ -21,7 +21,7 @@ const roomy: HttpLimit = {
 
 /** The second request is denied, always with these fields. */
 const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
-  const step: Step = ["", { status: 429, "Retry-After": "7", RateLimit: '"once";r=0;t=7', ...answer }];
+  const step: Step = ["", { wait: "7", left: '"once";r=0;t=7', ...answer }];
   return { limits: [roomy, once], ...way, steps: [["", 200], step], reports };
 };
 const json = { "Content-Type": "application/json" };
@@ -52,7 +52,7 @@ tell({
   ),
   "a header of one's own stays": denied(
     { denial: { body: "Later", headers: { "Retry-After": "60" } } },
-    { "Retry-After": "60", body: "Later" },
+    { wait: "60", body: "Later" },
   ),
   "onDenied may return the whole response, to which the fields are added": denied(
     { onDenied: redirect, cors: { "X-Cors": "1" } },

@@ -9,7 +9,7 @@ import { tell, times } from "./stories.js";
 useClock();
 
 const tokens = (rate: number) => ({ kind: "token bucket", rate, period: rate * SECOND });
-const policies = { "RateLimit-Policy": '"plain";q=90;w=90, "hot";q=1000;w=1000' };
+const policies = { policy: '"plain";q=90;w=90, "hot";q=1000;w=1000' };
 
 tell(
   {
@@ -19,8 +19,8 @@ tell(
         { limit: "hot", by: "everyone", config: { ...tokens(1000), shards: { atLeast: 8 } }, cost: 100 },
       ],
       steps: [
-        ...times(10, ["", { ...policies, RateLimit: expect.stringContaining('"plain";r=') as string }]),
-        ["", { status: 429, ...policies, "Retry-After": "100", RateLimit: '"hot";r=0;t=100' }],
+        ...times(10, ["", { ...policies, left: expect.stringContaining('"plain";r=') as string }]),
+        ["", { status: 429, ...policies, wait: "100", left: '"hot";r=0;t=100' }],
       ],
     },
   },

@@ -17,8 +17,8 @@ const definitions = {
 } as const;
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const fields = (policy: string | null, state: string | null) => ({
-  "RateLimit-Policy": policy && `"api";${policy}`,
-  RateLimit: state && `"api";${state}`,
+  policy: policy && `"api";${policy}`,
+  left: state && `"api";${state}`,
 });
 
 describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
@@ -52,7 +52,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
   it("a blocked caller is denied until the block ends, and nobody else", async () => {
     await story([
       override("ada", { block: true, until: START + DAY }),
-      ["ada", { status: 429, "Retry-After": "86400" }],
+      ["ada", { wait: "86400" }],
       ["grace", 200],
       DAY,
       ["ada", 200],
@@ -63,7 +63,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     const onDenied = vi.fn<(denial: HttpDenial) => void>();
     const detail = "No wait helps: the quota is closed to this caller.";
     const body = { title: "Not permitted", detail, "violated-policies": ["api"] };
-    const noWait = { "Retry-After": null, RateLimit: null, "X-RateLimit-Limit": "10", "X-RateLimit-Reset": null };
+    const noWait = { wait: null, left: null, "X-RateLimit-Limit": "10", "X-RateLimit-Reset": null };
     await story([override("ada", { block: true }), ["ada", { status: 403, ...noWait, body }]], {
       onDenied,
       formats: ["draft-11", "x"],
@@ -102,7 +102,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
         ["grace", fields("q=6;w=60", "r=0;t=10")],
         10_000,
         ["grace", 200],
-        ["grace", { status: 429, "Retry-After": "10" }],
+        ["grace", { wait: "10" }],
       ],
       { refund: "failed" },
     );
@@ -110,7 +110,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
 
   it("one limit that is closed for good outweighs another that only waits", async () => {
     const hourly = { limit: "hourly", ...by, config: tokens(1, 60 * MINUTE) };
-    await story([["ada", 200], override("ada", { block: true }), ["ada", { status: 403, "Retry-After": null }]], {
+    await story([["ada", 200], override("ada", { block: true }), ["ada", { status: 403, wait: null }]], {
       limits: [hourly, { limit: "api", ...by }],
     });
   });

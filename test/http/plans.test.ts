@@ -15,7 +15,7 @@ const definitions = {
   plain: perMinute(5),
 } as const;
 const limit = { limit: "calls", by: byUser, without: "deny" };
-const policy = (q: number, name = "calls") => ({ "RateLimit-Policy": `"${name}";q=${q};w=60` });
+const policy = (q: number, name = "calls") => ({ policy: `"${name}";q=${q};w=60` });
 const planOf = ({ key }: { key: string | undefined }) => (key?.includes("paying") ? "pro" : "free");
 const found = (caller: object) => ({ limit: "calls", identify: () => ({ key: "user", ...caller }) });
 const problem = 'Rate limit "calls": plan must be "free" or "pro", got';
@@ -98,7 +98,7 @@ tell({
   "a look-up is made once per request, and gives each limit its key and its config": {
     limits,
     steps: [
-      ["ada POST", { "RateLimit-Policy": '"reads";q=20;w=60, "writes";q=2;w=60' }],
+      ["ada POST", { policy: '"reads";q=20;w=60, "writes";q=2;w=60' }],
       lookedUp(1),
       ["pro-bob", policy(200, "reads")],
       lookedUp(2),
@@ -126,7 +126,7 @@ tell({
   },
   "a partition key tells the client which of its quotas was used, and no secret": {
     limits: { ...reads, partitionKey },
-    steps: [["ada-secret", { "RateLimit-Policy": `"reads";q=20;w=60;${pk}`, RateLimit: `"reads";r=19;t=57;${pk}` }]],
+    steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=57;${pk}` }]],
   },
   "the config of a look-up stands in place of the definition's": {
     definitions: { calls: perMinute(2) },

@@ -30,11 +30,11 @@ tell(
       refund: "failed",
       calls: 12,
       steps: [
-        ["/500?days=45", { status: 500, RateLimit: '"days";r=50;t=60, "three";r=3;t=60' }],
-        ["/404", { status: 404, RateLimit: FULL }],
-        ["/400", { status: 400, RateLimit: FULL }],
-        ["/500?days=50", { status: 500, RateLimit: '"days";r=50;t=60, "three";r=3;t=60' }],
-        ["", { RateLimit: '"three";r=2;t=40, "days";r=40;t=60' }],
+        ["/500?days=45", { status: 500, left: '"days";r=50;t=60, "three";r=3;t=60' }],
+        ["/404", { status: 404, left: FULL }],
+        ["/400", { status: 400, left: FULL }],
+        ["/500?days=50", { status: 500, left: '"days";r=50;t=60, "three";r=3;t=60' }],
+        ["", { left: '"three";r=2;t=40, "days";r=40;t=60' }],
         ...times(2, ["", 200]),
         ["", 429],
       ],
@@ -42,13 +42,13 @@ tell(
     "a handler that throws has failed, and its error is thrown all the same": {
       ...both,
       refund: "failed",
-      steps: [...times(5, ["/throw", "bug"]), ["", { RateLimit: '"three";r=2;t=40, "days";r=40;t=60' }]],
+      steps: [...times(5, ["/throw", "bug"]), ["", { left: '"three";r=2;t=40, "days";r=40;t=60' }]],
     },
     "without refund a handler that throws counts": {
       ...both,
       steps: [
         ["/throw", "bug"],
-        ["", { RateLimit: '"three";r=1;t=20, "days";r=30;t=60' }],
+        ["", { left: '"three";r=1;t=20, "days";r=30;t=60' }],
       ],
     },
     "without refund nothing says when tokens were taken, so the rows need not remember it": {
@@ -66,7 +66,7 @@ tell(
       steps: [
         ...times(5, ["/304", 304]),
         ...times(5, ["/throw", "bug"]),
-        ["", { RateLimit: '"three";r=2;t=40, "days";r=40;t=60' }],
+        ["", { left: '"three";r=2;t=40, "days";r=40;t=60' }],
       ],
     },
     "a number of tokens comes back, at most what was taken; a negative one is charged": {
@@ -103,7 +103,7 @@ tell({
     limits: three,
     refund: "successful",
     runMutation: (call) => (calls++ === 0 ? call() : Promise.reject(new Error("no refund"))),
-    steps: [["", { RateLimit: '"three";r=2;t=40' }]],
+    steps: [["", { left: '"three";r=2;t=40' }]],
     reports: ["no refund"],
   },
   "a rule that throws is reported, and keeps no tokens of the other limits": {
@@ -111,7 +111,7 @@ tell({
       { ...three, limit: "bug", refund: () => Promise.reject(new Error("bug")) },
       { ...three, refund: "successful" },
     ],
-    steps: [["", { RateLimit: '"bug";r=2;t=40, "three";r=3;t=60' }]],
+    steps: [["", { left: '"bug";r=2;t=40, "three";r=3;t=60' }]],
     reports: ["bug"],
   },
 });

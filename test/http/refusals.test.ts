@@ -27,11 +27,7 @@ const refused = (limit: object, answer: Answer, way: Partial<Story> = {}): Story
   steps: [["/?size=9", answer]],
 });
 const failed = (limit: object, report = "bug", way: Partial<Story> = {}) =>
-  refused(
-    limit,
-    { status: 500, "Retry-After": null, body: { title: "Internal server error" } },
-    { reports: [report], ...way },
-  );
+  refused(limit, { status: 500, wait: null, body: { title: "Internal server error" } }, { reports: [report], ...way });
 const found = (caller: unknown, report: string) =>
   failed({ by: undefined, config: undefined, identify: () => caller }, report);
 const own = (value: unknown) => ({ by: custom("own", () => value as string), without: "deny" });

@@ -11,19 +11,19 @@ useClock();
 const config = { kind: "token bucket", rate: 2, period: 60 * SECOND } as const;
 const tried: HttpLimit = { limit: "tried", by: "everyone", config, mode: "shadow" };
 const held: HttpLimit = { limit: "held", by: "everyone", config: { ...config, rate: 10 }, cost: 2 };
-const policy = { "RateLimit-Policy": '"held";q=10;w=60' };
+const policy = { policy: '"held";q=10;w=60' };
 const bug = () => Promise.reject(new Error("bug"));
 
 /** The true answer, which only the handler is told. */
 const told = (ok: boolean, path = ""): Step => {
-  const fields = { RateLimit: null, "RateLimit-Policy": null, "Retry-After": null };
+  const fields = { left: null, policy: null, wait: null };
   const body = [{ name: "tried", status: { ok: true, shadow: { ok } } }];
   return [path, { status: path === "/500" ? 500 : 200, ...fields, body }];
 };
 
 /** Alone, and beside a limit that is enforced. */
 const passes = (what: string, limit: object, reports: string[] = []): Record<string, Story> => ({
-  [`lets ${what} pass`]: { limits: { ...tried, ...limit }, steps: [["", { "RateLimit-Policy": null }]], reports },
+  [`lets ${what} pass`]: { limits: { ...tried, ...limit }, steps: [["", { policy: null }]], reports },
   [`lets ${what} pass, and the limit beside it counts`]: {
     limits: [{ ...tried, ...limit }, held],
     steps: [["", policy]],

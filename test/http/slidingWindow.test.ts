@@ -18,7 +18,7 @@ const sizeOf = ({ url }: Request) => Number(new URL(url).searchParams.get("size"
 /** A request, and what is left of the sliding window. */
 const left = (state: string, path = ""): Step => [
   path,
-  { status: path === "/500" ? 500 : 200, RateLimit: `"sliding";${state}` },
+  { status: path === "/500" ? 500 : 200, left: `"sliding";${state}` },
 ];
 
 tell(
@@ -65,11 +65,11 @@ tell(
     "of several limits each says its own, and a denial the exact wait": {
       limits: [bucket, sliding, other],
       steps: [
-        ["", { RateLimit: '"other";r=2;t=20, "sliding";r=4;t=20, "bucket";r=8;t=8' }],
+        ["", { left: '"other";r=2;t=20, "sliding";r=4;t=20, "bucket";r=8;t=8' }],
         4 * SECOND,
-        ["", { RateLimit: '"other";r=1;t=16, "sliding";r=3;t=16, "bucket";r=8;t=8' }],
+        ["", { left: '"other";r=1;t=16, "sliding";r=3;t=16, "bucket";r=8;t=8' }],
         ["", 200],
-        ["", { status: 429, "Retry-After": "16" }],
+        ["", { wait: "16" }],
       ],
     },
     "draft-6 says the same": {
@@ -80,7 +80,7 @@ tell(
     "draft-7 says the same": {
       limits: sliding,
       formats: ["draft-7"],
-      steps: [["", 200], 4500, ["", { RateLimit: "limit=5, remaining=3, reset=16" }]],
+      steps: [["", 200], 4500, ["", { left: "limit=5, remaining=3, reset=16" }]],
     },
     "x says the same": {
       limits: sliding,
@@ -93,7 +93,7 @@ tell(
     },
     "after a refund of three tokens it is the period: three more than are left are never there before": {
       limits: { ...sliding, cost: sizeOf, refund: "failed" },
-      steps: [left("r=4;t=20"), 6 * SECOND, ["/500?size=3", { status: 500, RateLimit: '"sliding";r=4;t=20' }]],
+      steps: [left("r=4;t=20"), 6 * SECOND, ["/500?size=3", { status: 500, left: '"sliding";r=4;t=20' }]],
     },
   },
   placeNames,

@@ -34,7 +34,7 @@ const limitOf = (rate: number, rest: object = {}): HttpLimit => ({
 const query = custom("query", (_ctx, request) => new URL(request.url).searchParams.get("key") ?? undefined);
 const byQuery = { by: query, without: "deny" } as const;
 
-const policy = { "RateLimit-Policy": "5;w=60" };
+const policy = { policy: "5;w=60" };
 const x = (limit: string) => ({ "X-RateLimit-Limit": limit });
 /** One request passes, and the second is denied in these words. */
 const denied = (denial: NonNullable<Way["denial"]>, answer: object): Story => ({
@@ -82,7 +82,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   "What remains counts down, without `Retry-After`": {
     limits: limitOf(3),
     formats: ["x"],
-    steps: ["2", "1", "0"].map((left) => ["", { ...x("3"), "X-RateLimit-Remaining": left, "Retry-After": null }]),
+    steps: ["2", "1", "0"].map((left) => ["", { ...x("3"), "X-RateLimit-Remaining": left, wait: null }]),
   },
   "`X-RateLimit-*`, with the reset since the epoch": {
     limits: limitOf(5),
@@ -97,7 +97,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   "Draft 7, combined": {
     limits: limitOf(5),
     formats: ["draft-7"],
-    steps: [["", { ...policy, RateLimit: "limit=5, remaining=4, reset=60" }]],
+    steps: [["", { ...policy, left: "limit=5, remaining=4, reset=60" }]],
   },
   "Later drafts: named policies, a partition key, several limits in one field": {
     limits: [
@@ -108,8 +108,8 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
       [
         "",
         {
-          "RateLimit-Policy": '"1-in-1min";q=1;w=60;pk=:Zm9v:, "api";q=5;w=7200',
-          RateLimit: '"1-in-1min";r=0;t=60;pk=:Zm9v:, "api";r=4;t=7200',
+          policy: '"1-in-1min";q=1;w=60;pk=:Zm9v:, "api";q=5;w=7200',
+          left: '"1-in-1min";r=0;t=60;pk=:Zm9v:, "api";r=4;t=7200',
         },
       ],
     ],
@@ -164,8 +164,8 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     limits: limitOf(1),
     formats: [],
     steps: [
-      ["", { RateLimit: null, "RateLimit-Policy": null, "Access-Control-Expose-Headers": null }],
-      ["", { status: 429, "Retry-After": "60", RateLimit: null, "RateLimit-Policy": null }],
+      ["", { left: null, policy: null, "Access-Control-Expose-Headers": null }],
+      ["", { wait: "60", left: null, policy: null }],
     ],
   },
   "A denied request is given back where failed ones do not count": {
@@ -181,7 +181,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
       ["/?key=2", 200],
       ...times(2, ["/?key=1", 429]),
       MINUTE,
-      ["/?key=1", { RateLimit: '"api";r=1;t=60, "own";r=2;t=60' }],
+      ["/?key=1", { left: '"api";r=1;t=60, "own";r=2;t=60' }],
     ],
   },
   "A caller without an address is counted under `undefined`, with a warning": async () => {
