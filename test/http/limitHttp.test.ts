@@ -25,6 +25,9 @@ const twice: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SEC
 const threeAMinute: RateLimitConfig = { kind: "token bucket", rate: 3, period: 60 * SECOND };
 const all: HttpLimit = { limit: "all", by: "everyone", config: threeAMinute };
 const each: HttpLimit = { ...perUser, limit: "each", config: twice };
+const ofSeconds = (rate: number): RateLimitConfig => ({ kind: "token bucket", rate, period: rate * SECOND });
+const hot = { ...all, limit: "hot", config: { ...ofSeconds(1000), shards: { atLeast: 8 } }, cost: 100 };
+const hotPolicies = '"all";q=90;w=90, "hot";q=1000;w=1000';
 const bothPolicies = '"all";q=3;w=60, "each";q=2;w=10';
 const asAda = { headers: { "X-User": "ada" } };
 
@@ -38,6 +41,14 @@ tell(
         ["ada", 429],
         ["grace", { left: '"all";r=0;t=20, "each";r=1;t=5' }],
         ["grace", { wait: "20", left: '"all";r=0;t=20', policy: bothPolicies, body: { "violated-policies": ["all"] } }],
+      ],
+    },
+    // Not all rows of the hot limit are read, so a call does not know what is left of it.
+    "a limit on several rows sends its policy alone, and its whole state with a denial": {
+      limits: [{ ...all, config: ofSeconds(90) }, hot],
+      steps: [
+        ...times(10, ["", { policy: hotPolicies, left: expect.stringContaining('"all";r=') as string }]),
+        ["", { wait: "100", policy: hotPolicies, left: '"hot";r=0;t=100' }],
       ],
     },
     "several limits that deny name the longest wait": {
