@@ -29,7 +29,7 @@ tell({
   "a denial gets the wait from when it is sent": {
     ...onceIn(10 * SECOND),
     ...slow,
-    steps: [["", 200], ["", { wait: "10" }], 841, ["", { wait: "9" }]],
+    steps: ["200", ["", { wait: "10" }], 841, ["", { wait: "9" }]],
   },
   "the handler's own time counts": {
     ...onceIn(60 * SECOND),

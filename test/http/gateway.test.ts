@@ -18,9 +18,7 @@ function open() {
   const t = convexTest({ schema, modules });
   register(t);
   return async (path: string, { from, key }: { from?: string; key?: string }) =>
-    await t.fetch(path, {
-      headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) },
-    });
+    await t.fetch(path, { headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) } });
 }
 
 async function passing(send: () => Promise<Response>): Promise<number> {

@@ -22,10 +22,7 @@ function retryAfter({ waitMs, jitter, name = "api" }: Denied) {
 it("Retry-After is never earlier than the truth and later by at most the fraction, in whole seconds", () => {
   fc.assert(
     fc.property(
-      fc.record({
-        waitMs: fc.integer({ min: 1, max: 1e12 }),
-        jitter: fc.double({ min: 0, max: 1, noNaN: true }),
-      }),
+      fc.record({ waitMs: fc.integer({ min: 1, max: 1e12 }), jitter: fc.double({ min: 0, max: 1, noNaN: true }) }),
       (denied) => {
         const truth = Math.ceil(denied.waitMs / 1000);
         const seconds = retryAfter(denied);

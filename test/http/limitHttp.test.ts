@@ -37,8 +37,8 @@ tell(
     "several limits let a request pass together or charge nothing": {
       limits: [all, each],
       steps: [
-        ...times(2, ["ada", 200]),
-        ["ada", 429],
+        ...times(2, "ada 200"),
+        "ada 429",
         ["grace", { left: '"all";r=0;t=20, "each";r=1;t=5' }],
         ["grace", { wait: "20", left: '"all";r=0;t=20', policy: bothPolicies, body: { "violated-policies": ["all"] } }],
       ],
@@ -53,7 +53,7 @@ tell(
     },
     "several limits that deny name the longest wait": {
       limits: [{ ...all, config: { ...threeAMinute, capacity: 2 } }, each],
-      steps: [...times(2, ["ada", 200]), ["ada", { wait: "20", body: { "violated-policies": ["all", "each"] } }]],
+      steps: [...times(2, "ada 200"), ["ada", { wait: "20", body: { "violated-policies": ["all", "each"] } }]],
     },
   },
   placeNames,
@@ -103,7 +103,7 @@ tell({
     cors: { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" },
     denial: { body: "Later", headers: { Vary: "Accept" } },
     steps: [
-      ["ada", 200],
+      "ada 200",
       [
         "ada",
         { status: 429, [EXPOSED]: "ratelimit, ratelimit-policy, retry-after, X-Request-Id", Vary: "Accept, Origin" },
@@ -120,7 +120,7 @@ tell({
   },
   "a request without a key shares one bucket with all others that have none": {
     limits: { ...each, without: "share" },
-    steps: [...times(2, ["", { body: [{ key: "shared" }] }]), ["", 429], ["anonymous", 200], ["shared", 200]],
+    steps: [...times(2, ["", { body: [{ key: "shared" }] }]), "429", "anonymous 200", "shared 200"],
   },
   "config and cost come from the request": {
     limits: reports,
@@ -151,16 +151,11 @@ tell({
       if (method === "OPTIONS") throw new Error("It must not be asked about this.");
       return Promise.resolve(new URL(url).pathname === "/health");
     },
-    steps: [...times(5, ["ada /health", { body: [] }]), ...times(2, ["ada", 200]), ["ada", 429], ["OPTIONS", 200]],
+    steps: [...times(5, ["ada /health", { body: [] }]), ...times(2, "ada 200"), "ada 429", "OPTIONS 200"],
   },
   "a limit may apply to some requests only": {
     limits: [perUser, writes],
-    steps: [
-      ["ada", { policy: '"user";q=10;w=2' }],
-      ["ada POST", { policy: both }],
-      ["ada POST", 429],
-      ["ada", 200],
-    ],
+    steps: [["ada", { policy: '"user";q=10;w=2' }], ["ada POST", { policy: both }], "ada POST 429", "ada 200"],
   },
   "a request to which no limit applies passes": { limits: writes, steps: [["", { policy: null }]] },
   "a partition key may be of any length": {
@@ -269,7 +264,9 @@ describe("the handler's response", () => {
     expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([204, "Done", LEFT]);
     expect((await answered(Response.error())).type).toBe("error");
     const fetched = await fetch("data:text/plain,fetched");
-    expect(() => void fetched.headers.set("X-Own", "1")).toThrow("immutable");
+    expect(() => {
+      fetched.headers.set("X-Own", "1");
+    }).toThrow("immutable");
     const response = await answered(fetched);
     expect([response.headers.get("RateLimit"), await response.text()]).toEqual([LEFT, "fetched"]);
   });
@@ -323,10 +320,7 @@ const tighter = (formats: NonNullable<Way["formats"]>, answer: Answer): Record<s
 const later = (given: string, sent: string): Story => ({
   limits: { ...outer, config: { kind: "token bucket", rate: 1, period: 7 * SECOND } },
   denial: { headers: { "Retry-After": given } },
-  steps: [
-    ["ada", 200],
-    ["ada", { wait: sent }],
-  ],
+  steps: ["ada 200", ["ada", { wait: sent }]],
 });
 const date = (ms: number) => new Date(START + ms).toUTCString();
 

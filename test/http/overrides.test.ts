@@ -40,7 +40,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       override("ana", { config: { ...config, rate: 5 } }),
       ["ana", fields("q=5;w=20", "r=4;t=20")],
       12_000,
-      ["ana", 200],
+      "ana 200",
       5000,
       ["ana", fields("q=5;w=20", "r=2;t=8")],
       // The fields outlast the override, under which alone so much is held.
@@ -53,9 +53,9 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     await story([
       override("ada", { block: true, until: START + DAY }),
       ["ada", { wait: "86400" }],
-      ["grace", 200],
+      "grace 200",
       DAY,
-      ["ada", 200],
+      "ada 200",
     ]);
   });
 
@@ -98,10 +98,10 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
         ["bob", fields("q=10;w=10", "r=9;t=9")],
         // A client that keeps to it is not denied: under the limit's own config, t would be too short.
         ["grace", fields("q=6;w=60", "r=5;t=50")],
-        ...times(4, ["grace", 200]),
+        ...times(4, "grace 200"),
         ["grace", fields("q=6;w=60", "r=0;t=10")],
         10_000,
-        ["grace", 200],
+        "grace 200",
         ["grace", { wait: "10" }],
       ],
       { refund: "failed" },
@@ -110,7 +110,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
 
   it("one limit that is closed for good outweighs another that only waits", async () => {
     const hourly = { limit: "hourly", ...by, config: tokens(1, 60 * MINUTE) };
-    await story([["ada", 200], override("ada", { block: true }), ["ada", { status: 403, wait: null }]], {
+    await story(["ada 200", override("ada", { block: true }), ["ada", { status: 403, wait: null }]], {
       limits: [hourly, { limit: "api", ...by }],
     });
   });

@@ -37,7 +37,7 @@ tell(
     // In 5 s the first is back; three tokens take 12 s.
     "what r brings back in counts where the next comes sooner": {
       limits: sliding,
-      steps: [["", 200], 15 * SECOND, ["", 200], left("r=2;t=8"), 6 * SECOND, left("r=2;t=14")],
+      steps: ["200", 15 * SECOND, "200", left("r=2;t=8"), 6 * SECOND, left("r=2;t=14")],
     },
     "a request of several tokens waits for as many": {
       limits: { ...fraction, cost: 2 },
@@ -45,7 +45,7 @@ tell(
     },
     "a fraction of a token waits for none": {
       limits: { ...fraction, cost: 0.5 },
-      steps: [...times(9, ["", 200]), left("r=0;t=0"), left("r=0;t=20")],
+      steps: [...times(9, "200"), left("r=0;t=0"), left("r=0;t=20")],
     },
     "a request that takes nothing says that what is spent comes back a period later": {
       limits: { ...sliding, cost: 0 },
@@ -61,7 +61,7 @@ tell(
         ["", { left: '"other";r=2;t=20, "sliding";r=4;t=20, "bucket";r=8;t=8' }],
         4 * SECOND,
         ["", { left: '"other";r=1;t=16, "sliding";r=3;t=16, "bucket";r=8;t=8' }],
-        ["", 200],
+        "200",
         ["", { wait: "16" }],
       ],
     },

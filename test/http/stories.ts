@@ -11,8 +11,11 @@ const FIELDS: Record<string, string> = { policy: "RateLimit-Policy", left: "Rate
  * text, or a part of the JSON.
  */
 export type Answer = number | string | { status?: number; body?: unknown; [field: string]: unknown };
-/** A wait in ms, a deed, or a request and its answer. "ada POST /path" is a request; by default it has no user, and is a GET of /. */
-export type Step = number | ((app: App) => Promise<unknown>) | readonly [request: string, answer: Answer];
+/**
+ * A wait in ms, a deed, or a request and its answer. "ada POST /path" is a request; by default it has no user, and is a GET of /. With
+ * "ada 429" the answer is the status.
+ */
+export type Step = number | string | ((app: App) => Promise<unknown>) | readonly [request: string, answer: Answer];
 
 export interface Story extends Way {
   /** Default: `byPath`. */
@@ -53,6 +56,7 @@ export async function play(story: Story): Promise<void> {
   for (const [i, step] of steps.entries()) {
     if (typeof step === "number") pass(step);
     else if (typeof step === "function") await step(app);
+    else if (typeof step === "string") await hold(app, [step.slice(0, -3), Number(step.slice(-3))], `${i}: ${step}`);
     else await hold(app, step, `${i}: ${step[0]}`);
   }
   expect(reported.map(String)).toEqual(reports.map((part) => expect.stringContaining(part) as string));
