@@ -1,14 +1,12 @@
 // @vitest-environment edge-runtime
 /** The clock moves while the limits are asked and while the handler works: the fields are true when they are sent. */
 import { SECOND } from "convex-rate-limits";
-import { pass, useClock, type Way } from "./backend.js";
+import { forAll, pass, tokens, useClock, type Way } from "./backend.js";
 import { tell, times } from "./stories.js";
 
 useClock();
 
-const onceIn = (period: number) => ({
-  limits: { limit: "one", by: "everyone", config: { kind: "token bucket", rate: 1, period } },
-});
+const onceIn = (period: number) => ({ limits: forAll("one", tokens(1, period)) });
 /** A transaction takes a while before it decides, and its answer a while to arrive. */
 const slow: Pick<Way, "runMutation"> = {
   runMutation: async (call) => {

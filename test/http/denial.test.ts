@@ -1,19 +1,15 @@
 // @vitest-environment edge-runtime
 /** A denial in the app's own words. */
 import { SECOND } from "convex-rate-limits";
-import { type HttpDenial, type HttpLimit } from "convex-rate-limits/http";
+import type { HttpDenial } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
-import { serve, START, useClock, type Way } from "./backend.js";
+import { forAll, serve, START, tokens, useClock, type Way } from "./backend.js";
 import { type Step, type Story, tell } from "./stories.js";
 
 useClock();
 
-const once: HttpLimit = {
-  limit: "once",
-  by: "everyone",
-  config: { kind: "token bucket", rate: 1, period: 7 * SECOND },
-};
-const roomy: HttpLimit = { ...once, limit: "roomy", config: { kind: "token bucket", rate: 9, period: SECOND } };
+const once = forAll("once", tokens(1, 7 * SECOND));
+const roomy = forAll("roomy", tokens(9, SECOND));
 
 /** The second request is denied, always with these fields. */
 const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
@@ -31,10 +27,7 @@ tell({
     { denial: { status: 503, ...own } },
     { status: 503, "X-Own": "1", ...problem, body: { ...words, status: 503 } },
   ),
-  "a header of one's own stays": denied(
-    { denial: { body: "Later", headers: { "Retry-After": "60" } } },
-    { wait: "60", body: "Later" },
-  ),
+  "a header of one's own stays": denied({ denial: { headers: { "Retry-After": "60" } } }, { wait: "60", body: words }),
   "onDenied may return the whole response, to which the fields are added": denied(
     { onDenied: redirect, cors: { "X-Cors": "1" } },
     { status: 302, Location: "/wait/7", "X-Cors": "1" },

@@ -1,17 +1,19 @@
 // @vitest-environment edge-runtime
 import { httpRouter } from "convex/server";
-import { type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { MINUTE, SECOND } from "convex-rate-limits";
 import { fromQuery, type HttpLimit, type LimitHttpOptions } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
+import * as backend from "./backend.js";
 import {
   byUser,
+  forAll,
   type Handler,
-  openHttpBackend,
   serve,
   served,
   START,
   TEN_THEN_FIVE,
+  tokens,
   useClock,
   type Way,
   wrap,
@@ -21,12 +23,11 @@ import { type Answer, type Story, tell, times } from "./stories.js";
 useClock();
 
 const perUser: HttpLimit = { limit: "user", by: byUser, without: "deny", config: TEN_THEN_FIVE };
-const twice: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
-const threeAMinute: RateLimitConfig = { kind: "token bucket", rate: 3, period: 60 * SECOND };
-const all: HttpLimit = { limit: "all", by: "everyone", config: threeAMinute };
+const twice = tokens(2, 10 * SECOND);
+const all = forAll("all", tokens(3));
 const each: HttpLimit = { ...perUser, limit: "each", config: twice };
-const ofSeconds = (rate: number): RateLimitConfig => ({ kind: "token bucket", rate, period: rate * SECOND });
-const hot = { ...all, limit: "hot", config: { ...ofSeconds(1000), shards: { atLeast: 8 } }, cost: 100 };
+const hot = { ...forAll("hot", tokens(1000, 1000 * SECOND)), cost: 100 };
+const sharded = { ...hot, config: { ...hot.config, shards: { atLeast: 8 } } };
 const hotPolicies = '"all";q=90;w=90, "hot";q=1000;w=1000';
 const bothPolicies = '"all";q=3;w=60, "each";q=2;w=10';
 const asAda = { headers: { "X-User": "ada" } };
@@ -45,14 +46,14 @@ tell(
     },
     // Not all rows of the hot limit are read, so a call does not know what is left of it.
     "a limit on several rows sends its policy alone, and its whole state with a denial": {
-      limits: [{ ...all, config: ofSeconds(90) }, hot],
+      limits: [{ ...all, config: tokens(90, 90 * SECOND) }, sharded],
       steps: [
         ...times(10, ["", { policy: hotPolicies, left: expect.stringContaining('"all";r=') as string }]),
         ["", { wait: "100", policy: hotPolicies, left: '"hot";r=0;t=100' }],
       ],
     },
     "several limits that deny name the longest wait": {
-      limits: [{ ...all, config: { ...threeAMinute, capacity: 2 } }, each],
+      limits: [{ ...all, config: tokens(3, MINUTE, 2) }, each],
       steps: [...times(2, "ada 200"), ["ada", { wait: "20", body: { "violated-policies": ["all", "each"] } }]],
     },
   },
@@ -62,19 +63,12 @@ tell(
 const reports: HttpLimit = {
   ...perUser,
   limit: "reports",
-  config: ({ request, key }) => ({
-    kind: "token bucket",
-    rate: key === "own.user:pro" ? 100 : 10,
-    period: new URL(request.url).pathname === "/slow" ? 100 * SECOND : 10 * SECOND,
-  }),
+  config: ({ request, key }) =>
+    tokens(key === "own.user:pro" ? 100 : 10, request.url.includes("/slow") ? 100 * SECOND : 10 * SECOND),
   cost: fromQuery("size", { default: 2, min: 1, max: 50 }),
 };
-const writes: HttpLimit = {
-  ...perUser,
-  limit: "writes",
-  config: { ...twice, rate: 1 },
-  when: ({ request }) => request.method === "POST",
-};
+const when = ({ request }: { request: Request }) => request.method === "POST";
+const writes: HttpLimit = { ...perUser, limit: "writes", config: tokens(1, 10 * SECOND), when };
 const EXPOSED = "Access-Control-Expose-Headers";
 const HERE = "https://some.convex.site";
 const exposed = "ratelimit-limit, ratelimit-policy, ratelimit-remaining, ratelimit-reset";
@@ -89,7 +83,7 @@ tell({
     steps: [["ada", { policy: '"user";q=10;w=2', left: '"user";r=9;t=1', "X-RateLimit-Remaining": "9", wait: null }]],
   },
   "scripts of other origins can read every answer, the refusals too": {
-    limits: { ...each, config: { ...twice, capacity: 1 } },
+    limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: origin,
     formats: ["draft-6"],
     steps: [
@@ -99,7 +93,7 @@ tell({
     ],
   },
   "a denial exposes and varies by what cors says, too": {
-    limits: { ...each, config: { ...twice, capacity: 1 } },
+    limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" },
     denial: { body: "Later", headers: { Vary: "Accept" } },
     steps: [
@@ -176,7 +170,7 @@ tell({
     reports: ["down"],
   },
   "if onDecision throws, the tokens come back": {
-    limits: { ...all, config: { ...threeAMinute, rate: 1 } },
+    limits: { ...all, config: tokens(1) },
     onDecision: () => {
       if (decisions++ === 0) throw new Error("no log");
     },
@@ -274,7 +268,7 @@ describe("the handler's response", () => {
   it("is the same object if it has a body, since a copy would lose its length on Convex", async () => {
     let response = new Response("made", { headers: { "X-Own": "1" } });
     const action = wrap({ limits: perUser }, () => Promise.resolve(response));
-    const t = openHttpBackend(httpRouter());
+    const t = backend.openHttpBackend(httpRouter());
     const send = async () =>
       await t.action(async (ctx) => {
         const { headers } = await action(ctx, new Request("https://api.example/", asAda));
@@ -293,14 +287,14 @@ describe("the handler's response", () => {
 it("HEAD counts: it runs the GET handler", async () => {
   const handler = vi.fn(served);
   const action = wrap({ limits: each }, handler);
-  const t = openHttpBackend(httpRouter());
+  const t = backend.openHttpBackend(httpRouter());
   const head = () => new Request("https://api.example/", { method: "HEAD", ...asAda });
   const send = async () => (await t.action(async (ctx) => [(await action(ctx, head())).status]))[0];
   expect([await send(), await send(), await send()]).toEqual([200, 200, 429]);
   expect(handler).toHaveBeenCalledTimes(2);
 });
 
-const inner: HttpLimit = { ...perUser, limit: "inner", config: { ...twice, rate: 100, period: 100 * SECOND } };
+const inner: HttpLimit = { ...perUser, limit: "inner", config: tokens(100, 100 * SECOND) };
 const outer: HttpLimit = { ...each, limit: "outer" };
 /** The second limiter in the handler of the first. */
 const nested = (a: Way, b: Way, answer: Answer): Story => {
@@ -318,7 +312,7 @@ const tighter = (formats: NonNullable<Way["formats"]>, answer: Answer): Record<s
 };
 /** A denial that has a Retry-After already: the later one is sent. */
 const later = (given: string, sent: string): Story => ({
-  limits: { ...outer, config: { kind: "token bucket", rate: 1, period: 7 * SECOND } },
+  limits: { ...outer, config: tokens(1, 7 * SECOND) },
   denial: { headers: { "Retry-After": given } },
   steps: ["ada 200", ["ada", { wait: sent }]],
 });
@@ -335,7 +329,7 @@ tell({
   ...tighter(["draft-7"], { left: "limit=2, remaining=1, reset=5" }),
   "x sends the inner of two limits with as much left": nested(
     { limits: outer, formats: ["x"] },
-    { limits: { ...inner, config: { kind: "token bucket", rate: 2, period: 40 * SECOND } }, formats: ["x"] },
+    { limits: { ...inner, config: tokens(2, 40 * SECOND) }, formats: ["x"] },
     { "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": String(START / SECOND + 20) },
   ),
   "draft-11 within draft-7 is no list: the tighter limit is sent": nested(

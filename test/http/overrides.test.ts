@@ -4,17 +4,14 @@ import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { type HttpDenial, httpKey, type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames } from "../support/places.js";
-import { byUser, START, useClock, type Way } from "./backend.js";
+import { byUser, START, tokens, useClock, type Way } from "./backend.js";
 import { play, type Step, times } from "./stories.js";
 
 useClock();
 
 const by = { by: byUser, without: "deny" } as const;
-const tokens = (rate: number, period = MINUTE): RateLimitConfig => ({ kind: "token bucket", rate, period });
 /** Limits are defined by name, as docs/admin.md says. */
-const definitions = {
-  api: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10, keyed: true, overrides: true },
-} as const;
+const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true, overrides: true } };
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const fields = (policy: string | null, state: string | null) => ({
   policy: policy && `"api";${policy}`,

@@ -1,18 +1,17 @@
 // @vitest-environment edge-runtime
 /** Who calls and what that caller is allowed: plans, configs by request, and one look-up, also for several limits. */
-import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { MINUTE } from "convex-rate-limits";
 import { type Caller, type HttpLimit } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { byUser, serve, useClock, wrap } from "./backend.js";
+import { byUser, serve, tokens, useClock, wrap } from "./backend.js";
 import { type Step, tell, times } from "./stories.js";
 
 useClock();
 
-const perMinute = (rate: number): RateLimitConfig => ({ kind: "token bucket", rate, period: MINUTE });
 const definitions = {
   calls: { kind: "token bucket", period: MINUTE, keyed: true, plans: { free: { rate: 2 }, pro: { rate: 10 } } },
-  plain: perMinute(5),
+  plain: tokens(5),
 } as const;
 const limit = { limit: "calls", by: byUser, without: "deny" };
 const policy = (q: number, name = "calls") => ({ policy: `"${name}";q=${q};w=60` });
@@ -35,12 +34,12 @@ tell(
     "a look-up finds the key and the plan": { definitions, limits: found({ plan: "pro" }), steps: [["", policy(10)]] },
     "a config of the request stands in place of a plan": {
       definitions,
-      limits: { ...limit, config: () => perMinute(4) },
+      limits: { ...limit, config: () => tokens(4) },
       steps: [["guest", policy(4)]],
     },
     "a config of a look-up stands in place of a plan": {
       definitions,
-      limits: found({ config: perMinute(4) }),
+      limits: found({ config: tokens(4) }),
       steps: [["", policy(4)]],
     },
     "what comes back counts under the plan of the request": {
@@ -69,7 +68,7 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
     [limit, `${problem} undefined`],
     [{ ...limit, plan: "gold" }, `${problem} "gold"`],
     [{ limit: "plain", by: "everyone", plan: "pro" }, "plan must be left out (the limit has no plans)"],
-    [{ ...limit, plan: "pro", config: perMinute(1) }, "plan and config cannot be combined"],
+    [{ ...limit, plan: "pro", config: tokens(1) }, "plan and config cannot be combined"],
   ])("%o fails when the module loads", (limits, message) => {
     expect(() => wrap({ place, definitions, limits })).toThrow(message);
   });
@@ -78,9 +77,9 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
 /** "pro-…" pays. */
 const identify = vi.fn((_ctx: unknown, request: Request): Promise<Caller> => {
   const user = request.headers.get("X-User");
-  if (user === null) return Promise.resolve({ without: { status: 401 }, config: perMinute(1) });
+  if (user === null) return Promise.resolve({ without: { status: 401 }, config: tokens(1) });
   const scale = user.startsWith("pro-") ? 10 : 1;
-  return Promise.resolve({ key: user, config: (name) => perMinute(scale * (name === "reads" ? 20 : 2)) });
+  return Promise.resolve({ key: user, config: (name) => tokens(scale * (name === "reads" ? 20 : 2)) });
 });
 beforeEach(() => void identify.mockClear());
 const reads = { limit: "reads", identify };
@@ -106,11 +105,11 @@ tell({
   },
   "a look-up may end in a refusal": { limits, steps: ["401"] },
   "a look-up may end in a bucket that all unknown callers share": {
-    limits: { limit: "all", identify: () => ({ without: "share", config: perMinute(1) }) },
+    limits: { limit: "all", identify: () => ({ without: "share", config: tokens(1) }) },
     steps: ["200", "ada 429"],
   },
   "a look-up must name a caller": {
-    limits: { limit: "all", identify: () => ({ key: "", config: perMinute(1) }) },
+    limits: { limit: "all", identify: () => ({ key: "", config: tokens(1) }) },
     steps: ["500"],
     reports: [`identify's key must be a non-empty string, or left out with without: "deny"`],
   },
@@ -126,12 +125,12 @@ tell({
     steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=57;${pk}` }]],
   },
   "the config of a look-up stands in place of the definition's": {
-    definitions: { calls: perMinute(2) },
+    definitions: { calls: tokens(2) },
     limits: {
       limit: "calls",
       identify: (_ctx: unknown, { method }: Request) => ({
         key: "a",
-        ...(method === "POST" && { config: perMinute(77) }),
+        ...(method === "POST" && { config: tokens(77) }),
       }),
     },
     steps: [

@@ -1,26 +1,23 @@
 // @vitest-environment edge-runtime
 /** What was taken for a request that should not have counted goes back, in one more call. */
-import { SECOND } from "convex-rate-limits";
+import { MINUTE } from "convex-rate-limits";
 import { fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { byUser, serve, useClock } from "./backend.js";
+import { byUser, forAll, serve, tokens, useClock } from "./backend.js";
 import { byPath, tell, times } from "./stories.js";
 
 useClock();
 
-const config = { kind: "token bucket", rate: 3, period: 60 * SECOND } as const;
-const three: HttpLimit = { limit: "three", by: "everyone", config };
+const three = forAll("three", tokens(3));
 const days: HttpLimit = {
-  limit: "days",
-  by: "everyone",
-  config: { kind: "fixed window", rate: 50, period: 60 * SECOND, start: 0 },
+  ...forAll("days", { kind: "fixed window", rate: 50, period: MINUTE, start: 0 }),
   cost: fromQuery("days", { default: 10 }),
 };
 const both = { limits: [three, days] };
 const undated = expect.not.objectContaining({ takenAt: expect.anything() as unknown }) as unknown;
 const FULL = '"three";r=3;t=60, "days";r=50;t=60';
-const hundred = { ...three, by: byUser, without: "deny", cost: 50, config: { ...config, rate: 100 } };
+const hundred = { ...three, by: byUser, without: "deny", cost: 50, config: tokens(100) };
 const backOf = (_response: unknown, request: Request) => Number(new URL(request.url).searchParams.get("back"));
 
 tell(
@@ -124,7 +121,7 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
     { refund: "successful", back: "/200", counted: "/401", kind: "sliding window" },
   ] as const)("$refund requests that end when the client likes free no more than they took ($kind)", async (each) => {
     const started = Date.now();
-    const config = { kind: each.kind, rate: 5, period: 60 * SECOND };
+    const config = { kind: each.kind, rate: 5, period: MINUTE };
     const open: (() => void)[] = [];
     const send = serve(
       { limits: { limit: "five", by: "everyone", config }, place, refund: each.refund },
@@ -135,13 +132,13 @@ describe.each(placeNames)("with the limits in the %s", (place) => {
     );
     const slow: Promise<Response>[] = [];
     for (const minute of [0, 1, 2, 3]) {
-      vi.setSystemTime(started + minute * 60 * SECOND);
+      vi.setSystemTime(started + minute * MINUTE);
       for (let i = 0; i < 5; i++) slow.push(send(`${each.back}?slow`));
       await vi.waitFor(() => {
         expect(open).toHaveLength(5 * (minute + 1));
       });
     }
-    vi.setSystemTime(started + 4 * 60 * SECOND);
+    vi.setSystemTime(started + 4 * MINUTE);
     let handled = 0;
     const count = async () => {
       while ((await send(each.counted)).status !== 429) handled++;

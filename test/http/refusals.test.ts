@@ -1,19 +1,15 @@
 // @vitest-environment edge-runtime
 /** What fails because of a request, or because of the app's own functions, is no outage of the limiter: it never opens a gate. */
 import { SECOND } from "convex-rate-limits";
-import { custom, fromQuery, type HttpLimit } from "convex-rate-limits/http";
+import { custom, fromQuery } from "convex-rate-limits/http";
 import { show } from "../../src/engine/misuse.js";
 import { placeNames } from "../support/places.js";
-import { useClock } from "./backend.js";
+import { forAll, tokens, useClock } from "./backend.js";
 import { type Answer, type Story, tell, times } from "./stories.js";
 
 useClock();
 
-const five: HttpLimit = {
-  limit: "five",
-  by: "everyone",
-  config: { kind: "token bucket", rate: 5, period: 10 * SECOND },
-};
+const five = forAll("five", tokens(5, 10 * SECOND));
 const broken = () => {
   throw new Error("bug");
 };
@@ -31,10 +27,8 @@ const failed = (limit: object, report = "bug", way: Partial<Story> = {}) =>
 const found = (caller: unknown, report: string) =>
   failed({ by: undefined, config: undefined, identify: () => caller }, report);
 const own = (value: unknown) => ({ by: custom("own", () => value as string), without: "deny" });
-const noCost = {
-  status: 400,
-  body: { status: 400, title: "Bad request", detail: "The cost of this request is not a number of at least 0." },
-};
+const detail = "The cost of this request is not a number of at least 0.";
+const noCost = { status: 400, body: { status: 400, title: "Bad request", detail } };
 const noText = 'The key source "own.own" must give text, got';
 const noKey = "identify's key must be a non-empty string";
 const notDefined = "is not one of your limits (none is defined); give its config to use it";
@@ -98,11 +92,7 @@ tell({
     steps: [["/throw", "bug"]],
   },
   "a cost within a rounding error of the capacity is no outage": {
-    limits: {
-      ...five,
-      config: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 / 3 },
-      cost: fromQuery("size", { default: 0.1, min: 0 }),
-    },
+    limits: { ...five, config: tokens(1, SECOND, 1 / 3), cost: fromQuery("size", { default: 0.1, min: 0 }) },
     onError: "open",
     steps: ["/?size=0.33333 200", "/?size=0.3333333333333333 429", "/?size=0.33331 429"],
   },

@@ -1,16 +1,13 @@
 // @vitest-environment edge-runtime
 /** A limit in shadow lets every request through, tells clients nothing, and gives back only what was taken. */
-import { SECOND } from "convex-rate-limits";
-import { type HttpLimit } from "convex-rate-limits/http";
 import { placeNames } from "../support/places.js";
-import { byUser, useClock } from "./backend.js";
+import { byUser, forAll, tokens, useClock } from "./backend.js";
 import { type Step, type Story, tell, times } from "./stories.js";
 
 useClock();
 
-const config = { kind: "token bucket", rate: 2, period: 60 * SECOND } as const;
-const tried: HttpLimit = { limit: "tried", by: "everyone", config, mode: "shadow" };
-const held: HttpLimit = { limit: "held", by: "everyone", config: { ...config, rate: 10 }, cost: 2 };
+const tried = forAll("tried", tokens(2), { mode: "shadow" });
+const held = forAll("held", tokens(10), { cost: 2 });
 const policy = { policy: '"held";q=10;w=60' };
 const bug = () => Promise.reject(new Error("bug"));
 
@@ -22,14 +19,13 @@ const told = (ok: boolean, path = ""): Step => {
 };
 
 /** Alone, and beside a limit that is enforced. */
-const passes = (what: string, limit: object, reports: string[] = []): Record<string, Story> => ({
-  [`lets ${what} pass`]: { limits: { ...tried, ...limit }, steps: [["", { policy: null }]], reports },
-  [`lets ${what} pass, and the limit beside it counts`]: {
-    limits: [{ ...tried, ...limit }, held],
-    steps: [["", policy]],
-    reports,
-  },
-});
+const passes = (what: string, limit: object, reports: string[] = []): Record<string, Story> => {
+  const one = { ...tried, ...limit };
+  return {
+    [`lets ${what} pass`]: { limits: one, steps: [["", { policy: null }]], reports },
+    [`lets ${what} pass, and the limit beside it counts`]: { limits: [one, held], steps: [["", policy]], reports },
+  };
+};
 
 tell(
   {
@@ -54,7 +50,7 @@ tell(
       reports: ["bug"],
     },
     "is the definition's, also if the options say undefined": {
-      definitions: { calls: { ...config, rate: 1, mode: "shadow" } },
+      definitions: { calls: { ...tokens(1), mode: "shadow" } },
       limits: { limit: "calls", by: "everyone", mode: undefined },
       steps: times(2, "200"),
     },

@@ -1,25 +1,24 @@
 // @vitest-environment edge-runtime
 /** The status of a sliding window says when tokens come back, since the call has the row in its hands. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
-import { type HttpLimit, rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";
+import { rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";
 import { expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { pass, serve, START, useClock } from "./backend.js";
+import { forAll, pass, serve, START, tokens, useClock } from "./backend.js";
 import { type Step, tell, times } from "./stories.js";
 
 useClock();
 
 const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
-const sliding: HttpLimit = { limit: "sliding", by: "everyone", config };
+const sliding = forAll("sliding", config);
 const fraction = { ...sliding, config: { ...config, rate: 5.5 } };
-const bucket = { ...sliding, limit: "bucket", config: { kind: "token bucket", rate: 9, period: 9 * SECOND } };
-const other = { ...sliding, limit: "other", config: { ...config, rate: 3 } };
+const bucket = forAll("bucket", tokens(9, 9 * SECOND));
+const other = forAll("other", { ...config, rate: 3 });
 const sizeOf = ({ url }: Request) => Number(new URL(url).searchParams.get("size") ?? 1);
 /** A request, and what is left of the sliding window. */
-const left = (state: string, path = ""): Step => [
-  path,
-  { status: path.startsWith("/500") ? 500 : 200, left: `"sliding";${state}` },
-];
+const left = (state: string, path = ""): Step => {
+  return [path, { status: path.startsWith("/500") ? 500 : 200, left: `"sliding";${state}` }];
+};
 
 tell(
   {
