@@ -82,8 +82,8 @@ export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecisi
 }
 export type HttpBackend = ReturnType<typeof openHttpBackend>;
 
-export const tokens = (rate: number, period = MINUTE, capacity = rate): RateLimitConfig => {
-  return { kind: "token bucket", rate, period, capacity };
+export const tokens = (rate: number, period: number = MINUTE, capacity = rate) => {
+  return { kind: "token bucket" as const, rate, period, capacity };
 };
 /** Ten at once, and five more a second: the story that the project began with. */
 export const TEN_THEN_FIVE = tokens(5, 1000, 10);

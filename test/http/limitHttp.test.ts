@@ -26,8 +26,7 @@ const perUser: HttpLimit = { limit: "user", by: byUser, without: "deny", config:
 const twice = tokens(2, 10 * SECOND);
 const all = forAll("all", tokens(3));
 const each: HttpLimit = { ...perUser, limit: "each", config: twice };
-const hot = { ...forAll("hot", tokens(1000, 1000 * SECOND)), cost: 100 };
-const sharded = { ...hot, config: { ...hot.config, shards: { atLeast: 8 } } };
+const hot = forAll("hot", { ...tokens(1000, 1000 * SECOND), shards: { atLeast: 8 } }, { cost: 100 });
 const hotPolicies = '"all";q=90;w=90, "hot";q=1000;w=1000';
 const bothPolicies = '"all";q=3;w=60, "each";q=2;w=10';
 const asAda = { headers: { "X-User": "ada" } };
@@ -46,7 +45,7 @@ tell(
     },
     // Not all rows of the hot limit are read, so a call does not know what is left of it.
     "a limit on several rows sends its policy alone, and its whole state with a denial": {
-      limits: [{ ...all, config: tokens(90, 90 * SECOND) }, sharded],
+      limits: [{ ...all, config: tokens(90, 90 * SECOND) }, hot],
       steps: [
         ...times(10, ["", { policy: hotPolicies, left: expect.stringContaining('"all";r=') as string }]),
         ["", { wait: "100", policy: hotPolicies, left: '"hot";r=0;t=100' }],

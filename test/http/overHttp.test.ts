@@ -3,8 +3,8 @@ import { type IncomingMessage, type OutgoingHttpHeaders, request as sendRaw } fr
 import { httpActionGeneric, httpRouter } from "convex/server";
 import ky from "ky";
 import { apiKey } from "convex-rate-limits/http";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import type { PlaceName } from "../support/places.js";
+import { afterEach, expect, it, vi } from "vitest";
+import { type PlaceName, placeNames } from "../support/places.js";
 import { openHttpBackend, pass, START, TEN_THEN_FIVE, useClock, wrap, byUser } from "./backend.js";
 import { listen, type Observer, type Server } from "./server.js";
 
@@ -27,11 +27,9 @@ async function open(place: PlaceName, observer?: Observer): Promise<Server> {
   return server;
 }
 
-describe.each([
-  ["tables", "tables"],
-  ["component", "component"],
-] as const)("with the limits in the %s, over real HTTP", (_, place) => {
-  it("ten at once pass, the eleventh is denied, and after a second five pass and the sixth is denied", async () => {
+it.each(placeNames)(
+  "with the limits in the %s ten at once pass, the eleventh is denied, and after a second five pass and the sixth is denied",
+  async (place) => {
     const { url } = await open(place);
     const send = async () => (await fetch(url, { headers: { "X-Api-Key": "ada" } })).status;
     const together = async (count: number) => (await Promise.all(Array.from({ length: count }, send))).sort();
@@ -39,8 +37,8 @@ describe.each([
     expect(await send()).toBe(429);
     pass(1000);
     expect(await together(6)).toEqual([200, 200, 200, 200, 200, 429]);
-  });
-});
+  },
+);
 
 it("an unmodified client that obeys Retry-After gets through without a single extra 429", async () => {
   // The limits' clock stands still until the first 429; from then on it shows the time that has really passed.

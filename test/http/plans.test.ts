@@ -5,7 +5,7 @@ import { type Caller, type HttpLimit } from "convex-rate-limits/http";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
 import { byUser, serve, tokens, useClock, wrap } from "./backend.js";
-import { type Step, tell, times } from "./stories.js";
+import { type Answer, type Step, type Story, tell, times } from "./stories.js";
 
 useClock();
 
@@ -19,6 +19,8 @@ const planOf = ({ key }: { key: string | undefined }) => (key?.includes("paying"
 const found = (caller: object) => ({ limit: "calls", identify: () => ({ key: "user", ...caller }) });
 const problem = 'Rate limit "calls": plan must be "free" or "pro", got';
 
+const answers = (limits: object, answer: Answer): Story => ({ definitions, limits, steps: [["guest", answer]] });
+
 tell(
   {
     "a function gives the plan, and the headers its quota": {
@@ -26,37 +28,21 @@ tell(
       limits: { ...limit, plan: planOf },
       steps: [["paying", policy(10)], ...times(2, ["guest", policy(2)]), ["guest", { status: 429, ...policy(2) }]],
     },
-    "a plan may be the same for all requests": {
-      definitions,
-      limits: { ...limit, plan: "pro" },
-      steps: [["guest", policy(10)]],
-    },
-    "a look-up finds the key and the plan": { definitions, limits: found({ plan: "pro" }), steps: [["", policy(10)]] },
-    "a config of the request stands in place of a plan": {
-      definitions,
-      limits: { ...limit, config: () => tokens(4) },
-      steps: [["guest", policy(4)]],
-    },
-    "a config of a look-up stands in place of a plan": {
-      definitions,
-      limits: found({ config: tokens(4) }),
-      steps: [["", policy(4)]],
-    },
+    "a plan may be the same for all requests": answers({ ...limit, plan: "pro" }, policy(10)),
+    "a look-up finds the key and the plan": answers(found({ plan: "pro" }), policy(10)),
+    "a config of the request stands in place of a plan": answers({ ...limit, config: () => tokens(4) }, policy(4)),
+    "a config of a look-up stands in place of a plan": answers(found({ config: tokens(4) }), policy(4)),
     "what comes back counts under the plan of the request": {
       definitions,
       limits: { ...limit, plan: () => "free", refund: "successful" },
       steps: times(4, "guest 200"),
     },
     "a plan that is none is an error, and the request is not served": {
-      definitions,
-      limits: { ...limit, plan: () => "gold" },
-      steps: ["guest 500"],
+      ...answers({ ...limit, plan: () => "gold" }, { status: 500 }),
       reports: [`${problem} "gold".`],
     },
     "a look-up without a plan is an error, and the request is not served": {
-      definitions,
-      limits: found({}),
-      steps: ["guest 500"],
+      ...answers(found({}), { status: 500 }),
       reports: [`${problem} undefined.`],
     },
   },
@@ -90,18 +76,14 @@ const lookedUp = (count: number): Step => {
     return Promise.resolve();
   };
 };
+const readsAndWrites = '"reads";q=20;w=60, "writes";q=2;w=60';
 const partitionKey = ({ key }: { key: string | undefined }) => Promise.resolve(key?.slice(0, 10));
 const pk = `pk=:${btoa("caller:ada")}:`;
 
 tell({
   "a look-up is made once per request, and gives each limit its key and its config": {
     limits,
-    steps: [
-      ["ada POST", { policy: '"reads";q=20;w=60, "writes";q=2;w=60' }],
-      lookedUp(1),
-      ["pro-bob", policy(200, "reads")],
-      lookedUp(2),
-    ],
+    steps: [["ada POST", { policy: readsAndWrites }], lookedUp(1), ["pro-bob", policy(200, "reads")], lookedUp(2)],
   },
   "a look-up may end in a refusal": { limits, steps: ["401"] },
   "a look-up may end in a bucket that all unknown callers share": {
@@ -115,10 +97,7 @@ tell({
   },
   "the handler is told what was taken and what is left": {
     limits: { ...reads, cost: () => 3 },
-    steps: [
-      ["ada", { body: [{ name: "reads", count: 3, status: { remaining: 17 } }] }],
-      ["ada", { body: [{ name: "reads", count: 3, status: { remaining: 14 } }] }],
-    ],
+    steps: [17, 14].map((remaining) => ["ada", { body: [{ name: "reads", count: 3, status: { remaining } }] }]),
   },
   "a partition key tells the client which of its quotas was used, and no secret": {
     limits: { ...reads, partitionKey },
