@@ -19,11 +19,12 @@ const fields = (policy: string | null, state: string | null) => ({
 });
 
 describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
+  const { overrideRateLimit } = defineIn(place, definitions);
   const override = (user: string, how: How): Step => {
     return async ({ t }) => {
       const key = await httpKey("user", user);
       await t.mutation(async (ctx) => {
-        await defineIn(place, definitions).overrideRateLimit(ctx, { name: "api", key, ...how });
+        await overrideRateLimit(ctx, { name: "api", key, ...how });
       });
     };
   };
@@ -47,13 +48,8 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
   });
 
   it("a blocked caller is denied until the block ends, and nobody else", async () => {
-    await story([
-      override("ada", { block: true, until: START + DAY }),
-      ["ada", { wait: "86400" }],
-      "grace 200",
-      DAY,
-      "ada 200",
-    ]);
+    const until = START + DAY;
+    await story([override("ada", { block: true, until }), ["ada", { wait: "86400" }], "grace 200", DAY, "ada 200"]);
   });
 
   it("a block without an end is 403 and names no wait: no client could keep to it", async () => {
@@ -61,28 +57,23 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     const detail = "No wait helps: the quota is closed to this caller.";
     const body = { title: "Not permitted", detail, "violated-policies": ["api"] };
     const noWait = { wait: null, left: null, "X-RateLimit-Limit": "10", "X-RateLimit-Reset": null };
-    await story([override("ada", { block: true }), ["ada", { status: 403, ...noWait, body }]], {
-      onDenied,
-      formats: ["draft-11", "x"],
-      jitter: 1,
-    });
+    const way: Partial<Way> = { onDenied, formats: ["draft-11", "x"], jitter: 1 };
+    await story([override("ada", { block: true }), ["ada", { status: 403, ...noWait, body }]], way);
     const [{ retryAt, retryAfter, limits }] = onDenied.mock.lastCall as [HttpDenial];
     expect([retryAt, retryAfter, limits.map(({ name }) => name)]).toEqual([undefined, undefined, ["api"]]);
   });
 
   it("a block without an end can be worded like a denial, and stays 403", async () => {
-    const body = ({ retryAfter }: HttpDenial) => ({ error: retryAfter === undefined ? "blocked" : "busy" });
-    await story(
-      [override("ada", { block: true }), ["ada", { status: 403, "X-Own": "1", body: { error: "blocked" } }]],
-      { denial: { body, status: 429, headers: { "X-Own": "1" } } },
-    );
+    const body = ({ retryAfter }: HttpDenial) => (retryAfter === undefined ? "blocked" : "busy");
+    const answer = { status: 403, "X-Own": "1", body: "blocked" };
+    const denial = { body, status: 429, headers: { "X-Own": "1" } };
+    await story([override("ada", { block: true }), ["ada", answer]], { denial });
   });
 
   it("an unlimited caller is served, and told nothing that it would have to keep to", async () => {
-    const refunded: Step = ["ada /500", { status: 500, ...fields(null, null) }];
-    await story([override("ada", { unlimited: true }), ...times(25, ["ada", fields(null, null)]), refunded], {
-      refund: "failed",
-    });
+    const nothing = fields(null, null);
+    const steps: Step[] = [...times(25, ["ada", nothing]), ["ada /500", { status: 500, ...nothing }]];
+    await story([override("ada", { unlimited: true }), ...steps], { refund: "failed" });
   });
 
   it("another config is the one that clients are told of, and the handler", async () => {
@@ -107,9 +98,8 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
 
   it("one limit that is closed for good outweighs another that only waits", async () => {
     const hourly = { limit: "hourly", ...by, config: tokens(1, 60 * MINUTE) };
-    await story(["ada 200", override("ada", { block: true }), ["ada", { status: 403, wait: null }]], {
-      limits: [hourly, { limit: "api", ...by }],
-    });
+    const limits = [hourly, { limit: "api", ...by }];
+    await story(["ada 200", override("ada", { block: true }), ["ada", { status: 403, wait: null }]], { limits });
   });
 });
 

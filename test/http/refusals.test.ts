@@ -37,13 +37,13 @@ const costs = [NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n].map(
   (cost, i) =>
     [`a cost is no number of at least 0 (${i}): ${show(cost)}`, refused({ cost: () => cost }, noCost)] as const,
 );
-const noCors: Record<string, () => unknown> = {
-  throws: broken,
-  "returns undefined": () => undefined,
-  "returns what is no header": () => ({ "a b": "1" }),
+const noCors: Record<string, [cors: () => unknown, report: string]> = {
+  throws: [broken, "bug"],
+  "returns undefined": [() => undefined, "what cors returned must be"],
+  "returns what is no header": [() => ({ "a b": "1" }), "what cors returned must be"],
 };
-const corses = Object.entries(noCors).map(([what, cors]) => {
-  const way = { cors: cors as never, reports: [what === "throws" ? "bug" : "what cors returned must be"] };
+const corses = Object.entries(noCors).map(([what, [cors, report]]) => {
+  const way = { cors: cors as never, reports: [report] };
   return [`a cors that ${what} costs the answer its fields`, refused({ cost: () => NaN }, noCost, way)] as const;
 });
 const answers: Record<string, unknown> = {
