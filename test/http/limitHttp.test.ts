@@ -70,9 +70,10 @@ const when = ({ request }: { request: Request }) => request.method === "POST";
 const writes: HttpLimit = { ...perUser, limit: "writes", config: tokens(1, 10 * SECOND), when };
 const EXPOSED = "Access-Control-Expose-Headers";
 const HERE = "https://some.convex.site";
+const elevenExposed = "ratelimit, ratelimit-policy, retry-after";
 const exposed = "ratelimit-limit, ratelimit-policy, ratelimit-remaining, ratelimit-reset";
 const origin = (request: Request) => ({ "Access-Control-Allow-Origin": new URL(request.url).origin, Vary: "Origin" });
-const tooMuch = "This request takes 11 of a quota of 10.";
+const tooMuch = { detail: "This request takes 11 of a quota of 10.", "violated-policies": ["reports"] };
 const both = '"user";q=10;w=2, "writes";q=1;w=10';
 
 tell({
@@ -95,13 +96,7 @@ tell({
     limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" },
     denial: { body: "Later", headers: { Vary: "Accept" } },
-    steps: [
-      "ada 200",
-      [
-        "ada",
-        { status: 429, [EXPOSED]: "ratelimit, ratelimit-policy, retry-after, X-Request-Id", Vary: "Accept, Origin" },
-      ],
-    ],
+    steps: ["ada 200", ["ada", { status: 429, [EXPOSED]: `${elevenExposed}, X-Request-Id`, Vary: "Accept, Origin" }]],
   },
   "a request without a key is refused if the options say so, and no limit is charged": {
     limits: [all, { ...perUser, without: { status: 401, headers: { "WWW-Authenticate": "Basic" } } }],
@@ -128,9 +123,7 @@ tell({
   "a cost that the limit can never hold is refused without a Retry-After": {
     limits: reports,
     calls: 0,
-    steps: [
-      ["free /?size=11", { status: 403, wait: null, body: { detail: tooMuch, "violated-policies": ["reports"] } }],
-    ],
+    steps: [["free /?size=11", { status: 403, wait: null, body: tooMuch }]],
   },
   "a preflight passes uncounted and untouched": {
     limits: perUser,
@@ -189,12 +182,7 @@ tell({
 describe("if the limits cannot be asked", () => {
   it.each<[string, number, object, string]>([
     ["the error goes to the log without report", 503, {}, "The rate limits of a request could not be checked."],
-    [
-      "a report that fails changes nothing",
-      200,
-      { onError: "open", report: down },
-      "The report of a failed rate limit",
-    ],
+    ["a report that fails changes nothing", 200, { onError: "open", report: down }, "The report of a failed rate"],
   ])("%s", async (_, status, way, logged) => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     expect((await serve({ limits: perUser, runMutation: down, ...way })("/", asAda)).status).toBe(status);
@@ -247,12 +235,8 @@ describe("the handler's response", () => {
 
   it("may be one whose headers cannot be changed, or that has no body", async () => {
     const redirect = await answered(Response.redirect("https://api.example/elsewhere", 302));
-    const { status, headers } = redirect;
-    expect([status, headers.get("Location"), headers.get("RateLimit")]).toEqual([
-      302,
-      "https://api.example/elsewhere",
-      LEFT,
-    ]);
+    expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "https://api.example/elsewhere"]);
+    expect(redirect.headers.get("RateLimit")).toBe(LEFT);
     const empty = await answered(new Response(null, { status: 204, statusText: "Done" }));
     expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([204, "Done", LEFT]);
     expect((await answered(Response.error())).type).toBe("error");

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as sendRaw } from "node:http";
-import { httpActionGeneric, httpRouter } from "convex/server";
 import ky from "ky";
 import { apiKey } from "convex-rate-limits/http";
 import { afterEach, expect, it, vi } from "vitest";
 import { type PlaceName, placeNames } from "../support/places.js";
-import { openHttpBackend, pass, START, TEN_THEN_FIVE, useClock, wrap, byUser } from "./backend.js";
+import { byUser, openApp, pass, START, TEN_THEN_FIVE, useClock } from "./backend.js";
 import { listen, type Observer, type Server } from "./server.js";
 
 useClock();
@@ -17,13 +16,9 @@ afterEach(async () => {
 });
 
 async function open(place: PlaceName, observer?: Observer): Promise<Server> {
-  const router = httpRouter();
-
   const limits = { limit: "api", by: [apiKey(), byUser], without: "deny", config: TEN_THEN_FIVE };
   const echo = async (_ctx: unknown, request: Request) => new Response(`heard ${await request.text()}`);
-  const handler = httpActionGeneric(wrap({ limits, place, formats: ["draft-11", "x"] }, echo));
-  for (const method of ["GET", "POST"] as const) router.route({ pathPrefix: "/", method, handler });
-  server = await listen(openHttpBackend(router), observer);
+  server = await listen(openApp({ limits, place, formats: ["draft-11", "x"] }, echo).t, observer);
   return server;
 }
 
