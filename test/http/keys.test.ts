@@ -94,11 +94,9 @@ const noProxies = "trustedProxies must be a whole number of at least 1";
 // @ts-expect-error: which of the two?
 const undecided = () => address({ header: "X-Real-IP", trustedProxies: 1 });
 it.each<Refused>([
-  ...[31, 65, 56.5, NaN, true as never].map((bits): Refused => [
-    `an IPv6 prefix of ${bits}`,
-    () => prefix(bits),
-    noPrefix,
-  ]),
+  ...[31, 65, 56.5, NaN, true as never].map((bits): Refused => {
+    return [`an IPv6 prefix of ${bits}`, () => prefix(bits), noPrefix];
+  }),
   ...[0, -1, 1.5, NaN, undefined as never].map((trustedProxies): Refused => {
     return [`${trustedProxies} proxies`, () => address({ trustedProxies }), noProxies];
   }),
@@ -108,19 +106,19 @@ it.each<Refused>([
     return [`the prefix ${wrong}`, () => custom(wrong as never, () => "c"), "made of 1 to 64 letters, digits, - and _"];
   }),
   ...["apiKey", "bearer", "identity", "address"].map((name): Refused => {
-    return [
-      `the prefix ${name}, of another source`,
-      () => custom(name, () => "a"),
-      "none of apiKey, bearer, identity, address",
-    ];
+    return [`the prefix ${name}, of a source`, () => custom(name, () => "a"), "apiKey, bearer, identity, address"];
   }),
 ])("%s is refused", (_, make, message) => {
   expect(make).toThrow(message);
 });
 
 it("a key that is not well-formed text is the client's fault, not a key", async () => {
-  const source = custom("name", () => "\ud800");
-  await expect(read(source, {})).rejects.toThrow("not well-formed");
+  await expect(
+    read(
+      custom("name", () => "\ud800"),
+      {},
+    ),
+  ).rejects.toThrow("not well-formed");
 });
 
 it("a value cannot pass for the hash of another value", async () => {
@@ -165,24 +163,19 @@ it("no value can name a bucket of another source", async () => {
 });
 
 it("httpKey gives the key under which a source counts a caller, as the source itself does", async () => {
-  const headers = {
-    "X-Api-Key": "abc",
-    Authorization: "Bearer abc",
-    "X-Tenant": "a".repeat(65),
-    ...hops("2001:db8::3"),
-  };
-  const sources = { bearer: bearer(), apiKey: apiKey(), tenant: byTenant, identity: identity(), address: one };
-  const ids = {
-    bearer: "abc",
-    apiKey: { hash: ABC },
-    tenant: "a".repeat(65),
-    identity: ada.tokenIdentifier,
-    address: "2001:db8::3",
-  };
-  for (const [name, source] of Object.entries(sources)) {
-    expect(await httpKey(name, ids[name as keyof typeof ids]), name).toBe(await read(source, headers, signedIn));
+  const long = "a".repeat(65);
+  const headers = { "X-Api-Key": "abc", ...bearing("Bearer abc"), ...tenant(long), ...hops("2001:db8::3") };
+  const sources: [string, string | { hash: string }, KeySource][] = [
+    ["bearer", "abc", bearer()],
+    ["apiKey", "abc", apiKey()],
+    ["apiKey", { hash: ABC }, apiKey()],
+    ["tenant", long, byTenant],
+    ["identity", ada.tokenIdentifier, identity()],
+    ["address", "2001:db8::3", one],
+  ];
+  for (const [name, id, source] of sources) {
+    expect(await httpKey(name, id), name).toBe(await read(source, headers, signedIn));
   }
-  expect(await httpKey("apiKey", "abc")).toBe(await httpKey("apiKey", { hash: ABC }));
   expect(await httpKey("address", "2001:db8:1::/64")).toBe("address:2001:db8:1::/64");
   await expect(httpKey("address", "nowhere")).rejects.toThrow("id must be an IP address");
   for (const wrong of [undefined, null, 7, true, "a:b"]) {

@@ -48,9 +48,7 @@ it("a name that is not defined, and a missing decision, do not compile", () => {
   expect(() => limitHttp(limits, { limit: "hello", by: byUser }, served)).toThrow("without must be");
   const tables = inTables({ hello: plain });
   // @ts-expect-error: an HTTP action has no database.
-  expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow(
-    "via must be a reference to what",
-  );
+  expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow("via must be a reference to");
 });
 
 const alone = { by: undefined, without: undefined, config: undefined, identify: () => ({}) };
@@ -108,9 +106,7 @@ it.each<[unknown, string]>([
 it("without a handler or limits nothing loads", () => {
   const noHandler = "the handler must be a function, got undefined.";
   expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(noHandler);
-  expect(() => limitHttp({} as never, good, served)).toThrow(
-    "limitHttp needs the object that defineRateLimits returned",
-  );
+  expect(() => limitHttp({} as never, good, served)).toThrow("limitHttp needs the object that defineRateLimits ret");
 });
 
 const header = "header must be the name of a header field";
