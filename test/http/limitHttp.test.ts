@@ -77,11 +77,6 @@ const tooMuch = { detail: "This request takes 11 of a quota of 10.", "violated-p
 const both = '"user";q=10;w=2, "writes";q=1;w=10';
 
 tell({
-  "every answer says what is left": {
-    limits: perUser,
-    formats: ["draft-11", "x"],
-    steps: [["ada", { policy: '"user";q=10;w=2', left: '"user";r=9;t=1', "X-RateLimit-Remaining": "9", wait: null }]],
-  },
   "scripts of other origins can read every answer, the refusals too": {
     limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: origin,

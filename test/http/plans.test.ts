@@ -95,10 +95,6 @@ tell({
     steps: ["500"],
     reports: [`identify's key must be a non-empty string, or left out with without: "deny"`],
   },
-  "the handler is told what was taken and what is left": {
-    limits: { ...reads, cost: () => 3 },
-    steps: [17, 14].map((remaining) => ["ada", { body: [{ name: "reads", count: 3, status: { remaining } }] }]),
-  },
   "a partition key tells the client which of its quotas was used, and no secret": {
     limits: { ...reads, partitionKey },
     steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=57;${pk}` }]],

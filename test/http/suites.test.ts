@@ -100,8 +100,11 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     steps: [...times(2, "/?success=1 200"), "/?success=0 200", "/?success=1 429"],
   },
   "The handler is told the limit and what remains": {
-    limits: limitOf(5),
-    steps: [4, 3].map((remaining) => ["", { body: [{ config: { rate: 5 }, status: { remaining } }] }]),
+    limits: limitOf(5, { cost: 2 }),
+    steps: [3, 1].map((remaining) => [
+      "",
+      { body: [{ name: "api", count: 2, config: { rate: 5 }, status: { remaining } }] },
+    ]),
   },
   "An IPv6 address counts by its subnet, configurable or off; IPv4 in IPv6 is IPv4": async () => {
     const told = async (ipv6Prefix: number | false, ...steps: Step[]) => {
