@@ -47,8 +47,8 @@ const x = (limit: number, remaining: number, resetIn: number) => ({
   "X-RateLimit-Remaining": String(remaining),
   "X-RateLimit-Reset": String(NOW / 1000 + resetIn),
 });
-const six = (RateLimitPolicy: string, limit: number, remaining: number, reset: number) => ({
-  "RateLimit-Policy": RateLimitPolicy,
+const six = (policies: string, limit: number, remaining: number, reset: number) => ({
+  "RateLimit-Policy": policies,
   "RateLimit-Limit": String(limit),
   "RateLimit-Remaining": String(remaining),
   "RateLimit-Reset": String(reset),
@@ -60,7 +60,7 @@ const eleven = (policies: string, states?: string, wait?: number) => ({
 });
 const example: LimitedBy = { name: "default", status: allowed(50, 30 * SECOND), config: perMinute };
 const pk = "pk=:QXBwLTk5OQ==:";
-const halfAWhole = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
+const partitioned = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
 const deniedFor = (name: string, ms: number): LimitedBy => ({ name, status: denied(ms), config: perMinute });
 const burst: LimitedBy = { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute };
 const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
@@ -68,7 +68,7 @@ const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } }
 it.each<[what: string, LimitedBy | LimitedBy[], RateLimitFormat[], fields: object, later?: number]>([
   ["nothing was limited", [], ["draft-11"], {}],
   ["the draft's own example", example, ["draft-11"], eleven('"default";q=100;w=60', '"default";r=50;t=30')],
-  ["with a partition key", halfAWhole, ["draft-11"], eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`)],
+  ["with a partition key", partitioned, ["draft-11"], eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`)],
   [
     // 900 are left of the day, but the 1,000 of a day are 42 an hour.
     "policies as given and the service limits by tightness",
