@@ -54,6 +54,10 @@ describe("retryAfterOf", () => {
     expect(at(headers)).toBe(expected);
   });
 
+  it("reads names in capitals", () => {
+    expect(retryAfterOf({ headers: new Map([["RateLimit-Reset", "30"]]) as never }, NOW)).toBe(NOW + 30_000);
+  });
+
   it("reads what this package itself writes, to the second, rounded up", () => {
     const status = { ok: false as const, retryAt: NOW + 12_300, remaining: 0, resetAt: NOW + 60_000 };
     const config = { kind: "token bucket", rate: 10, period: 60_000 } as const;
