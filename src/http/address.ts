@@ -1,32 +1,22 @@
 /** The text of an IP address → the part of it that stands for one caller. Doubtful text is no address. */
 import { checkField, type Field } from "../engine/fields.js";
 
-/** The longest text that is read: a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port. */
-const MAX_LENGTH = 100;
-
-/** How many leading bits of an IPv6 address stand for one caller; false: all of them. */
+/** How many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them. */
 export type Ipv6Prefix = number | false;
 
-/**
- * The prefix that most providers assign to one subscriber. Limiting by /64 would give each of them 256 buckets; limiting by
- * /48 would put 256 subscribers into one.
- */
-const DEFAULT_IPV6_PREFIX = 56;
+/** What most providers assign to one subscriber. /64 would give each of them 256 buckets; /48 would put 256 of them into one. */
+const COMMON_PREFIX = 56;
 
 export const ipv6PrefixField: Field = {
   permitted: "a whole number from 32 to 64, or false",
   holds: (value) => value === false || (Number.isInteger(value) && (value as number) >= 32 && (value as number) <= 64),
 };
 
-/** 6to4 (RFC 3056) gives the owner of an IPv4 address a network of this many bits. */
-const SIX_TO_FOUR_PREFIX = 48;
-
 /**
  * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address that is
  * mapped into IPv6, written as IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are
  * dropped. Undefined for anything else. `address` uses it; you can also call it in mutations.
  *
- * @param prefix - how many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them.
  * @throws when the prefix is out of range.
  * @example
  * ```ts
@@ -35,13 +25,11 @@ const SIX_TO_FOUR_PREFIX = 48;
  * export const caller = callerAddress("2001:db8:1:2::3"); // "2001:db8:1::/56"
  * ```
  */
-export function callerAddress(
-  text: string | null | undefined,
-  prefix: Ipv6Prefix = DEFAULT_IPV6_PREFIX,
-): string | undefined {
+export function callerAddress(text: string | null | undefined, prefix: Ipv6Prefix = COMMON_PREFIX): string | undefined {
   checkField("address", "the IPv6 prefix", ipv6PrefixField, prefix);
   const trimmed = text?.trim() ?? "";
-  if (trimmed.length > MAX_LENGTH) return undefined;
+  // The longest is a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port.
+  if (trimmed.length > 100) return undefined;
   // In brackets, or with a port after it; what is neither is the address.
   const [, bracketed, bare] = /^\[([^[\]]*:[^[\]]*)\](?::\d{1,5})?$|^([^:]*):\d{1,5}$/.exec(trimmed) ?? [];
   const host = bracketed ?? bare ?? trimmed;
@@ -55,7 +43,8 @@ function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
   const [high = 0, low = 0] = groups.slice(6);
   if (hasIpv4(groups)) return [high >> 8, high & 255, low >> 8, low & 255].join(".");
   if (prefix === false) return canonical(groups);
-  const bits = groups[0] === 0x2002 ? Math.min(prefix, SIX_TO_FOUR_PREFIX) : prefix;
+  // 6to4 (RFC 3056) gives the owner of an IPv4 address a /48.
+  const bits = groups[0] === 0x2002 ? Math.min(prefix, 48) : prefix;
   const kept = groups.map((group, i) => group & (0xffff_0000 >> Math.min(16, Math.max(0, bits - 16 * i))));
   return `${canonical(kept)}/${bits}`;
 }

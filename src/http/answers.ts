@@ -4,44 +4,34 @@ import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./header
 import { isForGood, type LimitedBy, toAscii } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** The problem type that the RateLimit draft registers. */
-const QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-
-/**
- * 429: the limits that denied, as problem details, with the header fields of `rateLimitHeaders`. For handlers that ask the
- * limits themselves; `limitHttp` answers with it. 403 if no wait helps: an override blocks the caller, without an end.
- */
+/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if a block has no end. */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
   options: RateLimitHeadersOptions = {},
 ): Response {
   const headers = rateLimitHeaders(limits, options);
-  return quotaExceeded(asList(limits), headers, 429, Number(headers["Retry-After"] ?? 1));
+  const denied = asList(limits).filter(({ status }) => !status.ok);
+  return problem(quotaExceeded(denied, Number(headers["Retry-After"] ?? 1)), headers);
 }
 
 /** The problem that the denials are; 403 if one of them is for good. */
-function quotaExceeded(
-  limits: readonly LimitedBy[],
-  headers: HeaderFields,
-  status: number,
-  retryAfter: number,
-): Response {
-  const closed = limits.filter(isForGood);
+function quotaExceeded(denied: readonly LimitedBy[], retryAfter: number, status = 429): Problem {
+  const closed = denied.filter(isForGood);
   if (closed.length > 0) {
     const detail = "No wait helps: the quota is closed to this caller.";
-    return problem({ status: 403, title: "Not permitted", detail, ...violated(closed) }, headers);
+    return { status: 403, title: "Not permitted", detail, ...violated(closed) };
   }
   const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;
-  const denied = limits.filter((limit) => !limit.status.ok);
-  return problem({ status, title: "Too many requests", detail, ...violated(denied) }, headers);
+  return { status, title: "Too many requests", detail, ...violated(denied) };
 }
 
 /** Problem details, perhaps with more fields. */
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
-/** What the draft adds to a problem. */
+/** What the RateLimit draft adds to a problem: the type that it registers, and the names of the limits. */
 export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
-  return { type: QUOTA_EXCEEDED, "violated-policies": limits.map(({ name }) => toAscii(name)) };
+  const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+  return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
 
 /** No limit can count this request, or ever let it pass. The client is at fault, so nothing is reported. */
@@ -74,27 +64,20 @@ export interface HttpDenial {
   readonly retryAfter?: number;
 }
 
-/**
- * The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has.
- *
- * - `body`: text, or an object, which is sent as JSON; or a function of the denial that returns either.
- * - `status`: default 429. It is always 403 if no wait helps.
- * - `headers`: further header fields.
- */
+/** The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has. */
 export interface DenialAnswer {
+  /** Text, or an object, which is sent as JSON; or a function of the denial that returns either. */
   body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>) | undefined;
+  /** Default 429. It is always 403 if no wait helps. */
   status?: number;
-  headers?: Readonly<Record<string, string>>;
+  headers?: HeaderFields;
 }
-
 type DenialBody = string | Readonly<Record<string, unknown>>;
 
-export async function answerDenial(
-  { body, status = 429, headers = {} }: DenialAnswer,
-  denial: HttpDenial,
-): Promise<Response> {
+export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Promise<Response> {
+  const { body, status = 429, headers = {} } = answer;
   const { limits, retryAfter = 1 } = denial;
-  if (body === undefined) return quotaExceeded(limits, headers, status, retryAfter);
+  if (body === undefined) return problem(quotaExceeded(limits, retryAfter, status), headers);
   const said = typeof body === "function" ? await body(denial) : body;
   const init = { status: limits.some(isForGood) ? 403 : status, headers };
   return typeof said === "string" ? new Response(said, init) : Response.json(said, init);

@@ -30,7 +30,6 @@ const refund = () => ({
   takenAt: v.optional(v.number()),
 });
 
-/** The request to one limit. */
 export type LimitRequest = TypeOf<typeof request>;
 export type LimitRefund = TypeOf<typeof refund>;
 /** Takes, or else gives back. */
@@ -38,12 +37,8 @@ export type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[]
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
 
-/** Takes, or gives back, in one transaction. */
-export async function transact(
-  set: LimitSet,
-  ctx: never,
-  { take = [], giveBack = [] }: HttpMutationArgs,
-): Promise<RateLimitStatus[]> {
+export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
+  const { take = [], giveBack = [] } = args;
   const { definitions, place, options } = set;
   const find = (bucket: LimitRequest["bucket"]) => findBucket(definitions, "limitHttp", bucket);
   if (take.length > 0) {
@@ -63,8 +58,7 @@ export async function transact(
 }
 
 /**
- * For limits in your tables, where an HTTP action has no database: the mutation through which `limitHttp` asks them. Export it from a module
- * of yours, and name it as `via`.
+ * The mutation through which `limitHttp` asks limits in your tables: an HTTP action has no database. Export it, and name it as `via`.
  *
  * @example
  * ```ts

@@ -9,7 +9,6 @@ export const headerNameField: Field = {
   holds: (value) => typeof value === "string" && isPermitted(headerFields, { [value]: "" }),
 };
 
-/** Header fields, as an object. */
 export const headerFields: Field = {
   permitted: "an object of header fields",
   holds(value) {
@@ -22,11 +21,7 @@ export const headerFields: Field = {
   },
 };
 
-/**
- * The response with additional header fields. It keeps its own fields, with two exceptions. Lists get longer: `Vary`,
- * `Access-Control-Expose-Headers`, and the RateLimit fields, which an inner limiter or an upstream may have set. The later
- * `Retry-After` is sent.
- */
+/** The response with additional header fields. Its own stay, but lists get longer, and the later `Retry-After` is sent. */
 export function withFields(response: Response, fields: HeaderFields): Response {
   const { status, statusText, body } = response;
   // Response.error() and the like: no such response can be made, or needs to be.
@@ -58,17 +53,16 @@ function add(headers: Headers, fields: HeaderFields): void {
 
 const EXPOSE = "access-control-expose-headers";
 const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
+const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
-/** What is sent of a field that both sides have. */
+/** What is sent of a field that both sides have: an inner limiter, or an upstream, may have set those of limits. */
 function merge(name: string, known: string, added: string, isTighter: boolean): string {
   if (name === "retry-after") return waitOf(known) < waitOf(added) ? added : known;
   const isList = name === "ratelimit" ? known.startsWith('"') && added.startsWith('"') : LISTS.includes(name);
   if (isList) return withItems(known, added);
+  // The other fields of limits describe one limit only: those of the tightest are sent.
   return isTighter && OF_LIMITS.test(name) ? added : known;
 }
-
-/** Of the other fields of limits, which describe one limit only, those of the tightest are sent. */
-const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
 /** A list, with the items whose names it lacks: a policy that is there already was charged later. */
 function withItems(known: string, added: string): string {

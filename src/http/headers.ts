@@ -5,12 +5,8 @@ import type { HeaderFields } from "./fields.js";
 import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, secondsUntil } from "./quota.js";
 
 /**
- * - `"draft-11"`: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, structured fields.
- * - `"draft-7"`: `RateLimit-Policy`, and one `RateLimit` with limit, remaining and reset (seconds from now).
- * - `"draft-6"`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
- * - `"x"`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since the epoch), as GitHub sends them.
- *
- * The latter three know one state only; they describe the tightest limit. The drafts share field names: choose one of them.
+ * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub sends them, with a reset
+ * in seconds since the epoch. All but draft 11 describe the tightest limit only. The drafts share field names: choose one of them.
  */
 export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
@@ -24,28 +20,25 @@ export interface RateLimitHeadersOptions {
 }
 
 /**
- * The header fields that tell a client what it has left, and, if it was denied, when to return: `Retry-After`, in whole
- * seconds, at least 1, rounded up. A client that waits as long as they say is not too early.
+ * The header fields that tell a client what it has left, and, if it was denied, when to return: `Retry-After`, in whole seconds, at least
+ * 1, rounded up.
  *
  * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
  * - r: the tokens that are left; t: after a denial the time until `retryAt`, else the time that r has to last.
  *
- * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. If no wait
- * helps, there is no `Retry-After`. Names are sent as they are if they are printable ASCII; other characters, and %, are
- * percent-encoded.
+ * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. If no wait helps, there
+ * is no `Retry-After`. Of a name, % and what is not printable ASCII are percent-encoded.
  *
- * @param limits - one or several limits that the request was held to. Policies are listed in this order, the others by
- *   tightness; after a denial `RateLimit` lists those that denied.
+ * @param limits - one or several limits that the request was held to. Policies are listed in this order, `RateLimit` by tightness; after
+ *   a denial it lists those that denied.
  * @throws when `jitter` is out of range, a format is unknown, or two drafts are requested, which share field names.
  * @example
  * ```ts
  * import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
  * import { rateLimitHeaders } from "convex-rate-limits/http";
  *
- * function answer(status: RateLimitStatus, config: RateLimitConfig): Response {
- *   const headers = rateLimitHeaders({ name: "api", status, config }, { formats: ["draft-11", "x"] });
- *   return status.ok ? new Response("Hello", { headers }) : new Response("Later", { status: 429, headers });
- * }
+ * export const hello = (status: RateLimitStatus, config: RateLimitConfig) =>
+ *   new Response("Hello", { headers: rateLimitHeaders({ name: "api", status, config }, { formats: ["x"] }) });
  * ```
  */
 export function rateLimitHeaders(
@@ -65,12 +58,9 @@ export function rateLimitHeaders(
   return fields;
 }
 
-/**
- * Whole seconds, at least 1: the wait, lengthened at random by up to the fraction `jitter` of itself. Callers that were denied
- * together thus return one after another, also workers that share a key. A fraction of a second becomes a whole one with that
- * probability: of many callers with 1 s to wait and a jitter of 0.5, a quarter gets 2 s.
- */
+/** Whole seconds, at least 1. By up to the fraction `jitter` of the wait, callers that were denied together return one after another. */
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
+  // A fraction of a second becomes a whole one with that probability.
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();
   return Math.floor(Math.max(1, Math.ceil(waitMs / 1000)) + extraSeconds + Math.random() * (jitter > 0 ? 1 : 0));
 }
@@ -100,21 +90,20 @@ function draft11(quotas: readonly Quota[], now: number): HeaderFields {
   // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.
   const listed = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
   const states = listed.flatMap((quota) =>
-    quota.left ? [item(quota, { r: quota.left.paced, t: secondsUntil(quota.left.until, now) })] : [],
+    quota.left ? [item(quota, `r=${quota.left.paced};t=${secondsUntil(quota.left.until, now)}`)] : [],
   );
   return {
-    "RateLimit-Policy": quotas.map((quota) => item(quota, { q: quota.quota, w: quota.windowSeconds })).join(", "),
+    "RateLimit-Policy": quotas.map((quota) => item(quota, `q=${quota.quota};w=${quota.windowSeconds}`)).join(", "),
     ...(states.length > 0 && { RateLimit: states.join(", ") }),
   };
 }
 
 /** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
-function item({ name, partitionKey }: Quota, parameters: Readonly<Record<string, number>>): string {
-  const written = Object.entries(parameters).map(([key, value]) => `;${key}=${value}`);
+function item({ name, partitionKey }: Quota, parameters: string): string {
   // Not spread: a long partition key would be too many arguments.
   const bytes = Array.from(new TextEncoder().encode(partitionKey), (byte) => String.fromCharCode(byte)).join("");
   const pk = partitionKey === undefined ? "" : `;pk=:${btoa(bytes)}:`;
-  return `"${name.replace(/["\\]/g, "\\$&")}"${written.join("")}${pk}`;
+  return `"${name.replace(/["\\]/g, "\\$&")}";${parameters}${pk}`;
 }
 
 /** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */
@@ -132,17 +121,14 @@ function threeFields(prefix: string, state: Readonly<Record<string, number>>): H
   return Object.fromEntries(Object.entries(state).map(([name, value]) => [`${prefix}-${name}`, String(value)]));
 }
 
-/** These write the same fields, each in its own way. */
-const DRAFTS: readonly RateLimitFormat[] = ["draft-11", "draft-7", "draft-6"];
-
 /** @throws when a format is unknown, or two of them would overwrite each other's fields. */
 export function checkFormats(name: string, formats: readonly RateLimitFormat[]): void {
+  const known = Object.keys(FORMATS) as RateLimitFormat[];
   // JavaScript may pass anything.
-  const given: unknown = formats;
-  const known = Object.keys(FORMATS).map(show).join(", ");
-  if (!Array.isArray(given) || !given.every((format) => Object.hasOwn(FORMATS, String(format)))) {
-    throw fieldError(name, "formats", `a list of ${known}`, given);
+  if (!Array.isArray(formats) || !formats.every((format) => Object.hasOwn(FORMATS, String(format)))) {
+    throw fieldError(name, "formats", `a list of ${known.map(show).join(", ")}`, formats);
   }
-  const drafts = DRAFTS.filter((draft) => formats.includes(draft));
+  // All but "x" write the same fields, each in its own way.
+  const drafts = known.filter((format) => format !== "x" && formats.includes(format));
   if (drafts.length > 1) throw fieldError(name, "formats", "a list with one draft: they write the same fields", drafts);
 }

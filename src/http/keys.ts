@@ -1,17 +1,11 @@
-/**
- * Key sources, which identify the caller. Each source's keys begin with a prefix of its own, so that no header can name a bucket of
- * another source. After it they have at most 64 printable characters.
- */
+/** Key sources identify the caller. Each source's keys begin with a prefix of its own, so no header can name another source's bucket. */
 import { checkField, checkFields, type Fields, isFunction, isPermitted, required } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
 import { badRequest } from "./answers.js";
 import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
 import { headerNameField } from "./fields.js";
-import type { HttpCtx, KeySource } from "./request.js";
-
-/** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
-const isText = (value: unknown): value is string => typeof value === "string";
+import { type HttpCtx, isText, type KeySource } from "./request.js";
 
 /** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
 export interface SecretOptions {
@@ -21,9 +15,7 @@ export interface SecretOptions {
 type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Promise<string | null | undefined>;
 
 /**
- * A source of your own: a session id, a route, a tenant, a header that your gateway sets. A client that can choose the value can choose its
- * bucket.
- *
+ * A source of your own: a session id, a tenant, a header that your gateway sets. A client that can choose the value chooses its bucket.
  * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
  * @param read - gives the value; undefined, null or "" when there is none.
  */
@@ -33,31 +25,25 @@ export function custom(prefix: string, read: Read): KeySource {
 }
 
 function customPrefix(prefix: string): string {
-  // Their keys have prefixes of their own.
-  const others = ["apiKey", "bearer", "identity", "address"];
-  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !others.includes(prefix)) return `own.${prefix}`;
-  const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${others.join(", ")}`;
+  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !Object.hasOwn(WRITERS, prefix)) return `own.${prefix}`;
+  const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${Object.keys(WRITERS).join(", ")}`;
   throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
 
 /** The token of `Authorization: Bearer …`, as its SHA-256. See `apiKey` for `known`. */
 export function bearer(options: SecretOptions = {}): KeySource {
-  checkFields("bearer", "bearer", options, SECRET_FIELDS);
-  return secret("bearer", options, (_ctx, { headers }) => {
+  return secret("bearer", options, SECRET_FIELDS, (_ctx, { headers }) => {
     return /^Bearer +([\w.~+/-]+=*)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
   });
 }
 
 /**
- * An API key from a header (default `X-Api-Key`), as its SHA-256: the secret itself is not stored.
- *
- * Without `known` every invented key is a new, full bucket. Either say which keys were issued, or let a second limit by address
- * hold back those who invent them.
+ * An API key from a header (default `X-Api-Key`), as its SHA-256: the secret itself is not stored. Without `known` every invented key is a
+ * new, full bucket. Either say which keys were issued, or let a second limit by address hold back those who invent them.
  */
 export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
-  checkFields("apiKey", "apiKey", options, { header: headerNameField, ...SECRET_FIELDS });
-  const { header = "X-Api-Key" } = options;
-  return secret("apikey", options, (_ctx, { headers }) => headers.get(header));
+  const fields = { header: headerNameField, ...SECRET_FIELDS };
+  return secret("apiKey", options, fields, (_ctx, { headers }) => headers.get(options.header ?? "X-Api-Key"));
 }
 
 /** A misspelt `known` would take every invented key for an issued one. */
@@ -74,27 +60,22 @@ export type AddressOptions = (
 /**
  * The caller's address; an IPv6 address counts as the network that contains it.
  *
- * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1. Each appends the address it was
- *   called from to `X-Forwarded-For`, so the caller's address is that many places from the right. Entries further left were written
- *   by the caller and are not read. `"platform"` takes the address that Convex reports (`ctx.meta.getRequestMetadata()`): the first
- *   entry.
- * @param options.header - instead: a header that your own proxy sets to the address, such as `cf-connecting-ip`, and removes from
- *   what clients send.
+ * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1: the caller's address is that many
+ *   places from the right of `X-Forwarded-For`. `"platform"` takes the address that Convex reports: the first entry.
+ * @param options.header - instead: a header that your own proxy sets, such as `cf-connecting-ip`, and removes from what clients send.
  * @throws when an option is out of range.
  */
 export function address(options: AddressOptions): KeySource {
   checkFields("address", "address", options, ADDRESS_FIELDS);
-  const read = addressIn(options);
-  return source("address", async (ctx, request) => callerAddress(await read(ctx, request), options.ipv6Prefix));
+  return source("address", addressIn(options), (text) => callerAddress(text, options.ipv6Prefix));
 }
 
 function addressIn({ trustedProxies, header }: { trustedProxies?: number | "platform"; header?: string }): Read {
-  if (header !== undefined) {
-    if (trustedProxies !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
-    return (_ctx, { headers }) => headers.get(header);
-  }
-  if (trustedProxies === undefined)
+  if (trustedProxies === undefined) {
+    if (header !== undefined) return (_ctx, { headers }) => headers.get(header);
     throw fieldError("address", "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, trustedProxies);
+  }
+  if (header !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
   if (trustedProxies === "platform") return async ({ meta }) => (await meta.getRequestMetadata()).ip;
   let isWarned = false;
   return (_ctx, { headers }) => {
@@ -121,23 +102,15 @@ const ADDRESS_FIELDS = {
 
 /** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. */
 export function identity(): KeySource {
-  return source("identity", async ({ auth }) => {
-    try {
-      return (await auth.getUserIdentity())?.tokenIdentifier;
-    } catch {
-      // A token that cannot be read identifies nobody; its sender must not be able to cause a 503 with it.
-      return undefined;
-    }
-  });
+  // A token that cannot be read identifies nobody; its sender must not be able to cause a 503 with it.
+  return source("identity", async ({ auth }) => (await auth.getUserIdentity().catch(() => null))?.tokenIdentifier);
 }
 
 /**
- * The key under which a source counts a caller: for `overrideRateLimit`, `resetRateLimit` and `getRateLimit`. A source's
- * `keyOf(ctx, request)` gives the same for a request.
+ * The key under which a source counts a caller, for admins: what the source's `keyOf(ctx, request)` gives for a request.
  *
  * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, or the prefix of a `custom` source.
- * @param id - the API key or token, or `{ hash }` if you stored its SHA-256; the `tokenIdentifier`; the address, or the network that
- *   `callerAddress` gave; the value.
+ * @param id - the API key or token, or `{ hash }` of one; the `tokenIdentifier`; the address, or what `callerAddress` gave; the value.
  * @example
  * ```ts
  * import { httpKey } from "convex-rate-limits/http";
@@ -147,19 +120,29 @@ export function identity(): KeySource {
  * @throws when `id` is no text, or the address is none.
  */
 export async function httpKey(source: string, id: string | { hash: string }): Promise<string> {
-  const isSecret = source === "apiKey" || source === "bearer";
+  const write = Object.hasOwn(WRITERS, source) ? WRITERS[source] : undefined;
+  const isSecret = write === hashed;
   const said = isSecret && typeof id === "object" ? (id as Partial<typeof id> | null)?.hash : id;
   if (!isText(said)) throw fieldError("httpKey", "id", isSecret ? "text, or { hash } of one" : "text", id);
-  if (isSecret) return `${source.toLowerCase()}:${said === id ? await hashed(said) : said}`;
-  if (source === "identity") return `identity:${await boundedKey(said)}`;
-  if (source !== "address") return `${customPrefix(source)}:${await boundedKey(said)}`;
-  const caller = said.includes("/") ? said : callerAddress(said);
-  if (caller === undefined) throw fieldError("httpKey", "id", "an IP address", id);
-  return `address:${caller}`;
+  const prefix = write ? source.toLowerCase() : customPrefix(source);
+  const written = said === id ? await (write ?? boundedKey)(said) : said;
+  if (written === undefined) throw fieldError("httpKey", "id", "an IP address", id);
+  return `${prefix}:${written}`;
 }
 
-function secret(prefix: string, { known }: SecretOptions, read: Read): KeySource {
-  return source(prefix, read, async (value, ctx) => {
+/** How the sources of this file write an id, after a prefix that is their name in small letters. */
+const WRITERS: Readonly<Record<string, (id: string) => string | undefined | Promise<string>>> = {
+  apiKey: hashed,
+  bearer: hashed,
+  identity: boundedKey,
+  // A network is what callerAddress gave.
+  address: (id) => (id.includes("/") ? id : callerAddress(id)),
+};
+
+function secret(name: string, options: SecretOptions, fields: Fields, read: Read): KeySource {
+  checkFields(name, name, options, fields);
+  const { known } = options;
+  return source(name.toLowerCase(), read, async (value, ctx) => {
     const hash = await hashed(value);
     return !known || (await known(ctx, hash)) ? hash : undefined;
   });
@@ -169,26 +152,22 @@ function secret(prefix: string, { known }: SecretOptions, read: Read): KeySource
 function source(
   prefix: string,
   read: Read,
-  write: (value: string, ctx: HttpCtx) => Promise<string | undefined> = boundedKey,
+  write: (value: string, ctx: HttpCtx) => string | undefined | Promise<string | undefined> = boundedKey,
 ): KeySource {
   return {
     keyOf: async (ctx, request) => {
       // The types forbid anything but text, JavaScript does not: `[object Object]` would be one bucket for all.
       const value: unknown = (await read(ctx, request)) ?? "";
-      if (typeof value !== "string") throw new Error(`The key source "${prefix}" must give text, got ${show(value)}.`);
+      if (!isText(value)) throw new Error(`The key source "${prefix}" must give text, got ${show(value)}.`);
       const written = value === "" ? undefined : await write(value, ctx);
       return written && `${prefix}:${written}`;
     },
   };
 }
 
-/**
- * The value, or its hash if it is not plain or longer than 64 characters. A digest with its mark is longer, so no value passes for
- * another's digest.
- * @throws RefusedError when it is not well-formed.
- */
+/** The value, or its hash if it is not plain or longer than 64 characters. @throws RefusedError when it is not well-formed. */
 export async function boundedKey(value: string): Promise<string> {
-  // hashKey refuses what is no text.
+  // A digest with its mark is longer, so no value passes for one. hashKey refuses what is no text.
   return isText(value) && /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
 }
 

@@ -12,13 +12,9 @@ import { type LimitedBy, retryAtOf } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 import { askAll, type AskedLimit, attempt, corsFields, type Plan, refund, reportError, type Visit } from "./visit.js";
 
-/** A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most). */
-const OUTAGE_MS = 10_000;
-
 /**
- * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. Any
- * other is answered with 429, problem details and `Retry-After`. Tokens that were taken stay taken if the handler throws, unless
- * `refund` says otherwise.
+ * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. Any other is
+ * answered with 429, problem details and `Retry-After`. If the handler throws, the tokens stay taken, unless `refund` says otherwise.
  *
  * @param limits - what `defineRateLimits` returned.
  * @param handler - also gets the limits that the request was checked against, each with the tokens that it took and its status.
@@ -26,22 +22,14 @@ const OUTAGE_MS = 10_000;
  * @throws at module load, so that a deploy fails, when an option or a limit is invalid.
  * @example
  * ```ts
- * import { httpActionGeneric } from "convex/server"; // in an app: httpAction from "./_generated/server"
  * import type { ComponentApi } from "convex-rate-limits/_generated/component";
  * import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
  * import { address, limitHttp } from "convex-rate-limits/http";
  *
- * declare const components: { rateLimits: ComponentApi }; // in an app: from "./_generated/api"
- * const limits = defineRateLimits(
- *   { hello: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10 } },
- *   { component: components.rateLimits },
- * );
- *
- * export const hello = httpActionGeneric(
- *   limitHttp(limits, { limit: "hello", by: address({ trustedProxies: 1 }), without: "share" }, () =>
- *     Promise.resolve(new Response("Hello")),
- *   ),
- * );
+ * declare const component: ComponentApi; // in an app: components.rateLimits of "./_generated/api"
+ * const limits = defineRateLimits({ hello: { kind: "token bucket", rate: 60, period: MINUTE } }, { component });
+ * const options = { limit: "hello", by: address({ trustedProxies: 1 }), without: "share" } as const;
+ * export const handlerOfHello = limitHttp(limits, options, () => Promise.resolve(new Response("Hello")));
  * ```
  */
 export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
@@ -53,18 +41,16 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
   const checked = parseOptions(set, options);
   checkField("limitHttp", "the handler", required(aFunction), handler);
   return async (ctx, request) => {
-    const visit: Visit = { ctx, request, options, set, limits: checked, identified: new Map() };
+    const visit: Visit = { ...options, ctx, request, set, limits: checked, identified: new Map() };
     const asked = await decide(visit);
     if (isResponse(asked)) return withFields(asked, (await corsFields(visit)) ?? {});
     if (asked.length === 0) return await handler(ctx, request, []);
     let limited: readonly LimitedBy[] = asked.map((one) => one.limited);
     let response: Response | undefined;
     try {
-      const answer: unknown = await handler(ctx, request, limited);
-      if (!isResponse(answer)) {
-        throw new TypeError(`The handler of limitHttp must return a Response, got ${show(answer)}.`);
-      }
-      response = answer;
+      const made: unknown = await handler(ctx, request, limited);
+      if (!isResponse(made)) throw new TypeError(`The handler of limitHttp must return a Response, got ${show(made)}.`);
+      response = made;
     } finally {
       limited = await refund(visit, asked, response);
     }
@@ -75,8 +61,7 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 
 /** The limits that the request was held to, which may be none; or the answer, if it may not pass. */
 async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
-  const { ctx, request, options } = visit;
-  const { jitter = 0, onError, skip } = options;
+  const { ctx, request, jitter = 0, onError, skip } = visit;
   let plans: readonly Plan[];
   try {
     if (request.method === "OPTIONS" || (await skip?.(request, ctx))) return [];
@@ -85,17 +70,14 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
     if (error instanceof RefusedError) return error.answer;
     await reportError(visit, error);
-    const detail = "This request could not be processed.";
-    return problem({ status: 500, title: "Internal server error", detail });
+    return problem({ status: 500, title: "Internal server error", detail: "This request could not be processed." });
   }
   if (plans.length === 0) return [];
-  let asked: readonly AskedLimit[];
-  try {
-    asked = await askAll(visit, plans);
-  } catch (error) {
-    await reportError(visit, error);
+  const asked = await attempt(visit, () => askAll(visit, plans));
+  if (!asked) {
     if (onError === "open" || plans.every(({ given }) => given.mode === "shadow")) return [];
-    const headers = { "Retry-After": String(retryAfterSeconds(OUTAGE_MS, jitter)) };
+    // A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most).
+    const headers = { "Retry-After": String(retryAfterSeconds(10_000, jitter)) };
     const detail = "The rate limits of this request could not be checked.";
     return problem({ status: 503, title: "Service unavailable", detail }, headers);
   }
@@ -105,8 +87,7 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
 }
 
 async function deny(visit: Visit, asked: readonly AskedLimit[]): Promise<Response> {
-  const { ctx, request, options } = visit;
-  const { jitter = 0, formats, onDenied, denial: answer = {} } = options;
+  const { ctx, request, jitter = 0, formats, onDenied, denial: answer = {} } = visit;
   const limited = asked.map((one) => one.limited);
   const fields = rateLimitHeaders(limited, { formats, jitter });
   const limits = limited.filter(({ status }) => !status.ok);

@@ -4,23 +4,16 @@ import type { InComponent, InTables } from "../client/place.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { DenialAnswer, HttpDenial } from "./answers.js";
 import type { HttpMutation } from "./ask.js";
+import type { HeaderFields } from "./fields.js";
 import type { RateLimitHeadersOptions } from "./headers.js";
 import type { LimitedBy } from "./quota.js";
 import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
-interface HttpCall {
-  ctx: HttpCtx;
-  request: Request;
-  key: string | undefined;
-}
+type HttpCall = { ctx: HttpCtx; request: Request; key: string | undefined };
 
-/**
- * How to answer a request without a key: with 403 (`"deny"`), with a status of your own, or from one bucket that all such requests
- * share (`"share"`).
- */
-export type Keyless =
-  "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: Readonly<Record<string, string>> };
+/** A request without a key gets 403 (`"deny"`), a status of your own, or one bucket with all other such requests (`"share"`). */
+export type Keyless = "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: HeaderFields };
 
 /** The caller and its terms: the answer of one look-up. */
 export type Caller = {
@@ -52,19 +45,16 @@ export interface AnyHttpLimit {
   /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
   partitionKey?: (call: HttpCall) => string | undefined | Promise<string | undefined>;
   /**
-   * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400. `"failed"`: all if
-   * it is 400 or above or the handler threw. A function returns true for all, or a number of tokens: at most those that the request
-   * took, and a negative number charges more. `response` is undefined when the handler threw.
+   * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400. `"failed"`: all if it is 400
+   * or above or the handler threw. For a function, `response` is undefined when the handler threw.
    */
   refund?:
     | "successful"
     | "failed"
-    | ((
-        response: Response | undefined,
-        request: Request,
-        limit: LimitedBy,
-      ) => boolean | number | Promise<boolean | number>);
+    | ((response: Response | undefined, request: Request, limit: LimitedBy) => TokensBack | Promise<TokensBack>);
 }
+/** True for all, or a number of tokens: at most those that the request took; a negative one charges more. */
+type TokensBack = boolean | number;
 
 type Given<Field extends keyof AnyHttpLimit> = { [Name in Field]-?: NonNullable<AnyHttpLimit[Name]> };
 type PlanChoice<Plan extends string = string> = Plan | ((call: HttpCall) => Plan | Promise<Plan>);
@@ -72,18 +62,16 @@ type PlanChoice<Plan extends string = string> = Plan | ((call: HttpCall) => Plan
 /** One of your limits, and its plan if it has plans. */
 type LimitOfYours<Limits> = {
   [Name in keyof Limits]: {
-    /** One of your limits; clients see its name. */
-    limit: Name & string;
+    /** One of your limits; clients see its name. */ limit: Name & string;
   } & (Limits[Name] extends { plans: infer Plans }
     ? { plan: PlanChoice<keyof Plans & string>; config?: undefined }
     : Pick<AnyHttpLimit, "config"> & { plan?: string extends keyof Limits ? PlanChoice : undefined });
 };
 
+type CommonTerms = Pick<AnyHttpLimit, "mode" | "when" | "cost" | "partitionKey" | "refund">;
+
 /** A limit that a request is held to. */
-export type HttpLimit<Limits = Record<string, unknown>> = Omit<
-  AnyHttpLimit,
-  "limit" | "config" | "plan" | "by" | "without" | "identify"
-> &
+export type HttpLimit<Limits = Record<string, unknown>> = CommonTerms &
   (
     | LimitOfYours<Limits>[keyof Limits]
     | (Given<"limit" | "config"> & { plan?: undefined })
@@ -100,23 +88,17 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   skip?: (request: Request, ctx: HttpCtx) => boolean | Promise<boolean>;
   /** The answer to a denied request, default problem details. */
   denial?: DenialAnswer;
-  /**
-   * Called for each denial, for logs; if it returns a response, or a promise of one, that is the answer. If it throws, that is
-   * reported.
-   */
+  /** Called for each denial, for logs. If it returns a response, or a promise of one, that is the answer; if it throws, that is reported. */
   onDenied?: (denial: HttpDenial) => unknown;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
-  cors?: Readonly<Record<string, string>> | ((request: Request) => Readonly<Record<string, string>>);
+  cors?: HeaderFields | ((request: Request) => HeaderFields);
   /** When the limits cannot be asked: `"closed"` (default) answers 503 with Retry-After, `"open"` serves, unlimited, and needs `report`. */
   onError?: "closed" | "open";
-  /** Called for errors that no client should see; default: they go to the log. */
-  report?: Report;
+  /** Called for errors that no client should see; default: they go to the log, as do its own: the request has an answer already. */
+  report?: (error: unknown, request: Request) => void | Promise<void>;
   /** For limits in your tables: the function that `httpMutation(limits)` made. */
   via?: HttpMutation;
 }
-
-/** Called for errors; if it throws, that is logged, since the request has an answer already. */
-type Report = (error: unknown, request: Request) => void | Promise<void>;
 
 /** The options of `limitHttp`: those of one limit, or a list of limits that let a request pass together or are not charged. */
 export type LimitHttpOptions<
@@ -128,9 +110,8 @@ export type LimitHttpOptions<
     | { /** Their names are checked when the module is loaded. */ limits: readonly HttpLimit[]; limit?: undefined }
   ) &
   (Contexts extends InComponent ? unknown : { via: HttpMutation }) &
-  ({ onError?: "closed" } | { onError: "open"; report: Report });
+  ({ onError?: "closed" } | ({ onError: "open" } & Required<Pick<CommonOptions, "report">>));
 
 /** A limit of the options, with its mode or that of its definition. */
 export type CheckedLimit = AnyHttpLimit & { mode: Mode };
-
 export type AnyOptions = CommonOptions & Partial<AnyHttpLimit> & { limits?: readonly AnyHttpLimit[] };

@@ -10,24 +10,20 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
 import { checkFormats, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
-import type { KeySource } from "./request.js";
+import { isText, type KeySource } from "./request.js";
 
-const isText = (value: unknown) => typeof value === "string";
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
 const isObjectOrFunction = (value: unknown) => isObject(value) || isFunction(value);
-const isFilled = (value: unknown) => Array.isArray(value) && value.length > 0;
+const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
-/** A function may give it as well. */
 const orFunction = (given: Field): Field =>
   field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
 export const aFunction = field("a function", isFunction);
 const isSource = (value: unknown) => isObject(value) && typeof (value as Partial<KeySource>).keyOf === "function";
 export const keylessField = field('"deny", "share" or { status: 400, 401 or 403, headers? }', (value) => {
   if (value === "deny" || value === "share") return true;
-  const { status, headers = {}, ...others } = { ...(value as Partial<Extract<Keyless, object>> | undefined) };
-  return (
-    [400, 401, 403].includes(status ?? 0) && isPermitted(headerFields, headers) && Object.keys(others).length === 0
-  );
+  const { status = 0, headers = {}, ...others } = { ...(value as Partial<Extract<Keyless, object>> | undefined) };
+  return [400, 401, 403].includes(status) && isPermitted(headerFields, headers) && Object.keys(others).length === 0;
 });
 
 const COMMON: Record<keyof CommonOptions, Field> = {
@@ -42,11 +38,11 @@ const COMMON: Record<keyof CommonOptions, Field> = {
   via: field("a reference to the function that httpMutation(limits) made", isObjectOrFunction),
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
-  limit: required(field("the name of a limit", (value) => typeof value === "string" && value !== "")),
+  limit: required(field("the name of a limit", (value) => isText(value) && value !== "")),
   config: field("a config, or a function that returns one", isObjectOrFunction),
   plan: field("the name of a plan, or a function that returns one", (value) => isFunction(value) || isText(value)),
   by: field('"everyone", or one or more key sources, such as address({ trustedProxies: 1 })', (value) => {
-    return value === "everyone" || (Array.isArray(value) ? isFilled(value) && value.every(isSource) : isSource(value));
+    return value === "everyone" || (isFilled(value) ? value : [value]).every(isSource);
   }),
   without: keylessField,
   identify: aFunction,
@@ -71,12 +67,11 @@ export function parseOptions({ definitions, place }: LimitSet, options: AnyOptio
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open" && !options.report)
     throw fieldError("limitHttp", "report", 'a function if onError is "open"', options.report);
-  if (place.component && options.via !== undefined)
-    throw fieldError("limitHttp", "via", "left out: the component is called directly", options.via);
-  if (!place.component && options.via === undefined) {
-    const needed = "a reference to what httpMutation(limits) made: these limits are in your tables";
-    throw fieldError("limitHttp", "via", needed, options.via);
-  }
+  const isDirect = place.component !== undefined;
+  const needed = isDirect
+    ? "left out: the component is called directly"
+    : "a reference to what httpMutation(limits) made: these limits are in your tables";
+  if (isDirect !== (options.via === undefined)) throw fieldError("limitHttp", "via", needed, options.via);
   // One limit is given beside the other options.
   const limits = isList ? (options.limits ?? []) : [options as AnyHttpLimit];
   for (const limit of limits) {
@@ -91,10 +86,8 @@ export function parseOptions({ definitions, place }: LimitSet, options: AnyOptio
 }
 
 /** @throws when the limit cannot work, as far as that does not depend on the request. */
-function checkLimit(
-  definitions: Definitions,
-  { limit: name, config, plan, by, without, identify }: AnyHttpLimit,
-): void {
+function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
+  const { limit: name, config, plan, by, without, identify } = limit;
   const definition = definitions.get(name);
   if (identify ? Boolean(by ?? without ?? config ?? plan) : by === undefined) {
     throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
@@ -113,12 +106,8 @@ function checkLimit(
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // The choice of a request is not known here: any config and the first plan stand for it.
   const isChosen = typeof config === "function" || (identify && !definition);
-  const bucket = {
-    name,
-    key: isKeyless ? undefined : "any",
-    config: isChosen ? ANY_CONFIG : config,
-    ...(typeof plan === "string" && { plan }),
-  };
+  const named = isText(plan) ? { plan } : {};
+  const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
   const isPlanned = identify !== undefined || typeof plan === "function";
   parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? writtenFields() : BUCKET_FIELDS));
 }

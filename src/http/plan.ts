@@ -12,12 +12,7 @@ import type { AnyHttpLimit, Caller, CheckedLimit } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { type Plan, reportError, type Visit } from "./visit.js";
 
-/**
- * The requests to the limits that apply, in order. A limit in shadow refuses nothing: one that cannot be asked is left out, and its
- * error is reported.
- *
- * @throws RefusedError when the client is at fault, and any error of the app's own functions.
- */
+/** The requests to the limits that apply. @throws RefusedError when the client is at fault, and any error of the app's own functions. */
 export async function planAll(visit: Visit): Promise<Plan[]> {
   const { limits, ctx, request } = visit;
   const plans: Plan[] = [];
@@ -27,13 +22,13 @@ export async function planAll(visit: Visit): Promise<Plan[]> {
       plans.push(await planFor(visit, given));
     } catch (error) {
       if (given.mode === "enforce") throw error;
+      // A limit in shadow refuses nothing: one that cannot be asked is left out.
       if (!(error instanceof RefusedError)) await reportError(visit, error);
     }
   }
   return plans;
 }
 
-/** The request to one limit. */
 async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
   const { ctx, request, set } = visit;
   const { limit: name, mode, cost = 1 } = given;
@@ -69,15 +64,11 @@ async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
   };
 }
 
-/** The key of the bucket, or the choice for a request without one; and the other results of a look-up. */
-type Found = { readonly [Field in keyof Caller]?: Caller[Field] | undefined };
-
-/** By the key sources, or by a look-up. */
-async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLimit): Promise<Found> {
+/** By the key sources, or by a look-up: the key of the bucket, or the choice for a request without one, and the look-up's other results. */
+async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLimit): Promise<Partial<Caller>> {
   const { limit: name, by = "everyone", without: otherwise, identify } = given;
   if (!identify) {
-    if (by === "everyone") return {};
-    for (const source of asList(by)) {
+    for (const source of by === "everyone" ? [] : asList(by)) {
       const key = await source.keyOf(ctx, request);
       if (key !== undefined) return { key };
     }

@@ -123,10 +123,7 @@ export function secondsUntil(time: number, now: number): number {
 /** The largest Integer of RFC 9651, section 3.3.1: fifteen digits. */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/**
- * Any text as printable ASCII, as a String of structured fields requires. All other characters and the percent sign are
- * percent-encoded as UTF-8, so different texts stay different and decodeURIComponent gives them back.
- */
+/** As a String of structured fields requires: % and what is not printable ASCII are percent-encoded, so different texts stay different. */
 export function toAscii(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\ufffd").replace(/[^ -$&-~]/gu, encodeURIComponent);
 }

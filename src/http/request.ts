@@ -14,16 +14,10 @@ export interface KeySource {
   readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
 }
 
-/**
- * How many tokens a request takes; `capacity` is the most that the limit can ever serve. It may read the body of `request.clone()`: the
- * handler reads that of the request itself.
- */
+/** How many tokens a request takes, of at most `capacity`. It may read the body of `request.clone()`, since the handler reads the request's. */
 export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
-/**
- * `default` is for requests that name no cost, or one that is no number. Every cost is held to `min` (default 1, or `default` if that is
- * less) and `max` (default: the limit's capacity).
- */
+/** `default` is for requests that name no number. All are held to `min` (default 1, or a lesser `default`) and `max` (default: the capacity). */
 export interface CostBounds {
   default: number;
   min?: number;
@@ -33,18 +27,16 @@ export interface CostBounds {
 /** The cost that a header names. */
 export function fromHeader(name: string, bounds: CostBounds): HttpCost {
   checkField("cost", "header", required(headerNameField), name);
-  const cost = within(bounds);
-  return (request, capacity) => cost(request.headers.get(name)?.split(",") ?? [], capacity);
+  return within(bounds, ({ headers }) => headers.get(name)?.split(",") ?? []);
 }
 
 /** The cost that a query parameter names. */
 export function fromQuery(name: string, bounds: CostBounds): HttpCost {
-  const cost = within(bounds);
-  return (request, capacity) => cost(new URL(request.url).searchParams.getAll(name), capacity);
+  return within(bounds, ({ url }) => new URL(url).searchParams.getAll(name));
 }
 
 /** If a value is sent more than once, the largest counts: the handler may use any of them. */
-function within(bounds: CostBounds): (values: readonly string[], capacity: number) => number {
+function within(bounds: CostBounds, valuesIn: (request: Request) => readonly string[]): HttpCost {
   checkFields("cost", "the bounds", bounds, BOUNDS);
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
   const most = max ?? byDefault;
@@ -52,13 +44,16 @@ function within(bounds: CostBounds): (values: readonly string[], capacity: numbe
     const got = [min, byDefault, ...(max === undefined ? [] : [max])].join(", ");
     throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${got}.`);
   }
-  return (values, capacity) => {
+  return (request, capacity) => {
     // A plain decimal, with no sign and no exponent.
-    const named = values.map((value) => (/^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) : byDefault));
+    const named = valuesIn(request).map((value) => (/^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) : byDefault));
     const asked = named.length > 0 ? Math.max(...named) : byDefault;
     return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, asked));
   };
 }
+
+/** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
+export const isText = (value: unknown): value is string => typeof value === "string";
 
 const aNumber = { ...countField, holds: (value: unknown) => typeof value === "number" } as typeof countField;
 const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };

@@ -1,10 +1,8 @@
 /** The other direction: when a provider that has denied a request takes the next one. */
 import { FURTHEST_MS } from "../engine/time.js";
 
-/** As much of a `Response` as is read. */
-interface Answered {
-  readonly headers: Iterable<readonly [string, string]> & Pick<Headers, "get">;
-}
+/** As much of a response's headers as is read. */
+type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
 
 /**
  * When the server that answered wants the next request, in milliseconds since the epoch: the `until` of `pauseRateLimit`. Undefined if
@@ -19,13 +17,11 @@ interface Answered {
  * ```ts
  * import { retryAfterOf } from "convex-rate-limits/http";
  *
- * export async function until(url: string): Promise<number | undefined> {
- *   const response = await fetch(url);
- *   return response.status === 429 ? (retryAfterOf(response, Date.now()) ?? Date.now() + 1000) : undefined;
- * }
+ * const response = await fetch("https://api.example/");
+ * export const until = response.status === 429 ? retryAfterOf(response, Date.now()) : undefined;
  * ```
  */
-export function retryAfterOf({ headers }: Answered, now: number): number | undefined {
+export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now: number): number | undefined {
   // The range of `pauseRateLimit`: a header with a later time is a mistake.
   const isTime = (at: number) => at >= 0 && at <= now + FURTHEST_MS;
   const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
@@ -36,17 +32,16 @@ export function retryAfterOf({ headers }: Answered, now: number): number | undef
   return Number.isFinite(until) ? Math.ceil(until) : undefined;
 }
 
-const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/;
+const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/i;
 
 /** The items of a `RateLimit` field are like `"day";r=0;t=30, "minute";r=5;t=2`. */
-function resetsIn(headers: Answered["headers"], now: number): { at: number; isSpent: boolean }[] {
-  const fields = [...headers].map(([field, value]) => [field.toLowerCase(), value] as const);
-  const resets = fields.filter(([name]) => RESET.test(name));
+function resetsIn(headers: ReadHeaders, now: number): { at: number; isSpent: boolean }[] {
+  const resets = [...headers].filter(([name]) => RESET.test(name));
   const items = headers.get("ratelimit")?.split(",") ?? [];
   return [
     ...resets.map(([name, value]) => ({
       at: timeIn(value, now),
-      isSpent: headers.get(name.replace("reset", "remaining"))?.trim() === "0",
+      isSpent: headers.get(name.replace(/reset/i, "remaining"))?.trim() === "0",
     })),
     ...items.map((item) => ({
       at: now + Number(/;\s*t=(\d+)/.exec(item)?.[1] ?? NaN) * 1000,

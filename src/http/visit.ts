@@ -5,15 +5,14 @@ import { fieldError, show } from "../engine/misuse.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
 import { type HeaderFields, headerFields } from "./fields.js";
-import type { AnyOptions, Caller, CheckedLimit } from "./options.js";
+import type { Caller, CheckedLimit, CommonOptions } from "./options.js";
 import type { LimitedBy } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
-export interface Visit {
+export interface Visit extends CommonOptions {
   readonly ctx: HttpCtx;
   readonly request: Request;
-  readonly options: AnyOptions;
   readonly set: LimitSet;
   readonly limits: readonly CheckedLimit[];
   /** The callers that were looked up: limits with the same `identify` share one call of it. */
@@ -26,13 +25,8 @@ export interface Plan {
   readonly request: LimitRequest;
   readonly limited: Omit<LimitedBy, "status">;
 }
+export type AskedLimit = Plan & { readonly limited: LimitedBy };
 
-/** A limit that was asked, and its answer. */
-export interface AskedLimit extends Plan {
-  readonly limited: LimitedBy;
-}
-
-/** What the limits answer to these requests. */
 export async function askAll(visit: Visit, plans: readonly Plan[]): Promise<readonly AskedLimit[]> {
   const statuses = await ask(visit, { take: plans.map(({ request }) => request) });
   return plans.flatMap((plan, i) => {
@@ -43,7 +37,7 @@ export async function askAll(visit: Visit, plans: readonly Plan[]): Promise<read
 }
 
 /** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead to any function. */
-async function ask({ ctx, set, options: { via } }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
+async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
   const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
   const { length } = args.take ?? args.giveBack ?? [];
   if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
@@ -57,16 +51,8 @@ function isStatus(status: unknown): status is RateLimitStatus {
   return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
 }
 
-/**
- * Gives back what the limits' `refund` says, in one call, once the handler has answered. If that fails, the request has been served,
- * and counts: that is not the client's business.
- * @returns the limits as they stand then.
- */
-export async function refund(
-  visit: Visit,
-  asked: readonly AskedLimit[],
-  response: Response | undefined,
-): Promise<readonly LimitedBy[]> {
+/** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. @returns the limits as they stand then. */
+export async function refund(visit: Visit, asked: readonly AskedLimit[], response?: Response): Promise<LimitedBy[]> {
   const due: AskedLimit[] = [];
   const giveBack: LimitRefund[] = [];
   for (const one of asked) {
@@ -91,18 +77,17 @@ export async function refund(
 }
 
 /** At most what the request took; negative for a further charge. */
-async function tokensBack(
-  { given: { refund: given }, request: { count: taken }, limited }: AskedLimit,
-  request: Request,
-  response: Response | undefined,
-): Promise<number> {
+async function tokensBack(asked: AskedLimit, request: Request, response?: Response): Promise<number> {
+  const { given, limited } = asked;
+  const { refund: rule } = given;
+  const taken = asked.request.count;
   // A limit in shadow that would have denied has taken nothing.
-  if (given === undefined || limited.status.shadow?.ok === false) return 0;
-  if (typeof given !== "function") {
+  if (rule === undefined || limited.status.shadow?.ok === false) return 0;
+  if (typeof rule !== "function") {
     const hasFailed = response === undefined || response.status >= 400;
-    return hasFailed === (given === "failed") ? taken : 0;
+    return hasFailed === (rule === "failed") ? taken : 0;
   }
-  const back = await given(response, request, limited);
+  const back = await rule(response, request, limited);
   if (typeof back === "boolean") return back ? taken : 0;
   if (Number.isFinite(back)) return Math.min(back, taken);
   throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
@@ -110,9 +95,9 @@ async function tokensBack(
 
 /** If this fails, the client gets the answer without these fields. */
 export async function corsFields(visit: Visit): Promise<HeaderFields | undefined> {
-  const { cors = {} } = visit.options;
+  const { cors = {}, request } = visit;
   return await attempt(visit, () => {
-    const given = typeof cors === "function" ? cors(visit.request) : cors;
+    const given = typeof cors === "function" ? cors(request) : cors;
     checkField("limitHttp", "what cors returned", required(headerFields), given);
     return given;
   });
@@ -129,9 +114,9 @@ export async function attempt<T>(visit: Visit, run: () => T | Promise<T>): Promi
 }
 
 /** Errors that no client should see. The request has an answer already, so an error of `report` itself goes to the log. */
-export async function reportError({ options, request }: Visit, error: unknown): Promise<void> {
+export async function reportError({ report, request }: Visit, error: unknown): Promise<void> {
   try {
-    if (options.report) await options.report(error, request);
+    if (report) await report(error, request);
     else console.error("The rate limits of a request could not be checked.", error);
   } catch (failure) {
     console.error("The report of a failed rate limit failed.", failure);

@@ -1,7 +1,7 @@
 /** A backend with HTTP actions, and limits in either home. */
 import { httpActionGeneric, type HttpRouter, httpRouter, makeFunctionReference } from "convex/server";
 import { convexTest } from "convex-test";
-import type { RateLimitConfig, RateLimitDefinitions } from "convex-rate-limits";
+import { MINUTE, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import {
   custom,
   type HttpCtx,
@@ -58,10 +58,7 @@ export function wrap(
   { limits, place = "tables", definitions = {}, onDecision, runMutation, refund, ...rest }: Way,
   handler: Handler = served,
 ): (ctx: HttpCtx, request: Request) => Promise<Response> {
-  const all = (Array.isArray(limits) ? limits : [limits]).map((limit: object) => ({
-    ...limit,
-    ...(refund && { refund }),
-  }));
+  const all = [limits].flat().map((limit: object) => ({ ...limit, ...(refund && { refund }) }));
   const given = { ...(all.length === 1 ? all[0] : { limits: all }), ...rest, ...(place === "tables" && { via }) };
   const action = limitHttp(defineIn(place, definitions, onDecision && { onDecision }), given as never, handler);
   if (!runMutation) return action;
@@ -85,8 +82,15 @@ export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecisi
 }
 export type HttpBackend = ReturnType<typeof openHttpBackend>;
 
+export const tokens = (rate: number, period: number = MINUTE, capacity = rate) => {
+  return { kind: "token bucket" as const, rate, period, capacity };
+};
 /** Ten at once, and five more a second: the story that the project began with. */
-export const TEN_THEN_FIVE: RateLimitConfig = { kind: "token bucket", rate: 5, period: 1000, capacity: 10 };
+export const TEN_THEN_FIVE = tokens(5, 1000, 10);
+/** A limit of the whole service. */
+export const forAll = (limit: string, config: RateLimitConfig, rest: object = {}): HttpLimit => {
+  return { limit, by: "everyone", config, ...rest };
+};
 
 /** The handler of a wrapped HTTP action. */
 export type Handler = (ctx: HttpCtx, request: Request, limits: readonly LimitedBy[]) => Promise<Response>;
@@ -105,8 +109,3 @@ export const serve = (way: Way, handler?: Handler) => openApp(way, handler).send
 
 /** Users are in a header. */
 export const byUser = custom("user", (_ctx, request) => request.headers.get("X-User"));
-
-/** A context for what must not touch it. */
-export const noCtx = {} as HttpCtx;
-
-/** For requests that no limit may be asked about. */

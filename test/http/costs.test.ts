@@ -1,48 +1,53 @@
 // @vitest-environment edge-runtime
 import fc from "fast-check";
-import { type CostBounds, fromHeader, fromQuery, type HttpCost } from "convex-rate-limits/http";
+import { type CostBounds, fromHeader, fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
+import { forAll } from "./backend.js";
 import { tell } from "./stories.js";
 
+/** The cost of these values under the bounds, of a limit whose capacity is more than any bound here unless it is said. */
+type Costs = (bounds: CostBounds, values: string[], capacity?: number) => unknown;
+const inHeader: Costs = (bounds, values, capacity = 1000) => {
+  const headers = values.map((value): [string, string] => ["X-Cost", value]);
+  return fromHeader("X-Cost", bounds)(new Request("https://api.example/", { headers }), capacity);
+};
+const inQuery: Costs = (bounds, values, capacity = 1000) => {
+  const query = new URLSearchParams(values.map((value) => ["cost", value])).toString();
+  return fromQuery("cost", bounds)(new Request(`https://api.example/?${query}`), capacity);
+};
+
 const bounds: CostBounds = { default: 5, min: 2, max: 100 };
-
-/** More than any bound here. */
-const CAPACITY = 1000;
-
-function withHeader(...values: string[]): Request {
-  return new Request("https://api.example/", { headers: values.map((value): [string, string] => ["X-Cost", value]) });
-}
-
-function withQuery(...values: string[]): Request {
-  return new Request(`https://api.example/?${new URLSearchParams(values.map((value) => ["cost", value])).toString()}`);
-}
-
-describe.each<[string, HttpCost, (...values: string[]) => Request]>([
-  ["a header", fromHeader("X-Cost", bounds), withHeader],
-  ["a query parameter", fromQuery("cost", bounds), withQuery],
-])("a cost from %s", (_, cost, requestWith) => {
-  it.each<[string[], number]>([
-    [["7"], 7],
-    [[" 7 "], 7],
-    [["7.5"], 7.5],
-    [["100"], 100],
-    ...["0", "1.99", "0000"].map((below): [string[], number] => [[below], 2]),
-    ...["101", "9".repeat(400)].map((above): [string[], number] => [[above], 100]),
-    ...["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5."].map(
-      (none): [string[], number] => [[none], 5],
-    ),
+const NO_NUMBERS = ["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5."];
+type Row = [string[], number, bounds?: CostBounds, capacity?: number];
+describe.each([
+  ["a header", inHeader],
+  ["a query parameter", inQuery],
+])("a cost from %s", (_, costOf) => {
+  it.each<Row>([
+    ...["7", " 7 ", "7.5", "100"].map((value): Row => [[value], Number(value)]),
+    ...["0", "1.99", "0000"].map((below): Row => [[below], 2]),
+    ...["101", "9".repeat(400)].map((above): Row => [[above], 100]),
+    ...NO_NUMBERS.map((none): Row => [[none], 5]),
     [[], 5],
     // The largest of several, where garbage stands for the default.
     [["3", "50", "4"], 50],
     [["3", "x"], 5],
-  ])("of %j is %d", (values, expected) => {
-    expect(cost(requestWith(...values), CAPACITY)).toBe(expected);
+    // A default alone is held to at least 1, or itself, and at most the limit's capacity.
+    ...["0", "1"].map((low): Row => [[low], 1, { default: 7 }, 50]),
+    ...["50", "51"].map((high): Row => [[high], 50, { default: 7 }, 50]),
+    [["0"], 0.5, { default: 0.5 }, 50],
+    // One that the limit cannot hold stays what it is, so that the request is refused.
+    [[], 7, { default: 7 }, 5],
+    [["1"], 3, { default: 7, min: 3 }, 50],
+    [["10"], 9, { default: 7, max: 9 }, 50],
+  ])("of %j is %d (%j, %s)", (values, expected, held = bounds, capacity = 1000) => {
+    expect(costOf(held, values, capacity)).toBe(expected);
   });
 
   it("is never outside of the bounds, whatever is sent", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme-ascii" })), (values) => {
-        const count = cost(requestWith(...values), CAPACITY);
+        const count = costOf(bounds, values);
         expect(count).toBeGreaterThanOrEqual(2);
         expect(count).toBeLessThanOrEqual(100);
       }),
@@ -50,40 +55,18 @@ describe.each<[string, HttpCost, (...values: string[]) => Request]>([
   });
 });
 
-describe("a default alone", () => {
-  const cost = fromQuery("cost", { default: 7 });
-
-  it("is held to at least 1 and at most the limit's capacity", () => {
-    const of = (value: string) => cost(withQuery(value), 50);
-    expect([of("0"), of("1"), of("50"), of("51"), of("x")]).toEqual([1, 1, 50, 50, 7]);
-    expect(fromQuery("cost", { default: 0.5 })(withQuery("0"), 50)).toBe(0.5);
-  });
-
-  it("that the limit cannot hold stays what it is, so that the request is refused", () => {
-    expect(cost(withQuery(), 5)).toBe(7);
-  });
-
-  it("may have one bound", () => {
-    expect(fromQuery("cost", { default: 7, min: 3 })(withQuery("1"), 50)).toBe(3);
-    expect(fromQuery("cost", { default: 7, max: 9 })(withQuery("10"), 50)).toBe(9);
-  });
-});
-
-it.each([{ min: 6 }, { max: 4 }, { min: -1 }, { max: Infinity }, { default: NaN }])("bounds refuse %o", (wrong) => {
-  expect(() => fromHeader("X-Cost", { ...bounds, ...wrong })).toThrow("0 <= min <= default <= max");
-});
-it.each([-1, NaN, Infinity])("a default alone cannot be %d", (wrong) => {
-  expect(() => fromHeader("X-Cost", { default: wrong })).toThrow("0 <= min <= default <= max");
+const refused = [{ min: 6 }, { max: 4 }, { min: -1 }, { max: Infinity }].map((wrong) => ({ ...bounds, ...wrong }));
+it.each([...refused, ...[-1, NaN, Infinity].map((wrong) => ({ default: wrong }))])("bounds cannot be %o", (wrong) => {
+  expect(() => fromHeader("X-Cost", wrong)).toThrow("0 <= min <= default <= max");
 });
 
 tell({
   "a cost may be read from the body, and the handler reads it, too": {
-    limits: {
-      limit: "items",
-      by: "everyone",
-      config: { kind: "fixed window", rate: 5, period: 1000 },
-      cost: async (request: Request) => ((await request.clone().json()) as unknown[]).length,
-    },
+    limits: forAll(
+      "items",
+      { kind: "fixed window", rate: 5, period: 1000 },
+      { cost: async (request: Request) => ((await request.clone().json()) as unknown[]).length },
+    ),
     handler: async (_ctx, request) => new Response(await request.text()),
     calls: 1,
     steps: [

@@ -18,9 +18,7 @@ function open() {
   const t = convexTest({ schema, modules });
   register(t);
   return async (path: string, { from, key }: { from?: string; key?: string }) =>
-    await t.fetch(path, {
-      headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) },
-    });
+    await t.fetch(path, { headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) } });
 }
 
 async function passing(send: () => Promise<Response>): Promise<number> {
@@ -31,8 +29,7 @@ async function passing(send: () => Promise<Response>): Promise<number> {
 
 it("each plan has its burst", async () => {
   const send = open();
-  const hello = (from: string, key?: string) =>
-    passing(async () => await send("/api/hello", { from, ...(key && { key }) }));
+  const hello = (from: string, key = "") => passing(() => send("/api/hello", { from, key }));
   expect(await hello("198.51.100.1")).toBe(3);
   expect(await hello("198.51.100.2", "demo-free")).toBe(10);
   // The address's own limit comes first: 40 from one, the rest of the plan's 100 from others.
@@ -44,10 +41,7 @@ it("each plan has its burst", async () => {
 it("invented keys and forged addresses do not buy a fresh bucket", async () => {
   const send = open();
   let i = 0;
-  const guess = async () => {
-    i++;
-    return await send("/api/hello", { from: `203.0.113.${i}, 198.51.100.1`, key: `guess-${i}` });
-  };
+  const guess = () => send("/api/hello", { from: `203.0.113.${++i}, 198.51.100.1`, key: `guess-${i}` });
   expect(await passing(guess)).toBe(3);
 });
 

@@ -2,16 +2,8 @@
 import type { UserIdentity } from "convex/server";
 import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";
-import {
-  address,
-  apiKey,
-  bearer,
-  custom,
-  type HttpCtx,
-  httpKey,
-  identity,
-  type KeySource,
-} from "convex-rate-limits/http";
+import { address, apiKey, bearer, custom, httpKey, identity } from "convex-rate-limits/http";
+import type { HttpCtx, KeySource } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
 
 /** As much of an action's ctx as the sources look at. */
@@ -47,7 +39,8 @@ const tenant = (value: string) => ({ "X-Tenant": value });
 const bearing = (value: string) => ({ Authorization: value });
 const LONG_IPV6 = "2001:db8:1:2:3:4:5:6";
 
-it.each<[what: string, KeySource, headers: Record<string, string>, key: string | RegExp | undefined, ctx?: HttpCtx]>([
+type Row = [what: string, KeySource, headers: Record<string, string>, key: string | RegExp | undefined, ctx?: HttpCtx];
+it.each<Row>([
   ["a value of one's own, whatever the case of its name", byTenant, { "x-tenant": "acme" }, "own.tenant:acme"],
   ["a value that is missing", byTenant, {}, undefined],
   ["an empty value", byTenant, tenant(" "), undefined],
@@ -66,26 +59,11 @@ it.each<[what: string, KeySource, headers: Record<string, string>, key: string |
   ["a bearer token in another spelling", bearer(), bearing("bearer  abc "), `bearer:${ABC}`],
   ["a bearer token that was never issued", bearer({ known }), bearing("Bearer abd"), undefined],
   ...["", "Bearer", "Bearer ", "Basic abc", "abc", "Bearer a b", "Bearer a,b", "Bearer ä", "Bearer ="].map(
-    (value): [string, KeySource, Record<string, string>, undefined] => [
-      "no token",
-      bearer(),
-      bearing(value),
-      undefined,
-    ],
+    (value): Row => ["no token", bearer(), bearing(value), undefined],
   ),
   ["an address", one, hops("198.51.100.1"), "address:198.51.100.1"],
-  [
-    "as many places from the right as there are proxies: one",
-    one,
-    hops("203.0.113.7, 198.51.100.1"),
-    "address:198.51.100.1",
-  ],
-  [
-    "as many places from the right as there are proxies: two",
-    two,
-    hops("203.0.113.7, 198.51.100.1"),
-    "address:203.0.113.7",
-  ],
+  ["one place from the right: one proxy", one, hops("203.0.113.7, 198.51.100.1"), "address:198.51.100.1"],
+  ["two places from the right: two proxies", two, hops("203.0.113.7, 198.51.100.1"), "address:203.0.113.7"],
   ["no hops", one, {}, undefined],
   ["fewer hops than proxies", two, hops("198.51.100.1"), undefined],
   ["a hop that is no address", one, hops("203.0.113.7, unknown"), undefined],
@@ -110,39 +88,37 @@ it.each<[what: string, KeySource, headers: Record<string, string>, key: string |
   else expect(key).toBe(expected);
 });
 
-it.each<[string, () => unknown, string]>([
-  ...[31, 65, 56.5, NaN, true as unknown as number].map((wrong): [string, () => unknown, string] => [
-    `an IPv6 prefix of ${wrong}`,
-    () => prefix(wrong),
-    'Rate limit "address": ipv6Prefix must be a whole number from 32 to 64, or false',
-  ]),
-  ...[0, -1, 1.5, NaN, undefined as unknown as number].map((trustedProxies): [string, () => unknown, string] => [
-    `${trustedProxies} proxies`,
-    () => address({ trustedProxies }),
-    "trustedProxies must be a whole number of at least 1",
-  ]),
-  [
-    "a header and proxies",
-    // @ts-expect-error: which of the two?
-    () => address({ header: "X-Real-IP", trustedProxies: 1 }),
-    "trustedProxies or header, not both",
-  ],
+type Refused = [string, () => unknown, string];
+const noPrefix = 'Rate limit "address": ipv6Prefix must be a whole number from 32 to 64, or false';
+const noProxies = "trustedProxies must be a whole number of at least 1";
+// @ts-expect-error: which of the two?
+const undecided = () => address({ header: "X-Real-IP", trustedProxies: 1 });
+it.each<Refused>([
+  ...[31, 65, 56.5, NaN, true as never].map((bits): Refused => {
+    return [`an IPv6 prefix of ${bits}`, () => prefix(bits), noPrefix];
+  }),
+  ...[0, -1, 1.5, NaN, undefined as never].map((trustedProxies): Refused => {
+    return [`${trustedProxies} proxies`, () => address({ trustedProxies }), noProxies];
+  }),
+  ["a header and proxies", undecided, "trustedProxies or header, not both"],
   ["Forwarded", () => address({ header: "Forwarded" }), "Forwarded (RFC 7239), which is not read"],
-  ["a prefix with a colon", () => custom("a:b", () => "c"), "letters, digits"],
-  ["an empty prefix", () => custom("", () => "c"), "letters, digits"],
-  ["a long prefix", () => custom("p".repeat(65), () => "c"), "1 to 64 letters"],
-  ...["apiKey", "bearer", "identity", "address"].map((name): [string, () => unknown, string] => [
-    `the prefix ${name}, of another source`,
-    () => custom(name, () => "a"),
-    "none of apiKey, bearer, identity, address",
-  ]),
+  ...["a:b", "", "p".repeat(65), undefined, null, 7, true].map((wrong): Refused => {
+    return [`the prefix ${wrong}`, () => custom(wrong as never, () => "c"), "made of 1 to 64 letters, digits, - and _"];
+  }),
+  ...["apiKey", "bearer", "identity", "address"].map((name): Refused => {
+    return [`the prefix ${name}, of a source`, () => custom(name, () => "a"), "apiKey, bearer, identity, address"];
+  }),
 ])("%s is refused", (_, make, message) => {
   expect(make).toThrow(message);
 });
 
 it("a key that is not well-formed text is the client's fault, not a key", async () => {
-  const source = custom("name", () => "\ud800");
-  await expect(read(source, {})).rejects.toThrow("not well-formed");
+  await expect(
+    read(
+      custom("name", () => "\ud800"),
+      {},
+    ),
+  ).rejects.toThrow("not well-formed");
 });
 
 it("a value cannot pass for the hash of another value", async () => {
@@ -187,21 +163,24 @@ it("no value can name a bucket of another source", async () => {
 });
 
 it("httpKey gives the key under which a source counts a caller, as the source itself does", async () => {
-  const headers = { "X-Api-Key": "abc", Authorization: "Bearer abc", "X-Tenant": "a".repeat(65) };
-  expect(await httpKey("apiKey", "abc")).toBe(await read(apiKey(), headers));
-  expect(await httpKey("apiKey", { hash: ABC })).toBe(await read(apiKey(), headers));
-  expect(await httpKey("bearer", "abc")).toBe(await read(bearer(), headers));
-  expect(await httpKey("tenant", "a".repeat(65))).toBe(await read(byTenant, headers));
-  expect(await httpKey("identity", ada.tokenIdentifier)).toBe(await read(identity(), {}, signedIn));
-  expect(await httpKey("address", "2001:db8:1:2::3")).toBe(await read(one, hops("2001:db8:1:2::3")));
+  const long = "a".repeat(65);
+  const headers = { "X-Api-Key": "abc", ...bearing("Bearer abc"), ...tenant(long), ...hops("2001:db8::3") };
+  const sources: [string, string | { hash: string }, KeySource][] = [
+    ["bearer", "abc", bearer()],
+    ["apiKey", "abc", apiKey()],
+    ["apiKey", { hash: ABC }, apiKey()],
+    ["tenant", long, byTenant],
+    ["identity", ada.tokenIdentifier, identity()],
+    ["address", "2001:db8::3", one],
+  ];
+  for (const [name, id, source] of sources) {
+    expect(await httpKey(name, id), name).toBe(await read(source, headers, signedIn));
+  }
   expect(await httpKey("address", "2001:db8:1::/64")).toBe("address:2001:db8:1::/64");
   await expect(httpKey("address", "nowhere")).rejects.toThrow("id must be an IP address");
-});
-
-it.each([undefined, null, 7, true])("no source has a prefix that is no text: %j", async (prefix) => {
-  const message = "a key's prefix must be made of";
-  expect(() => custom(prefix as never, () => "a")).toThrow(message);
-  await expect(httpKey(prefix as never, "a")).rejects.toThrow(message);
+  for (const wrong of [undefined, null, 7, true, "a:b"]) {
+    await expect(httpKey(wrong as never, "a")).rejects.toThrow("a key's prefix must be made of");
+  }
 });
 
 it.each([undefined, null, 7, 7n, { id: 7 }, { hash: 7 }, ["a"]])(

@@ -1,48 +1,29 @@
 // @vitest-environment edge-runtime
 /** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
-import { defineRateLimits as inTables, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { defineRateLimits as inTables } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
-import {
-  address,
-  apiKey,
-  bearer,
-  custom,
-  fromHeader,
-  fromQuery,
-  limitHttp,
-  type LimitHttpOptions,
-} from "convex-rate-limits/http";
+import { address, apiKey, bearer, custom, fromHeader, fromQuery, limitHttp } from "convex-rate-limits/http";
+import type { HttpLimit, LimitHttpOptions } from "convex-rate-limits/http";
 import { expect, it } from "vitest";
 import { component, defineIn } from "../support/places.js";
-import { byUser, served, via } from "./backend.js";
+import { byUser, served, tokens, via } from "./backend.js";
 
-const plain: RateLimitConfig = { kind: "token bucket", rate: 2, period: 10 * SECOND };
+const plain = tokens(2);
 const good = { limit: "user", by: byUser, without: "deny", config: plain } as const;
 const inComponent = defineIn("component", { keyed: { ...plain, keyed: true }, one: { ...plain, keyed: false } });
 /** As JavaScript may call it. */
 const load = (options: object) => () => limitHttp(inComponent, { ...good, ...options }, served);
 
 it("all that can be said loads", () => {
+  const everyone = { limit: "user", by: "everyone", config: plain } as const;
+  const keyed = { limit: "keyed", by: [address({ trustedProxies: 1 }), byUser], without: "share" } as const;
+  const limits: HttpLimit[] = [
+    { ...everyone, when: () => true, cost: 2, partitionKey: () => "a", mode: "shadow" },
+    { ...keyed, cost: () => 1, refund: "failed" },
+    { limit: "looked up", identify: () => ({ key: "ada", config: plain }), refund: () => 3 },
+  ];
   const all: LimitHttpOptions = {
-    limits: [
-      {
-        limit: "user",
-        by: "everyone",
-        config: plain,
-        when: () => true,
-        cost: 2,
-        partitionKey: () => "a",
-        mode: "shadow",
-      },
-      {
-        limit: "keyed",
-        by: [address({ trustedProxies: 1 }), byUser],
-        without: "share",
-        cost: () => 1,
-        refund: "failed",
-      },
-      { limit: "looked up", identify: () => ({ key: "ada", config: plain }), refund: () => 3 },
-    ],
+    limits,
     formats: ["draft-11", "x"],
     jitter: 0.5,
     skip: () => false,
@@ -60,19 +41,17 @@ it("all that can be said loads", () => {
 it("a name that is not defined, and a missing decision, do not compile", () => {
   const limits = defineRateLimits({ hello: plain }, { component });
   expect(() => limitHttp(limits, { limit: "hello", by: byUser, without: "deny" }, served)).not.toThrow();
+  const undefinedLimit = "is not one of your limits";
   // @ts-expect-error: no such limit, and no config.
-  expect(() => limitHttp(limits, { limit: "helo", by: byUser, without: "deny" }, served)).toThrow(
-    "is not one of your limits",
-  );
+  expect(() => limitHttp(limits, { limit: "helo", by: byUser, without: "deny" }, served)).toThrow(undefinedLimit);
   // @ts-expect-error: what becomes of requests without a key?
   expect(() => limitHttp(limits, { limit: "hello", by: byUser }, served)).toThrow("without must be");
   const tables = inTables({ hello: plain });
   // @ts-expect-error: an HTTP action has no database.
-  expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow(
-    "via must be a reference to what httpMutation",
-  );
+  expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow("via must be a reference to");
 });
 
+const alone = { by: undefined, without: undefined, config: undefined, identify: () => ({}) };
 it.each<[string, object, string]>([
   ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is not a field of limitHttp, which has limit, '],
   ["via in the component", { via }, "via must be left out: the component is called directly"],
@@ -104,16 +83,11 @@ it.each<[string, object, string]>([
   ["a refusal's header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
   ["no config", { config: undefined }, "is not one of your limits ("],
   ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
-  ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
   ["when", { when: true }, "when must be a function"],
   ["a refusal's strange field", { without: { status: 401, header: {} } }, "without must be"],
   ["a plan of no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
   ["identify beside by", { identify: () => ({}) }, "needs by (key sources"],
-  [
-    "identify beside a plan",
-    { by: undefined, without: undefined, config: undefined, identify: () => ({}), plan: "pro" },
-    "needs by (key sources",
-  ],
+  ["identify beside a plan", { ...alone, plan: "pro" }, "needs by (key sources"],
   ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
   ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
 ])("an option or a limit cannot work: %s", (_, wrong, message) => {
@@ -130,12 +104,9 @@ it.each<[unknown, string]>([
 });
 
 it("without a handler or limits nothing loads", () => {
-  expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(
-    "the handler must be a function, got undefined.",
-  );
-  expect(() => limitHttp({} as never, good, served)).toThrow(
-    "limitHttp needs the object that defineRateLimits returned",
-  );
+  const noHandler = "the handler must be a function, got undefined.";
+  expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(noHandler);
+  expect(() => limitHttp({} as never, good, served)).toThrow("limitHttp needs the object that defineRateLimits ret");
 });
 
 const header = "header must be the name of a header field";
@@ -149,11 +120,7 @@ it.each<[string, () => unknown, string]>([
   ["a slip in an address", () => address({ trustedProxies: 1, prefix: 64 } as never), '"prefix" is not a field of add'],
   ["an address by nothing", () => address(undefined as never), "address must be an object, got undefined."],
   ["a source without a function", () => custom("own", "ada" as never), "read must be a function of ctx and request"],
-  [
-    "a slip in the bounds",
-    () => fromQuery("n", { default: 1, most: 9 } as never),
-    '"most" is not a field of the bounds',
-  ],
+  ["a slip in the bounds", () => fromQuery("n", { default: 1, m: 9 } as never), '"m" is not a field of the bounds'],
   ["bounds without a default", () => fromQuery("n", {} as never), "default must be a finite number of at least 0"],
 ])("a part of an option cannot be %s", (_, make, message) => {
   expect(make).toThrow(message);

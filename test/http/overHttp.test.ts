@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as sendRaw } from "node:http";
-import { httpActionGeneric, httpRouter } from "convex/server";
 import ky from "ky";
 import { apiKey } from "convex-rate-limits/http";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import type { PlaceName } from "../support/places.js";
-import { openHttpBackend, pass, START, TEN_THEN_FIVE, useClock, wrap, byUser } from "./backend.js";
+import { afterEach, expect, it, vi } from "vitest";
+import { type PlaceName, placeNames } from "../support/places.js";
+import { byUser, openApp, pass, START, TEN_THEN_FIVE, useClock } from "./backend.js";
 import { listen, type Observer, type Server } from "./server.js";
 
 useClock();
@@ -17,21 +16,15 @@ afterEach(async () => {
 });
 
 async function open(place: PlaceName, observer?: Observer): Promise<Server> {
-  const router = httpRouter();
-
   const limits = { limit: "api", by: [apiKey(), byUser], without: "deny", config: TEN_THEN_FIVE };
   const echo = async (_ctx: unknown, request: Request) => new Response(`heard ${await request.text()}`);
-  const handler = httpActionGeneric(wrap({ limits, place, formats: ["draft-11", "x"] }, echo));
-  for (const method of ["GET", "POST"] as const) router.route({ pathPrefix: "/", method, handler });
-  server = await listen(openHttpBackend(router), observer);
+  server = await listen(openApp({ limits, place, formats: ["draft-11", "x"] }, echo).t, observer);
   return server;
 }
 
-describe.each([
-  ["tables", "tables"],
-  ["component", "component"],
-] as const)("with the limits in the %s, over real HTTP", (_, place) => {
-  it("ten at once pass, the eleventh is denied, and after a second five pass and the sixth is denied", async () => {
+it.each(placeNames)(
+  "with the limits in the %s ten at once pass, the eleventh is denied, and after a second five pass and the sixth is denied",
+  async (place) => {
     const { url } = await open(place);
     const send = async () => (await fetch(url, { headers: { "X-Api-Key": "ada" } })).status;
     const together = async (count: number) => (await Promise.all(Array.from({ length: count }, send))).sort();
@@ -39,8 +32,8 @@ describe.each([
     expect(await send()).toBe(429);
     pass(1000);
     expect(await together(6)).toEqual([200, 200, 200, 200, 200, 429]);
-  });
-});
+  },
+);
 
 it("an unmodified client that obeys Retry-After gets through without a single extra 429", async () => {
   // The limits' clock stands still until the first 429; from then on it shows the time that has really passed.

@@ -4,29 +4,27 @@ import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { type HttpDenial, httpKey, type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames } from "../support/places.js";
-import { byUser, START, useClock, type Way } from "./backend.js";
+import { byUser, START, tokens, useClock, type Way } from "./backend.js";
 import { play, type Step, times } from "./stories.js";
 
 useClock();
 
 const by = { by: byUser, without: "deny" } as const;
-const tokens = (rate: number, period = MINUTE): RateLimitConfig => ({ kind: "token bucket", rate, period });
 /** Limits are defined by name, as docs/admin.md says. */
-const definitions = {
-  api: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10, keyed: true, overrides: true },
-} as const;
+const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true, overrides: true } };
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const fields = (policy: string | null, state: string | null) => ({
-  "RateLimit-Policy": policy && `"api";${policy}`,
-  RateLimit: state && `"api";${state}`,
+  policy: policy && `"api";${policy}`,
+  left: state && `"api";${state}`,
 });
 
 describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
+  const { overrideRateLimit } = defineIn(place, definitions);
   const override = (user: string, how: How): Step => {
     return async ({ t }) => {
       const key = await httpKey("user", user);
       await t.mutation(async (ctx) => {
-        await defineIn(place, definitions).overrideRateLimit(ctx, { name: "api", key, ...how });
+        await overrideRateLimit(ctx, { name: "api", key, ...how });
       });
     };
   };
@@ -40,7 +38,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       override("ana", { config: { ...config, rate: 5 } }),
       ["ana", fields("q=5;w=20", "r=4;t=20")],
       12_000,
-      ["ana", 200],
+      "ana 200",
       5000,
       ["ana", fields("q=5;w=20", "r=2;t=8")],
       // The fields outlast the override, under which alone so much is held.
@@ -50,42 +48,32 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
   });
 
   it("a blocked caller is denied until the block ends, and nobody else", async () => {
-    await story([
-      override("ada", { block: true, until: START + DAY }),
-      ["ada", { status: 429, "Retry-After": "86400" }],
-      ["grace", 200],
-      DAY,
-      ["ada", 200],
-    ]);
+    const until = START + DAY;
+    await story([override("ada", { block: true, until }), ["ada", { wait: "86400" }], "grace 200", DAY, "ada 200"]);
   });
 
   it("a block without an end is 403 and names no wait: no client could keep to it", async () => {
     const onDenied = vi.fn<(denial: HttpDenial) => void>();
     const detail = "No wait helps: the quota is closed to this caller.";
     const body = { title: "Not permitted", detail, "violated-policies": ["api"] };
-    const noWait = { "Retry-After": null, RateLimit: null, "X-RateLimit-Limit": "10", "X-RateLimit-Reset": null };
-    await story([override("ada", { block: true }), ["ada", { status: 403, ...noWait, body }]], {
-      onDenied,
-      formats: ["draft-11", "x"],
-      jitter: 1,
-    });
+    const noWait = { wait: null, left: null, "X-RateLimit-Limit": "10", "X-RateLimit-Reset": null };
+    const way: Partial<Way> = { onDenied, formats: ["draft-11", "x"], jitter: 1 };
+    await story([override("ada", { block: true }), ["ada", { status: 403, ...noWait, body }]], way);
     const [{ retryAt, retryAfter, limits }] = onDenied.mock.lastCall as [HttpDenial];
     expect([retryAt, retryAfter, limits.map(({ name }) => name)]).toEqual([undefined, undefined, ["api"]]);
   });
 
   it("a block without an end can be worded like a denial, and stays 403", async () => {
-    const body = ({ retryAfter }: HttpDenial) => ({ error: retryAfter === undefined ? "blocked" : "busy" });
-    await story(
-      [override("ada", { block: true }), ["ada", { status: 403, "X-Own": "1", body: { error: "blocked" } }]],
-      { denial: { body, status: 429, headers: { "X-Own": "1" } } },
-    );
+    const body = ({ retryAfter }: HttpDenial) => (retryAfter === undefined ? "blocked" : "busy");
+    const answer = { status: 403, "X-Own": "1", body: "blocked" };
+    const denial = { body, status: 429, headers: { "X-Own": "1" } };
+    await story([override("ada", { block: true }), ["ada", answer]], { denial });
   });
 
   it("an unlimited caller is served, and told nothing that it would have to keep to", async () => {
-    const refunded: Step = ["ada /500", { status: 500, ...fields(null, null) }];
-    await story([override("ada", { unlimited: true }), ...times(25, ["ada", fields(null, null)]), refunded], {
-      refund: "failed",
-    });
+    const nothing = fields(null, null);
+    const steps: Step[] = [...times(25, ["ada", nothing]), ["ada /500", { status: 500, ...nothing }]];
+    await story([override("ada", { unlimited: true }), ...steps], { refund: "failed" });
   });
 
   it("another config is the one that clients are told of, and the handler", async () => {
@@ -98,11 +86,11 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
         ["bob", fields("q=10;w=10", "r=9;t=9")],
         // A client that keeps to it is not denied: under the limit's own config, t would be too short.
         ["grace", fields("q=6;w=60", "r=5;t=50")],
-        ...times(4, ["grace", 200]),
+        ...times(4, "grace 200"),
         ["grace", fields("q=6;w=60", "r=0;t=10")],
         10_000,
-        ["grace", 200],
-        ["grace", { status: 429, "Retry-After": "10" }],
+        "grace 200",
+        ["grace", { wait: "10" }],
       ],
       { refund: "failed" },
     );
@@ -110,9 +98,8 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
 
   it("one limit that is closed for good outweighs another that only waits", async () => {
     const hourly = { limit: "hourly", ...by, config: tokens(1, 60 * MINUTE) };
-    await story([["ada", 200], override("ada", { block: true }), ["ada", { status: 403, "Retry-After": null }]], {
-      limits: [hourly, { limit: "api", ...by }],
-    });
+    const limits = [hourly, { limit: "api", ...by }];
+    await story(["ada 200", override("ada", { block: true }), ["ada", { status: 403, wait: null }]], { limits });
   });
 });
 

@@ -19,6 +19,11 @@ const anthropic = (kind: string, reset: string, remaining: string): Headed => ({
   [`anthropic-ratelimit-${kind}-reset`]: `2026-11-20T12:${reset}Z`,
   [`anthropic-ratelimit-${kind}-remaining`]: remaining,
 });
+const threeOfAnthropic: Headed = {
+  ...anthropic("requests", "00:01", "49"),
+  ...anthropic("input-tokens", "00:42", "0"),
+  ...anthropic("output-tokens", "05:00", "8000"),
+};
 const spent = (reset: number): Headed => ({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": `${reset}` });
 
 describe("retryAfterOf", () => {
@@ -32,15 +37,7 @@ describe("retryAfterOf", () => {
     ["OpenAI, tokens spent", { ...openAi("requests", "120ms", "499"), ...openAi("tokens", "6m0s", "0") }, 360_000],
     ["OpenAI, requests spent", { ...openAi("requests", "1.5s", "0"), ...openAi("tokens", "6m0s", "90") }, 1500],
     ["nothing says what is spent", { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") }, 3_723_000],
-    [
-      "Anthropic, by RFC 3339",
-      {
-        ...anthropic("requests", "00:01", "49"),
-        ...anthropic("input-tokens", "00:42", "0"),
-        ...anthropic("output-tokens", "05:00", "8000"),
-      },
-      42_000,
-    ],
+    ["Anthropic, by RFC 3339: the input tokens are spent", threeOfAnthropic, 42_000],
     ["Anthropic with Retry-After", { "retry-after": "7", ...anthropic("tokens", "05:00", "0") }, 7000],
     ["GitHub: seconds since the epoch", spent(NOW / 1000 + 60), 60_000],
     ["OpenRouter: milliseconds since the epoch", spent(NOW + 5000), 5000],
@@ -55,6 +52,10 @@ describe("retryAfterOf", () => {
     ["a wait of a century is a mistake", { "retry-after": "99999999999d", "x-ratelimit-reset": "5" }, 5000],
   ])("%s", (_what, headers, expected) => {
     expect(at(headers)).toBe(expected);
+  });
+
+  it("reads names in capitals", () => {
+    expect(retryAfterOf({ headers: new Map([["RateLimit-Reset", "30"]]) as never }, NOW)).toBe(NOW + 30_000);
   });
 
   it("reads what this package itself writes, to the second, rounded up", () => {

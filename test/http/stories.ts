@@ -4,10 +4,18 @@ import type { PlaceName } from "../support/places.js";
 import { type Handler, openApp, pass, type Way } from "./backend.js";
 
 type App = ReturnType<typeof openApp>;
-/** The error that the handler throws; a status; or a status (default 200), header fields (null: absent) and a body: text, or a part of the JSON. */
+/** The fields that most answers are about. */
+const FIELDS: Record<string, string> = { policy: "RateLimit-Policy", left: "RateLimit", wait: "Retry-After" };
+/**
+ * The error that the handler throws; a status; or a status (default 200, or 429 with a wait), header fields (null: absent) and a body:
+ * text, or a part of the JSON.
+ */
 export type Answer = number | string | { status?: number; body?: unknown; [field: string]: unknown };
-/** A wait in ms, a deed, or a request and its answer. "ada POST /path" is a request; by default it has no user, and is a GET of /. */
-export type Step = number | ((app: App) => Promise<unknown>) | readonly [request: string, answer: Answer];
+/**
+ * A wait in ms, a deed, or a request and its answer. "ada POST /path" is a request; by default it has no user, and is a GET of /. With
+ * "ada 429" the answer is the status.
+ */
+export type Step = number | string | ((app: App) => Promise<unknown>) | readonly [request: string, answer: Answer];
 
 export interface Story extends Way {
   /** Default: `byPath`. */
@@ -48,6 +56,7 @@ export async function play(story: Story): Promise<void> {
   for (const [i, step] of steps.entries()) {
     if (typeof step === "number") pass(step);
     else if (typeof step === "function") await step(app);
+    else if (typeof step === "string") await hold(app, [step.slice(0, -3), Number(step.slice(-3))], `${i}: ${step}`);
     else await hold(app, step, `${i}: ${step[0]}`);
   }
   expect(reported.map(String)).toEqual(reports.map((part) => expect.stringContaining(part) as string));
@@ -64,12 +73,12 @@ async function hold({ send }: App, [request, answer]: readonly [string, Answer],
     await expect(sent, step).rejects.toThrow(answer);
     return;
   }
-  const { body, ...said } = typeof answer === "number" ? { status: answer } : { status: 200, ...answer };
+  const { body, ...said } =
+    typeof answer === "number" ? { status: answer } : { status: answer["wait"] ? 429 : 200, ...answer };
   const response = await sent;
-  const got = Object.keys(said).map((field) => [
-    field,
-    field === "status" ? response.status : response.headers.get(field),
-  ]);
+  const sentAs = (field: string) =>
+    field === "status" ? response.status : response.headers.get(FIELDS[field] ?? field);
+  const got = Object.keys(said).map((field) => [field, sentAs(field)]);
   expect({ step, ...Object.fromEntries(got) }).toEqual({ step, ...said });
   const text = await response.text();
   if (typeof body === "string") expect(text, step).toBe(body);
