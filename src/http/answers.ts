@@ -48,7 +48,8 @@ export function badRequest(detail: string): RefusedError {
 }
 
 export function problem(said: Problem, headers: HeaderFields = {}): Response {
-  const fields = { ...headers, "Content-Type": "application/problem+json" };
+  const fields = new Headers(headers);
+  fields.set("Content-Type", "application/problem+json");
   return new Response(JSON.stringify(said), { status: said.status, headers: fields });
 }
 

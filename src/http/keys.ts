@@ -102,8 +102,9 @@ const ADDRESS_FIELDS = {
 
 /** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. */
 export function identity(): KeySource {
+  const read = async ({ auth }: HttpCtx) => await auth.getUserIdentity();
   // A token that cannot be read identifies nobody; its sender must not be able to cause a 503 with it.
-  return source("identity", async ({ auth }) => (await auth.getUserIdentity().catch(() => null))?.tokenIdentifier);
+  return source("identity", async (ctx) => (await read(ctx).catch(() => null))?.tokenIdentifier);
 }
 
 /**

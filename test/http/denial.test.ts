@@ -27,6 +27,10 @@ tell({
     { denial: { status: 503, ...own } },
     { status: 503, "X-Own": "1", ...problem, body: { ...words, status: 503 } },
   ),
+  "the default body is a problem, whatever type the headers say": denied(
+    { denial: { headers: { "content-type": "text/plain" } } },
+    { ...problem, body: words },
+  ),
   "a header of one's own stays": denied({ denial: { headers: { "Retry-After": "60" } } }, { wait: "60", body: words }),
   "onDenied may return the whole response, to which the fields are added": denied(
     { onDenied: redirect, cors: { "X-Cors": "1" } },

@@ -82,6 +82,7 @@ it.each<Row>([
   ["an identity: its token identifier", identity(), {}, "identity:https://auth.example|ada", signedIn],
   ["nobody signed in", identity(), {}, undefined],
   ["a token that cannot be read", identity(), {}, undefined, ctxWith({ identity: unreadable })],
+  ["a token that is refused at once", identity(), {}, undefined, { auth: { getUserIdentity: unreadable } } as never],
 ])("the key of %s", async (_, source, headers, expected, ctx = ctxWith()) => {
   const key = await read(source, headers, ctx);
   if (expected instanceof RegExp) expect(key).toMatch(expected);
