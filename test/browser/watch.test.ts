@@ -2,18 +2,13 @@
 import type { ConvexClient } from "convex/browser";
 import { DAY } from "convex-rate-limits";
 import { type ProjectedStatus, watchRateLimit, type WatchRateLimitOptions } from "convex-rate-limits/client";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { FakeClient, getRateLimit, getServerTime } from "../react/fakeClient.js";
 import { snapshotBy } from "../support/snapshots.js";
 import { changes, describe as describeStatus, empty, NOW, tenASecond as config } from "./changes.js";
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+useClock(NOW);
 
 function watch(fake: FakeClient, options?: WatchRateLimitOptions) {
   const limit = watchRateLimit(fake as unknown as ConvexClient, getRateLimit, options);

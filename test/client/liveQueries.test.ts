@@ -1,7 +1,8 @@
 // @vitest-environment edge-runtime
 /** A query is not run again because time passes: what a live query returns must not depend on the clock. */
 import { projectRateLimit } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 
@@ -13,12 +14,7 @@ const demands = [{}, { count: 0 }, { count: 3 }, { count: 2.5 }, { count: 10 }, 
 /** A sliding window lets no more than its rate start at once, reserved or not. */
 const slidingDemands = demands.map((demand) => ({ ...demand, ...(demand.count === 14 && { count: 10 }) }));
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, query } = useBackend(place);

@@ -1,6 +1,7 @@
 /** Where ours differs from the official component: what docs/migrating.md lists, on both. */
 import { type RateLimitConfig, RateLimiter } from "convex-rate-limits/compat";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
 
@@ -8,12 +9,7 @@ const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
 const bucket = { kind: "token bucket", rate: 2, period: SECOND } as const;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 type Limiter = ReturnType<typeof limiters>["ours" | "theirs"];
 

@@ -2,7 +2,8 @@
 import official from "@convex-dev/rate-limiter/test";
 import installed from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import after from "docs:moved";
 import { api } from "./app/convex/_generated/api.js";
 import schema from "./app/convex/schema.js";
@@ -14,12 +15,7 @@ const MINUTE = 60_000;
 const before = import.meta.glob("./app/convex/**/*.ts");
 const modules = { before, after: after as typeof before };
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW);
 
 function openApp(version: keyof typeof modules) {
   const t = convexTest({ schema, modules: modules[version] });

@@ -1,7 +1,8 @@
 /** The recipes of docs/recipes.md, run. */
 import { convexTest } from "convex-test";
 import { isRateLimitError } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import modules from "docs:recipes";
 import { api, internal } from "docs:recipes/convex/_generated/api";
 import schema from "docs:recipes/convex/schema";
@@ -10,13 +11,7 @@ import { overdraft } from "../../example/demo/laws.js";
 const NOW = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
-});
+useClock(NOW);
 
 const openApp = () => convexTest({ schema, modules });
 type App = ReturnType<typeof openApp>;

@@ -5,7 +5,8 @@ import { type RateLimitQuery, useRateLimit, type UseRateLimitOptions, useServerN
 import { anyApi, makeFunctionReference } from "convex/server";
 import fc from "fast-check";
 import { createElement } from "react";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { changes, describe as describeStatus, empty, NOW, oneADay, window } from "../browser/changes.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
@@ -14,14 +15,8 @@ import { runs } from "../support/random.js";
 const sameQuery = (): RateLimitQuery => makeFunctionReference("limits:getRateLimit");
 const otherQuery: RateLimitQuery = makeFunctionReference("limits:getOther");
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+useClock(NOW);
+afterEach(cleanup);
 
 /** Renders the hook, and counts. */
 function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { strict = false } = {}) {
