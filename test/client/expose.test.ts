@@ -3,7 +3,6 @@ import { anyApi, type FunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
 import { convexTest } from "convex-test";
 import {
-  defineRateLimits,
   type ExposedRateLimit,
   MINUTE,
   projectRateLimit,
@@ -180,22 +179,6 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(() => expose("sned", {})).toThrow(/"sned".*is not one of your limits/);
     expect(() => expose("constructor", {})).toThrow(/"constructor".*is not one of your limits/);
     expect(() => expose("loose", { config: { ...perMinute, rate: Number.NaN } })).toThrow(/"loose".*rate/);
-  });
-
-  it("the types ask for a key function where a call needs a key", () => {
-    const limits = defineRateLimits({ send: { ...perMinute, keyed: true }, signUp: { ...perMinute, keyed: false } });
-    // @ts-expect-error a keyed limit needs a key function
-    expect(() => limits.exposeRateLimit("send", {})).toThrow("keyed");
-    // @ts-expect-error a limit without keys takes none
-    expect(() => limits.exposeRateLimit("signUp", { key: () => "ann" })).toThrow("one bucket for all");
-    // @ts-expect-error a limit that is not defined needs a config
-    expect(() => limits.exposeRateLimit("sned", {})).toThrow("is not one of your limits");
-    // @ts-expect-error the options may be empty, not absent
-    expect(() => limits.exposeRateLimit("signUp")).toThrow(
-      '"signUp": the options of exposeRateLimit must be an object',
-    );
-    // @ts-expect-error a key is a string
-    limits.exposeRateLimit("send", { key: () => 1 });
   });
 
   it("the server's time is the server's clock", async () => {
