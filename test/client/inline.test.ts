@@ -46,15 +46,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rowsElsewhere()).toEqual([]);
   });
 
-  it("a reset without a name or with an empty key is misuse", async () => {
-    await rateLimit(args);
-    const before = await rows();
-    await expect(resetRateLimit({ ...args, name: "" })).rejects.toThrow(/^A rate limit's name must be .*, got ""\.$/);
-    const emptyKey = 'Rate limit "send": key must be a non-empty string, got "".';
-    await expect(resetRateLimit({ ...args, key: "" })).rejects.toThrow(emptyKey);
-    expect(await rows()).toEqual(before);
-  });
-
   it.each(["rateLimit", "checkRateLimit", "getRateLimit", "resetRateLimit"] as const)(
     "without a config the message of %s says so",
     async (call) => {
@@ -62,10 +53,4 @@ describe.each(placeNames)("in the %s", (place) => {
       await expect(limits[call](bucket)).rejects.toThrow(`Rate limit "send": ${known}`);
     },
   );
-
-  it("the place is chosen where the limits are defined: a call that names a component is misuse", async () => {
-    const problem = 'Rate limit "send": "component" is not a field of rateLimit';
-    await expect(rateLimit({ ...args, component: {} })).rejects.toThrow(problem);
-    expect(await rows()).toEqual([]);
-  });
 });
