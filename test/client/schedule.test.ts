@@ -93,6 +93,15 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(started()).toEqual(["first", "second"]);
   });
 
+  it("a job whose tokens a reset has forgotten gives nothing back, though it would have started later", async () => {
+    const job = await scheduled("late", 15);
+    await limits.resetRateLimit({ name: "llm" });
+    vi.setSystemTime(NOW + 1);
+    await limits.rateLimit({ name: "llm", count: 10 });
+    expect(await cancel(job)).toEqual(canceled);
+    expect(await valueOf()).toBe(0);
+  });
+
   it("a job that the scheduler refuses leaves no tokens taken, even if the error is caught", async () => {
     await mutation(async (ctx) => {
       const scheduler = { ...ctx.scheduler, runAt: () => Promise.reject(new Error("too many jobs")) };

@@ -3,7 +3,7 @@ import official from "@convex-dev/rate-limiter/test";
 import installed from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
 import { describe, expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { runJobs, useClock } from "../support/clock.js";
 import after from "docs:moved";
 import { api } from "./app/convex/_generated/api.js";
 import schema from "./app/convex/schema.js";
@@ -47,10 +47,7 @@ async function script(t: ReturnType<typeof openApp>): Promise<unknown[]> {
   answers.push({ value, ts, shard });
   await note(t.mutation(api.messages.forgive, ada));
   await note(t.action(api.messages.draw, { user: "ada", isPro: false }));
-  while (vi.getTimerCount() > 0) {
-    vi.advanceTimersToNextTimer();
-    await t.finishInProgressScheduledFunctions();
-  }
+  await runJobs(t);
   answers.push(await t.run(async (ctx) => (await ctx.db.query("reports").collect()).map(({ madeAt }) => madeAt - NOW)));
   answers.push(await t.run(async (ctx) => (await ctx.db.query("messages").collect()).length));
   return answers;

@@ -7,6 +7,8 @@ import type { Backend } from "../../example/demo/backend.js";
 import { signUp } from "../../example/demo/people.js";
 import { useClock as useClockAt } from "../support/clock.js";
 
+export { runJobs } from "../support/clock.js";
+
 const modules = import.meta.glob(["../../example/convex/**/*.{ts,js}", "!**/*.d.ts", "!**/convex.config.ts"]);
 
 /** Any whole second will do: the geocoder's windows start on those. */
@@ -31,11 +33,6 @@ export async function openTown() {
 export async function runNextJob(backend: Backend): Promise<void> {
   vi.advanceTimersToNextTimer();
   await backend.finishInProgressScheduledFunctions();
-}
-
-/** Runs what is scheduled, each job at its moment, until nothing is left. */
-export async function runJobs(backend: Backend): Promise<void> {
-  while (vi.getTimerCount() > 0) await runNextJob(backend);
 }
 
 /** The functions that an app's crons run, and how often. */

@@ -20,3 +20,11 @@ export function useClock(now = NOW, ...toFake: Fakeable[]): void {
     vi.unstubAllEnvs();
   });
 }
+
+/** Runs what is scheduled, each job at its time, until nothing is left. */
+export async function runJobs(t: { finishInProgressScheduledFunctions: () => Promise<void> }): Promise<void> {
+  while (vi.getTimerCount() > 0) {
+    vi.advanceTimersToNextTimer();
+    await t.finishInProgressScheduledFunctions();
+  }
+}
