@@ -64,20 +64,6 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("ends its subscription once, however often it is told to", () => {
-    const client = new FakeClient();
-    const onUpdate = client.onUpdate.bind(client);
-    const stopped = vi.fn();
-    vi.spyOn(client, "onUpdate").mockImplementation((...args) => {
-      const stop = onUpdate(...args);
-      return Object.assign(() => (stopped(), stop()), { getCurrentValue: () => stop.getCurrentValue() });
-    });
-    const { stop } = watch(client);
-    stop();
-    stop();
-    expect(stopped).toHaveBeenCalledOnce();
-  });
-
   it("can be ended by what it tells", () => {
     const client = new FakeClient();
     client.show(empty);

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. */
+/** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. The laws are tried on them. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/jobs.js";
@@ -32,18 +32,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await resetRateLimit(args)).toBeNull();
     expect(await limits.checkRateLimit(args)).toMatchObject({ ok: true, remaining: 1 });
     expect(await rows()).toEqual([]);
-  });
-
-  it("several at once and an adjustment share the buckets with the others", async () => {
-    const requests = [args, { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } }];
-    const all = await limits.rateLimitAll(requests);
-    const checked = await limits.checkRateLimitAll(requests, { throws: true });
-    expect(all.statuses).toMatchObject([{ remaining: 1 }, { remaining: 4 }]);
-    expect(checked.statuses).toMatchObject([{ remaining: 0 }, { remaining: 3 }]);
-    expect(await limits.adjustRateLimit({ ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
-    expect(await getRateLimit(args)).toMatchObject({ value: -2 });
-    expect(await rows()).toHaveLength(2);
-    expect(await rowsElsewhere()).toEqual([]);
   });
 
   it.each(["rateLimit", "checkRateLimit", "getRateLimit", "resetRateLimit"] as const)(
