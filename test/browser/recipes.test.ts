@@ -8,7 +8,8 @@ import type { ConvexClient } from "convex/browser";
 import { SECOND } from "convex-rate-limits";
 import { type RateLimitWatch, watchRateLimit } from "convex-rate-limits/client";
 import { compile } from "svelte/compiler";
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { FakeClient, getRateLimit } from "../react/fakeClient.js";
 
 const root = `${process.cwd()}/`;
@@ -77,11 +78,8 @@ describe.each(Object.keys(apps))("%s", (framework) => {
     const app = apps[framework]?.();
     if (app) mount = await bundle(app);
   });
-  beforeEach(() => {
-    vi.useFakeTimers({ now: NOW, toFake: ["Date", "performance", "setTimeout", "clearTimeout"] });
-  });
+  useClock(NOW, "Date", "performance", "setTimeout", "clearTimeout");
   afterEach(() => {
-    vi.useRealTimers();
     document.body.innerHTML = "";
   });
 

@@ -1,7 +1,8 @@
 /** The server's clock in the browser: how late it may be, and what must not move it. */
 import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { getServerTime } from "../react/fakeClient.js";
 import { serverClockOf } from "../../src/browser/serverClock.js";
@@ -15,13 +16,9 @@ const AHEAD_MS = 5 * MINUTE;
 let sleptMs = 0;
 const serverTime = () => NOW + AHEAD_MS + sleptMs + performance.now();
 
+useClock(NOW);
 beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
   sleptMs = 0;
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 /** A clock that was measured over a network that takes 20 ms. */

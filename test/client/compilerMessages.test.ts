@@ -1,13 +1,14 @@
-/** What the compiler says to a mistake, and what compiles with the strictest settings: small programs, compiled in memory. */
+/** What the compiler says to a mistake, and what compiles with the strictest settings: one small program, compiled in memory. */
 import path from "node:path";
 import ts from "typescript";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
 const APP = `
 import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
+import { RateLimiter } from "convex-rate-limits/compat";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
@@ -29,159 +30,311 @@ declare const bareMutation: GenericMutationCtx<Bare>;
 declare const bareQuery: GenericQueryCtx<Bare>;
 declare const noQueueMutation: GenericMutationCtx<NoQueue>;
 declare const component: ComponentApi;
+declare const anyName: string;
+declare const maybe: string | undefined;
+declare const some: "send" | "api";
+declare const count: number | undefined;
+declare const flag: boolean | undefined;
+declare const maybeConfig: RateLimitConfig | undefined;
 const work = makeFunctionReference<"mutation">("jobs:work");
-const limits = defineRateLimits({
+const mail = makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+const lookAt = makeFunctionReference<"query", { to: string }, null>("mail:lookAt");
+const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
+const definitions = {
   send: { kind: "token bucket", rate: 10, period: MINUTE, keyed: true },
   signUp: { kind: "fixed window", rate: 100, period: MINUTE, keyed: false },
   api: { kind: "token bucket", rate: 10, period: MINUTE, overrides: true },
   waiting: { kind: "token bucket", rate: 10, period: MINUTE, queue: {} },
   inTurns: { kind: "token bucket", rate: 10, period: MINUTE, queue: { fair: true } },
-  generate: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1 }, pro: { rate: 9 } } },
-});
+  generate: { kind: "token bucket", period: MINUTE, overrides: true, plans: { free: { rate: 1 }, pro: { rate: 9 } } },
+  mixed: { period: MINUTE, queue: {}, plans: { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } } },
+} as const;
+const limits = defineRateLimits(definitions);
+const inComponent = defineInComponent(definitions, { component });
+const counting = defineInComponent(definitions, { component, onDecision: async (ctx: GenericMutationCtx<App>) => void (await ctx.db.insert("messages", { body: "" })) });
+/** Without definitions. */
+const free = defineRateLimits({});
+const freeInComponent = defineInComponent({}, { component });
 const { enqueueRateLimited } = rateLimitQueue(limits);
-const { overrideRateLimit, clearRateLimitOverride } = rateLimitAdmin(limits);
+const { overrideRateLimit, clearRateLimitOverride, listRateLimits, sweepRateLimits } = rateLimitAdmin(limits);
+const adminOfComponent = rateLimitAdmin(inComponent);
+const limiter = new RateLimiter(component, { send: { kind: "token bucket", rate: 2, period: 1000 } });
 `;
 
 /** The files that all programs share are parsed once. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** The compiler's messages about each of several programs, which are compiled together: their imports are checked once. */
-function messagesOf(programs: readonly string[], extra: ts.CompilerOptions = {}): string[][] {
-  const texts = new Map(
-    programs.map((program, index) => [path.join(root, `test/messages${index}.ts`), `${APP}${program}\nexport {};\n`]),
-  );
+/** The compiler's messages about each of several statements, which are one file: the app above is checked once. */
+function messagesOf(statements: readonly string[], extra: ts.CompilerOptions = {}): string[][] {
+  const file = path.join(root, "test/messages.ts");
+  const blocks = statements.map((statement) => `{ ${statement} }\n`);
+  const text = [APP, ...blocks, "export {};\n"].join("");
   const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
     config: unknown;
   };
   const options = { ...ts.parseJsonConfigFileContent(config, ts.sys, root).options, noUnusedLocals: false, ...extra };
   const host = ts.createCompilerHost(options);
-  const ownHost: ts.CompilerHost = {
+  const program = ts.createProgram([file], options, {
     ...host,
-    fileExists: (name) => texts.has(name) || host.fileExists(name),
+    fileExists: (name) => name === file || host.fileExists(name),
     getSourceFile: (name, version, ...rest) => {
-      const text = texts.get(name);
-      if (text !== undefined) return ts.createSourceFile(name, text, version, true);
+      if (name === file) return ts.createSourceFile(name, text, version, true);
       if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, version, ...rest));
       return parsed.get(name);
     },
-  };
-  const compiled = ts.createProgram([...texts.keys()], options, ownHost);
-  return [...texts.keys()].map((file) => {
-    const source = compiled.getSourceFile(file);
-    return [...compiled.getSyntacticDiagnostics(source), ...compiled.getSemanticDiagnostics(source)].map(
-      ({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"),
-    );
+  });
+  const source = program.getSourceFile(file);
+  const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+  expect(found.filter(({ start = 0 }) => start < APP.length)).toEqual([]);
+  let start = APP.length;
+  return blocks.map((block) => {
+    const end = start + block.length;
+    const own = found.filter((each) => start <= (each.start ?? 0) && (each.start ?? 0) < end);
+    start = end;
+    return own.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
   });
 }
 
 /**
- * The guesses of an assistant that has not read the documents, or knows another limiter. None of them compiles. Each gives one message of
- * at most five lines, which says what to do. The lint rule finds results that are not read.
+ * The guesses of an assistant that has not read the documents, or knows another limiter, and slips. None of them compiles. Each gives one
+ * message of at most five lines, which says what to do. The lint rule finds results that are not read.
  */
-const MISSPELT = /name: "sned"[^]*required in type 'NotOneOfYourLimits'/;
-/** The lines that stand for a schema without a table, of an app that has another. */
-const TABLES =
-  /Types of parameters 'tableName' and 'spreadRateLimitTablesIntoTheSchema' are incompatible\.\n *Type '"rateLimits"' is not assignable to type '"messages"'/;
-const GUESSES: readonly (readonly [guess: string, message: RegExp])[] = [
-  // A misspelt name, and an argument that is missing or unknown.
-  [`void limits.rateLimit(mutation, { name: "sned", key: "a" });`, MISSPELT],
-  [`void limits.checkRateLimit(query, { name: "sned", key: "a" });`, MISSPELT],
-  [`void limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sned", key: "a" }]);`, MISSPELT],
-  [`void limits.adjustRateLimit(mutation, { name: "sned", key: "a", count: 5 });`, MISSPELT],
-  [`void limits.resetRateLimit(mutation, { name: "sned", key: "a" });`, MISSPELT],
-  [`void limits.rateLimit(mutation, { name: "send" });`, /'key' is missing/],
-  [`void limits.rateLimit(mutation, { name: "signUp", cuont: 1 });`, /'cuont' does not exist/],
+const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[] = [
+  // A name that is none of the limits, or may be none.
+  [
+    /Property 'config' is missing [^]*required in type 'NotOneOfYourLimits'/,
+    `limits.rateLimit(mutation, { name: "sned", key: "a" })`,
+    `limits.checkRateLimit(query, { name: "sned", key: "a" })`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sned", key: "a" }])`,
+    `limits.adjustRateLimit(mutation, { name: "sned", key: "a", count: 5 })`,
+    `limits.resetRateLimit(mutation, { name: "sned", key: "a" })`,
+    `limits.getRateLimit(query, { name: "signup" })`,
+    `limits.rateLimit(mutation, { name: anyName, key: "a" })`,
+    `inComponent.checkRateLimit(query, { name: "signup" })`,
+    `free.rateLimit(mutation, { name: "a" })`,
+    `free.rateLimitAll(mutation, [{ name: "a" }])`,
+    `free.scheduleRateLimited(mutation, { name: "a" }, work)`,
+    `freeInComponent.rateLimit(bareMutation, { name: "a" })`,
+  ],
+  [/'{ name: "toString"; }' is not assignable/, `limits.getRateLimit(query, { name: "toString" })`],
+  [/Property 'config' is missing/, `limits.exposeRateLimit("sned", {})`],
+  [/Did you mean '"send"'\?/, `listRateLimits(query, { name: "sendd" })`],
+  [/to parameter of type 'never'/, `rateLimitAdmin(freeInComponent).listRateLimits(bareQuery, { name: "a" })`],
+  [/Property 'name' is missing/, `limits.rateLimit(mutation, { key: "a" })`],
+  // `keyed: true` requires a key, whatever the config; of several names each is asked.
+  [
+    /Property 'key' is missing/,
+    `limits.rateLimit(mutation, { name: "send" })`,
+    `limits.rateLimit(mutation, { name: "send", config })`,
+    `limits.resetRateLimit(mutation, { name: "send" })`,
+    `limits.getRateLimit(mutation, { name: "send" })`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "send" }])`,
+    `limits.adjustRateLimit(mutation, { name: "send", count: 1 })`,
+    `limits.scheduleRateLimited(mutation, { name: "send" }, work)`,
+    `limits.exposeRateLimit("send", {})`,
+    `limits.rateLimit(mutation, { name: some })`,
+    `limits.rateLimitAll(mutation, [{ name: some }])`,
+    `limits.rateLimit(mutation, { name: "send" as keyof typeof definitions })`,
+    `limits.adjustRateLimit(mutation, { name: some, count: 1 })`,
+    `async <Name extends "send" | "api">(name: Name) => await limits.rateLimit(mutation, { name })`,
+  ],
+  // A missing user id must not become one bucket for everybody, nor one that may be missing.
+  [
+    /Type 'undefined' is not assignable to type 'string'/,
+    `limits.rateLimit(mutation, { name: "send", key: undefined })`,
+    `inComponent.rateLimit(mutation, { name: "send", key: maybe })`,
+    `inComponent.checkRateLimit(query, { name: some, key: undefined })`,
+  ],
+  [/Type 'number' is not assignable to type 'string'/, `limits.rateLimit(mutation, { name: "send", key: 7 })`],
+  [/Type 'null' is not assignable/, `limits.rateLimit(mutation, { name: "api", key: null })`],
+  // `keyed: false` is one bucket for all.
+  [
+    /string' is not assignable to type 'undefined'/,
+    `limits.rateLimit(mutation, { name: "signUp", key: "a" })`,
+    `inComponent.checkRateLimit(query, { name: "signUp", key: maybe })`,
+    `limits.checkRateLimitAll(query, [{ name: "signUp", key: "a" }])`,
+    `limits.exposeRateLimit("signUp", { key: () => "ann" })`,
+  ],
+  // Another argument, and one that only other calls have.
+  [
+    /'cuont' does not exist in type .*Did you mean to write 'count'\?/,
+    `limits.rateLimit(mutation, { name: "signUp", cuont: 1 })`,
+    `inComponent.rateLimit(mutation, { name: "signUp", cuont: 2 })`,
+    `free.rateLimit(mutation, { name: "a", config, cuont: 2 })`,
+  ],
+  [
+    /'(component|count|throws?|atLeast|reserved?|nxet|plan)' does not exist in type/,
+    `free.rateLimit(mutation, { name: "a", config, component })`,
+    `limits.getRateLimit(mutation, { name: "signUp", count: 2 })`,
+    `limits.resetRateLimit(mutation, { name: "signUp", count: 2 })`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp", throws: true }])`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp" }], { throw: true })`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp", atLeast: 1 }])`,
+    `limits.scheduleRateLimited(mutation, { name: "signUp", atLeast: 1 }, work)`,
+    `limits.scheduleRateLimited(mutation, { name: "signUp", reserve: true }, work)`,
+    `adminOfComponent.sweepRateLimits(bareMutation, { nxet: work })`,
+    `limiter.limit(mutation, "send", { reserved: true })`,
+    `limits.rateLimit(mutation, { name: "signUp", plan: "pro" })`,
+  ],
+  [/Property 'count' is missing/, `limits.adjustRateLimit(mutation, { name: "signUp" })`],
+  [/Property 'next' is missing/, `sweepRateLimits(mutation, {})`],
+  [/^Expected 2 arguments, but got 1/, `limits.exposeRateLimit("signUp")`, `defineInComponent({ send: config })`],
+  // A value of another type.
+  [
+    /^Type '.*' is not assignable to type/,
+    `limits.rateLimit(mutation, { name: "signUp", count: "2" })`,
+    `limits.rateLimit(mutation, { name: "signUp", reserve: "yes" })`,
+    `limits.rateLimit(mutation, { name: "signUp", mode: "off" })`,
+    `listRateLimits(query, { name: "send", cursor: null })`,
+    `limits.exposeRateLimit("send", { key: () => 1 })`,
+  ],
+  // The function that is scheduled, its arguments, and what continues a sweep.
+  [/^Expected 4 arguments/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail)`],
+  [/'number' .* 'string'/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail, { to: 5 })`],
+  [/'too' does not exist/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail, { too: "b" })`],
+  [/Type '"query"' is not/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, lookAt, { to: "b" })`],
+  [/has no properties in common with type '{ cursor\?/, `sweepRateLimits(mutation, { next: mail })`],
   // The official component's way of calling.
-  [`void limits.limit(mutation, "send", { key: "a" });`, /^Property 'limit' does not exist on type 'RateLimits</],
-  [`void limits.rateLimit(mutation, "send", { key: "a" });`, /^Expected 2 arguments, but got 3/],
+  [/^Property 'limit' does not exist on type 'RateLimits</, `limits.limit(mutation, "send", { key: "a" })`],
+  [/^Expected 2 arguments, but got 3/, `limits.rateLimit(mutation, "send", { key: "a" })`],
   [
-    `limits.rateLimit(mutation, { name: "send", key: "a" }).then((status) => !status.ok && status.retryAfter);`,
     /'retryAfter' does not exist .*Did you mean 'retryAt'\?/,
+    `limits.rateLimit(mutation, { name: "send", key: "a" }).then((status) => !status.ok && status.retryAfter)`,
   ],
   [
-    `defineRateLimits({ send: { kind: "token bucket", rate: 1, period: 1 } }, { component });`,
-    /in type 'ImportDefineRateLimitsFromTheComponentEntry'/,
+    /^Expected 3 arguments, but got 2|Property 'config' is missing/,
+    `limiter.limit(mutation, "sned")`,
+    `limiter.check(mutation, "sned", { key: "ada" })`,
+    `limiter.getValue(mutation, "sned")`,
   ],
-  [`defineInComponent({ send: { kind: "token bucket", rate: 1, period: 1 } });`, /^Expected 2 arguments, but got 1/],
-  // Fields and values of other limiters.
-  [`defineRateLimits({ send: { kind: "tokenBucket", rate: 1, period: 1 } });`, /Did you mean '"token bucket"'\?/],
+  // The place.
+  [/in type 'ImportDefineRateLimitsFromTheComponentEntry'/, `defineRateLimits({ send: config }, { component })`],
+  [/Type '{}' is missing .* from type 'ComponentApi'/, `defineInComponent(definitions, { component: {} })`],
+  [/Did you mean to write 'component'\?/, `defineRateLimits(definitions, { componnet: component })`],
+  // Fields and values of other limiters, in definitions and inline.
+  [/Did you mean '"token bucket"'\?/, `defineRateLimits({ a: { kind: "tokenBucket", rate: 1, period: 1 } })`],
+  [/'number \| "day" \| "week" \|/, `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: "minute" } })`],
+  [/Did you mean to write 'period'\?/, `defineRateLimits({ a: { kind: "token bucket", rate: 1, periodMs: 1 } })`],
   [
-    `defineRateLimits({ send: { kind: "token bucket", rate: 1, period: "minute" } });`,
-    /'number \| "day" \| "week" \| "month"/,
+    /'(limit|burst|keyed|start|spread)' does not exist in type/,
+    `defineRateLimits({ a: { kind: "token bucket", limit: 1, period: 1 } })`,
+    `limits.rateLimit(mutation, { name: "inline", config: { ...config, burst: 3 } })`,
+    `limits.rateLimit(mutation, { name: "inline", config: { ...config, keyed: true } })`,
+    `free.rateLimit(mutation, { name: "inline", config: { kind: "token bucket", rate: 1, period: 1, start: 0 } })`,
+    `defineRateLimits({}, { throws: { spread: 1 } })`,
   ],
-  [`defineRateLimits({ send: { kind: "token bucket", rate: 1, periodMs: 1 } });`, /Did you mean to write 'period'\?/],
-  [`defineRateLimits({ send: { kind: "token bucket", limit: 1, period: 1 } });`, /'limit' does not exist in type/],
   [
-    `defineRateLimits({ send: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } });`,
-    /'capacity' are incompatible/,
+    /^Type '(number|true)' is not assignable to type 'never'/,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } })`,
+    `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } }, { component })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, start: 0 } })`,
+    `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, burst: 3 } } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", period: 1, keyd: true, plans: { free: { rate: 1 } } } })`,
   ],
-  // The ctx.
-  [`void limits.rateLimit(bareMutation, { name: "signUp" });`, TABLES],
-  [`void limits.checkRateLimit(bareQuery, { name: "signUp" });`, TABLES],
-  [`void limits.rateLimitAll(bareMutation, [{ name: "signUp" }]);`, TABLES],
-  [`void limits.getRateLimit(bareQuery, { name: "signUp" });`, TABLES],
   [
-    `void limits.rateLimit(query, { name: "signUp" });`,
+    /^Type '("leaky bucket"|"many"|"off"|string)' is not assignable to type/,
+    `defineRateLimits({ a: { kind: "leaky bucket", rate: 1, period: 1 } })`,
+    `defineRateLimits({ a: { kind: "fixed window", rate: 1, period: 1, shards: "many" } })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, mode: "off" } })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: "always" } })`,
+    `defineRateLimits(definitions, { onDecision: "log" })`,
+  ],
+  [/to type 'RateLimitDefinition \| Planned/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
+  [/'capacity' are incompat/, `defineRateLimits({ a: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } })`],
+  [/Property 'rate' is missing/, `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: {} } } })`],
+  // The ctx: of a schema without a table, in an app that has another; of a query; of an action.
+  [
+    /Types of parameters 'tableName' and 'spreadRateLimitTablesIntoTheSchema' are incompatible\.\n *Type '"rateLimits"' is not assignable to type '"messages"'/,
+    `limits.rateLimit(bareMutation, { name: "signUp" })`,
+    `limits.checkRateLimit(bareQuery, { name: "signUp" })`,
+    `limits.rateLimitAll(bareMutation, [{ name: "signUp" }])`,
+    `limits.getRateLimit(bareQuery, { name: "signUp" })`,
+  ],
+  [
     /type 'MutationCtxWithRateLimitTables'[^]* missing .*: insert, patch, delete$/,
+    `limits.rateLimit(query, { name: "signUp" })`,
   ],
   [
-    `void limits.rateLimit(action, { name: "signUp" });`,
-    /Property 'db' is missing [^]* required in type 'MutationCtxWithRateLimitTables'/,
+    /Property 'db' is missing [^]* required in type '(MutationCtxWithRateLimitTables|GenericMutationCtx)/,
+    `limits.rateLimit(action, { name: "signUp" })`,
+    `counting.rateLimit(action, { name: "signUp" })`,
+    `counting.rateLimitAll(action, [{ name: "signUp" }])`,
+    `counting.scheduleRateLimited(action, { name: "signUp" }, work)`,
   ],
   // What a definition has to say.
   [
-    `void limits.rateLimit(mutation, { name: "generate" });`,
-    /Property 'plan' is missing [^]* type '{ plan: "free" \| "pro"; }'/,
+    /Property 'plan' is missing [^]* type '{ plan: "(free" \| "pro|steady" \| "strict)"; }'/,
+    `limits.rateLimit(mutation, { name: "generate" })`,
+    `limits.rateLimitAll(mutation, [{ name: "mixed" }, { name: "signUp" }])`,
+    `limits.scheduleRateLimited(mutation, { name: "mixed" }, work)`,
+    `enqueueRateLimited(mutation, { name: "mixed" }, work)`,
   ],
   [
-    `void overrideRateLimit(mutation, { name: "send", key: "a", block: true });`,
-    /to type 'LimitDefinedWithOverridesTrue'/,
+    /"(gold|pro)"' is not assignable to type '"(free" \| "pro|steady" \| "strict)"/,
+    `limits.rateLimit(mutation, { name: "generate", plan: "gold" })`,
+    `limits.checkRateLimit(query, { name: "mixed", plan: "pro" })`,
+    `limits.getRateLimit(query, { name: "mixed", plan: "gold" })`,
+    `limits.exposeRateLimit("generate", { plan: () => "gold" })`,
+    `overrideRateLimit(mutation, { name: "generate", plan: "gold" })`,
+    `listRateLimits(query, { name: "generate", plan: "gold" })`,
   ],
-  [`void clearRateLimitOverride(mutation, { name: "signUp" });`, /to type 'LimitDefinedWithOverridesTrue'/],
-  [`void enqueueRateLimited(mutation, { name: "signUp" }, work);`, /to type 'LimitDefinedWithQueue'/],
-  [`void enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work);`, /to type 'OnlyWithFairTrue/],
-  [`void enqueueRateLimited(mutation, { name: "inTurns" }, work);`, /Property 'fairBy' is missing/],
+  [
+    /'TokenBucketConfig' is not assignable to type 'undefined'/,
+    `limits.rateLimit(mutation, { name: "mixed", plan: "steady", config })`,
+  ],
+  [
+    /to type 'LimitDefinedWithOverridesTrue'/,
+    `overrideRateLimit(mutation, { name: "send", key: "a", block: true })`,
+    `clearRateLimitOverride(mutation, { name: "signUp" })`,
+  ],
+  [/to type 'LimitDefinedWithQueue'/, `enqueueRateLimited(mutation, { name: "signUp" }, work)`],
+  [/to type 'OnlyWithFairTrue/, `enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work)`],
+  [/Property 'fairBy' is missing/, `enqueueRateLimited(mutation, { name: "inTurns" }, work)`],
 ];
 
-it("to an assistant's guesses the compiler says what to do", () => {
-  const messages = messagesOf(GUESSES.map(([guess]) => guess));
-  for (const [index, [guess, expected]] of GUESSES.entries()) {
-    const [message = "", ...more] = messages[index] ?? [];
-    expect(message, guess).toMatch(expected);
-    expect(message.split("\n").length, guess).toBeLessThanOrEqual(5);
-    expect(more, guess).toEqual([]);
+/** What to do stands deeper in these. */
+const DEEPER: typeof MISTAKES = [
+  [
+    /Types of parameters 'tableName' and 'spreadRateLimitQueueTablesIntoTheSchema' are incompatible/,
+    `enqueueRateLimited(noQueueMutation, { name: "waiting" }, work)`,
+  ],
+  [
+    /Types of property 'shards' are incompatible/,
+    `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, shards: 4 } } } })`,
+  ],
+  [
+    /string' is not assignable to type 'undefined'/,
+    `async <Name extends "signUp" | "api">(name: Name) => await limits.rateLimit(mutation, { name, key: "a" })`,
+  ],
+];
+
+it("to a mistake the compiler says what to do, in one message", () => {
+  const mistakes = [...MISTAKES, ...DEEPER].flatMap(([expected, ...statements]) =>
+    statements.map((statement) => ({ expected, statement })),
+  );
+  const messages = messagesOf(mistakes.map(({ statement }) => statement));
+  const deeper = DEEPER.flatMap(([, ...statements]) => statements);
+  for (const [i, { expected, statement }] of mistakes.entries()) {
+    const [message = "", ...more] = messages[i] ?? [];
+    expect.soft(message, statement).toMatch(expected);
+    if (!deeper.includes(statement)) expect.soft(message.split("\n").length, statement).toBeLessThanOrEqual(5);
+    expect.soft(more, statement).toEqual([]);
   }
 });
 
-it("to a queue without its tables the compiler says what to do, below what it says of limits", () => {
-  const [[message = "", ...more] = []] = messagesOf([
-    `void enqueueRateLimited(noQueueMutation, { name: "waiting" }, work);`,
-  ]);
-  expect(message).toMatch(
-    /Types of parameters 'tableName' and 'spreadRateLimitQueueTablesIntoTheSchema' are incompatible/,
-  );
-  expect(more).toEqual([]);
-});
-
-describe("with exactOptionalPropertyTypes", () => {
-  it("what may be left out may be undefined, and a field of a config may not", () => {
-    const leftOut = `
-      declare const count: number | undefined;
-      declare const flag: boolean | undefined;
-      declare const key: string | undefined;
-      declare const config: RateLimitConfig | undefined;
-      void limits.rateLimit(mutation, { name: "send", key: "a", count, reserve: flag, throws: flag, config });
-      void limits.checkRateLimit(query, { name: "signUp", key: undefined, count, reserve: flag, throws: flag, config });
-      void limits.rateLimitAll(mutation, [{ name: "signUp", count, reserve: flag, config }], { throws: flag });
-      void limits.resetRateLimit(mutation, { name: "signUp", config });
-      void rateLimitAdmin(limits).listRateLimits(query, { name: "send", cursor: key, limit: count, onlyLimited: flag });
-      void limits.rateLimit(mutation, { name: "mine", key, config: { kind: "token bucket", rate: 1, period: 1 } });
-      defineRateLimits({}, { errorKeys: flag });
-    `;
-    const undefinedField = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
-    const [fine, refused = []] = messagesOf([leftOut, undefinedField], { exactOptionalPropertyTypes: true });
-    expect(fine).toEqual([]);
-    expect(refused.join()).toContain("exactOptionalPropertyTypes");
-    expect(messagesOf([undefinedField])).toEqual([[]]);
-  });
+it("with exactOptionalPropertyTypes what may be left out may be undefined, and a field of a config may not", () => {
+  const leftOut = [
+    `limits.rateLimit(mutation, { name: "send", key: "a", count, reserve: flag, throws: flag, config: maybeConfig })`,
+    `limits.checkRateLimit(query, { name: "signUp", key: undefined, count, reserve: flag, throws: flag, config: maybeConfig })`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp", count, reserve: flag, config: maybeConfig }], { throws: flag })`,
+    `limits.resetRateLimit(mutation, { name: "signUp", config: maybeConfig })`,
+    `listRateLimits(query, { name: "send", cursor: maybe, limit: count, onlyLimited: flag })`,
+    `limits.rateLimit(mutation, { name: "mine", key: maybe, config: { kind: "token bucket", rate: 1, period: 1 } })`,
+    `defineRateLimits({}, { errorKeys: flag })`,
+  ];
+  const field = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
+  const [refused = [], ...fine] = messagesOf([field, ...leftOut], { exactOptionalPropertyTypes: true });
+  expect(refused.join()).toContain("exactOptionalPropertyTypes");
+  expect(fine.flat()).toEqual([]);
+  expect(messagesOf([field])).toEqual([[]]);
 });

@@ -1,18 +1,10 @@
 // @vitest-environment edge-runtime
-import { anyApi, type FunctionReference } from "convex/server";
+import { makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
-import { convexTest } from "convex-test";
-import {
-  defineRateLimits,
-  type ExposedRateLimit,
-  MINUTE,
-  projectRateLimit,
-  type RateLimitConfig,
-  type RateLimitSnapshot,
-} from "convex-rate-limits";
-import { register } from "convex-rate-limits/test";
-import { afterEach, assert, describe, expect, it, vi } from "vitest";
-import { defineIn, placeNames, type PlaceName, type QueryCtx, schema } from "../support/places.js";
+import { MINUTE, projectRateLimit, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import { describe, expect, it, vi } from "vitest";
+import { NOW, useClock } from "../support/clock.js";
+import { defineIn, openBackend, placeNames, type PlaceName, type QueryCtx } from "../support/places.js";
 
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 6, period: MINUTE };
 const pro: RateLimitConfig = { kind: "token bucket", rate: 600, period: MINUTE };
@@ -51,158 +43,102 @@ function openApp(place: PlaceName) {
     }),
     inline: defineIn(place, {}).exposeRateLimit("inline", { config: pro }),
   };
-  const modules = Object.fromEntries(Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, load(module)]));
-  const t = convexTest({ schema, modules: { "./_generated/api.ts": load({}), ...modules } });
-  register(t);
-  return { t, limits };
+  const modules = Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, () => Promise.resolve(module)]);
+  const t = openBackend(Object.fromEntries(modules) as Record<string, () => Promise<object>>);
+  /** What a client sees, who can send anything, and may be signed in. */
+  const see = async (
+    module: keyof typeof exposed,
+    args: Record<string, unknown> = {},
+    who?: string,
+  ): Promise<RateLimitSnapshot> => {
+    const getter = makeFunctionReference<"query", Record<string, unknown>, RateLimitSnapshot>(`${module}:getRateLimit`);
+    return await (who === undefined ? t : t.withIdentity({ subject: who })).query(getter, args);
+  };
+  const take = (args: { name: string; key?: string; count: number }) =>
+    t.mutation((ctx) => limits.rateLimit(ctx, args));
+  return { t, ...limits, see, take };
 }
 
-function load<Module>(module: Module): () => Promise<Module> {
-  return async () => await Promise.resolve(module);
-}
-
-/** The reference to an exposed function, without its types: a client can send anything. */
-function getterOf(module: string): FunctionReference<"query", "public", Record<string, unknown>, RateLimitSnapshot> {
-  const api = anyApi as unknown as Record<string, Record<keyof ExposedRateLimit, FunctionReference<"query">>>;
-  const functions = api[module];
-  assert(functions);
-  return functions.getRateLimit;
-}
-
-afterEach(() => vi.useRealTimers());
+useClock();
 
 describe.each(placeNames)("exposed from the %s", (place) => {
-  it("each client sees its own bucket, and projects it to the status that the server would give", async () => {
-    const { t, limits } = openApp(place);
-    await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann", count: 6 }));
-
-    const anns = await t.withIdentity({ subject: "ann" }).query(getterOf("own"), {});
-    const bobs = await t.withIdentity({ subject: "bob" }).query(getterOf("own"), {});
-
+  it("each client sees its own bucket, whatever it requests, and projects it to what the server would answer", async () => {
+    const { see, take } = openApp(place);
+    await take({ name: "send", key: "ann", count: 6 });
+    const anns = await see("own", {}, "ann");
     expect(anns).toMatchObject({ name: "send", value: 0, config: { ...perMinute, capacity: 6 } });
-    expect(bobs).toMatchObject({ name: "send", value: 6 });
-    const inAMinute = anns.ts + MINUTE / 6;
+    expect(await see("own", { key: "ann" }, "bob")).toMatchObject({ name: "send", value: 6 });
+    const inAMinute = NOW + MINUTE / 6;
     expect(projectRateLimit(anns, { now: inAMinute - 1 })).toMatchObject({ ok: false, retryAt: inAMinute });
     expect(projectRateLimit(anns, { now: inAMinute })).toMatchObject({ ok: true });
   });
 
-  it("a request for another's key changes nothing where the server ignores it", async () => {
-    const { t, limits } = openApp(place);
-    await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann", count: 6 }));
-    const seen = await t.withIdentity({ subject: "bob" }).query(getterOf("own"), { key: "ann" });
-    expect(seen.value).toBe(6);
-  });
-
   it("a requested key is granted or refused by the server's function", async () => {
-    const { t, limits } = openApp(place);
-    await t.mutation((ctx) => limits.rateLimit(ctx, { name: "send", key: "ann's team", count: 2 }));
-    const ann = t.withIdentity({ subject: "ann" });
-    expect(await ann.query(getterOf("team"), { key: "ann's team" })).toMatchObject({ value: 4 });
-    expect(await ann.query(getterOf("team"), {})).toMatchObject({ value: 6 });
-    await expect(ann.query(getterOf("team"), { key: "bob's team" })).rejects.toThrow("Not your team.");
-    await expect(ann.query(getterOf("team"), { key: "" })).rejects.toThrow("Not your team.");
-    await expect(t.query(getterOf("team"), { key: "ann's team" })).rejects.toThrow("Sign in first.");
+    const { see, take } = openApp(place);
+    await take({ name: "send", key: "ann's team", count: 2 });
+    expect(await see("team", { key: "ann's team" }, "ann")).toMatchObject({ value: 4 });
+    expect(await see("team", {}, "ann")).toMatchObject({ value: 6 });
+    for (const key of ["bob's team", ""]) await expect(see("team", { key }, "ann")).rejects.toThrow("Not your team.");
+    await expect(see("team", { key: "ann's team" })).rejects.toThrow("Sign in first.");
   });
 
-  it.each([
-    ["name", "secret"],
-    ["config", { kind: "token bucket", rate: 1e9, period: 1 }],
-    ["shards", 256],
-    ["count", 5],
-    ["reserve", true],
-    ["component", "rateLimits"],
-    ["__proto__.key", "ann"],
-  ])("a client that sends %s is refused", async (field, value) => {
-    const { t } = openApp(place);
-    const ann = t.withIdentity({ subject: "ann" });
-    for (const module of ["own", "team", "signUp", "byPlan", "inline"]) {
-      await expect(ann.query(getterOf(module), { [field]: value })).rejects.toThrow(/[Vv]alidator/);
-    }
-  });
-
-  it.each([
-    ["null", null],
-    ["a number", 1],
-    ["a boolean", true],
-    ["an array", ["ann"]],
-    ["an object", { subject: "ann" }],
-    ["a bigint", 1n],
-  ])("a key that is %s is refused", async (_what, key) => {
-    const { t } = openApp(place);
-    await expect(t.withIdentity({ subject: "ann" }).query(getterOf("team"), { key })).rejects.toThrow(/[Vv]alidator/);
-  });
-
-  it("where the server looks at no key, a client that sends one is refused", async () => {
-    const { t } = openApp(place);
-    for (const module of ["signUp", "hot", "inline"]) {
-      await expect(t.query(getterOf(module), { key: "ann" })).rejects.toThrow(/[Vv]alidator/);
-    }
+  const everywhere = ["own", "team", "signUp", "byPlan", "inline"] as const;
+  it.each<
+    [what: string, args: Record<string, unknown>, modules: readonly Parameters<ReturnType<typeof openApp>["see"]>[0][]]
+  >([
+    ["a name", { name: "secret" }, everywhere],
+    ["a config", { config: { kind: "token bucket", rate: 1e9, period: 1 } }, everywhere],
+    ["shards", { shards: 256 }, everywhere],
+    ["a count", { count: 5 }, everywhere],
+    ["a reservation", { reserve: true }, everywhere],
+    ["a component", { component: "rateLimits" }, everywhere],
+    ["a dangerous field", { "__proto__.key": "ann" }, everywhere],
+    ["a key that is no string", { key: null }, ["team"]],
+    ["a key that is a number", { key: 1 }, ["team"]],
+    ["a key that is an array", { key: ["ann"] }, ["team"]],
+    ["a key that is an object", { key: { subject: "ann" } }, ["team"]],
+    ["a key where the server looks at none", { key: "ann" }, ["signUp", "hot", "inline"]],
+  ])("a client that sends %s is refused", async (_what, args, modules) => {
+    const { see } = openApp(place);
+    for (const module of modules) await expect(see(module, args, "ann")).rejects.toThrow(/[Vv]alidator/);
   });
 
   it("a key function that finds nobody is an error, never the bucket that belongs to everybody", async () => {
-    const { t } = openApp(place);
-    for (const module of ["nobody", "nothing"]) {
-      await expect(t.query(getterOf(module), {})).rejects.toThrow(/loose.*key function returns.*non-empty string/);
+    const { see } = openApp(place);
+    for (const module of ["nobody", "nothing"] as const) {
+      await expect(see(module)).rejects.toThrow(/loose.*key function returns.*non-empty string/);
     }
   });
 
-  it("the server may choose the config by key", async () => {
-    const { t } = openApp(place);
-    expect(await t.withIdentity({ subject: "ann" }).query(getterOf("byPlan"), {})).toMatchObject({ value: 600 });
-    expect(await t.withIdentity({ subject: "bob" }).query(getterOf("byPlan"), {})).toMatchObject({ value: 6 });
+  it("the server may choose the config by key, and a limit without a definition is exposed with its config", async () => {
+    const { see } = openApp(place);
+    expect(await see("byPlan", {}, "ann")).toMatchObject({ value: 600 });
+    expect(await see("byPlan", {}, "bob")).toMatchObject({ value: 6 });
+    expect(await see("inline")).toMatchObject({ name: "inline", value: 600 });
   });
 
-  it("a limit without a definition is exposed with its config", async () => {
-    const { t } = openApp(place);
-    expect(await t.query(getterOf("inline"), {})).toMatchObject({ name: "inline", value: 600 });
-  });
-
-  it("a sharded limit is shown whole", async () => {
-    const { t, limits } = openApp(place);
-    for (let call = 0; call < 20; call++) await t.mutation((ctx) => limits.rateLimit(ctx, { name: "hot", count: 10 }));
-    const snapshot = await t.query(getterOf("hot"), {});
-    expect(projectRateLimit(snapshot, { now: snapshot.ts, count: 0 }).remaining).toBeGreaterThanOrEqual(800);
-    expect(projectRateLimit(snapshot, { now: snapshot.ts, count: 800 }).ok).toBe(true);
-  });
-
-  it("looking changes nothing", async () => {
-    const { t, limits } = openApp(place);
-    await t.mutation((ctx) => limits.rateLimit(ctx, { name: "signUp" }));
-    const first = await t.query(getterOf("signUp"), {});
-    expect(await t.query(getterOf("signUp"), {})).toEqual(first);
+  it("a sharded limit is shown whole, and looking changes nothing", async () => {
+    const { see, take } = openApp(place);
+    for (let call = 0; call < 20; call++) await take({ name: "hot", count: 10 });
+    const snapshot = await see("hot");
+    expect(projectRateLimit(snapshot, { now: NOW, count: 0 }).remaining).toBe(800);
+    expect(projectRateLimit(snapshot, { now: NOW, count: 800 }).ok).toBe(true);
+    expect(await see("hot")).toEqual(snapshot);
   });
 
   it("what cannot fit fails when the module loads", () => {
-    const { limits } = openApp(place);
-    const { exposeRateLimit: expose } = limits;
+    const { exposeRateLimit: expose } = openApp(place);
     expect(() => expose("send", {})).toThrow(/"send".*keyed/);
     expect(() => expose("signUp", { key: () => "ann" })).toThrow(/"signUp".*one bucket for all/);
-    expect(() => expose("sned", {})).toThrow(/"sned".*is not one of your limits/);
-    expect(() => expose("constructor", {})).toThrow(/"constructor".*is not one of your limits/);
+    for (const name of ["sned", "constructor"]) {
+      expect(() => expose(name, {})).toThrow(`"${name}": is not one of your limits`);
+    }
     expect(() => expose("loose", { config: { ...perMinute, rate: Number.NaN } })).toThrow(/"loose".*rate/);
   });
 
-  it("the types ask for a key function where a call needs a key", () => {
-    const limits = defineRateLimits({ send: { ...perMinute, keyed: true }, signUp: { ...perMinute, keyed: false } });
-    // @ts-expect-error a keyed limit needs a key function
-    expect(() => limits.exposeRateLimit("send", {})).toThrow("keyed");
-    // @ts-expect-error a limit without keys takes none
-    expect(() => limits.exposeRateLimit("signUp", { key: () => "ann" })).toThrow("one bucket for all");
-    // @ts-expect-error a limit that is not defined needs a config
-    expect(() => limits.exposeRateLimit("sned", {})).toThrow("is not one of your limits");
-    // @ts-expect-error the options may be empty, not absent
-    expect(() => limits.exposeRateLimit("signUp")).toThrow(
-      '"signUp": the options of exposeRateLimit must be an object',
-    );
-    // @ts-expect-error a key is a string
-    limits.exposeRateLimit("send", { key: () => 1 });
-  });
-
   it("the server's time is the server's clock", async () => {
-    const { t } = openApp(place);
-    vi.setSystemTime(1_700_000_000_123);
-    const { own } = anyApi;
-    assert(own?.["getServerTime"]);
-    expect(await t.mutation(own["getServerTime"] as FunctionReference<"mutation">, {})).toBe(1_700_000_000_123);
+    const time = makeFunctionReference<"mutation", Record<string, never>, number>("own:getServerTime");
+    vi.setSystemTime(NOW + 123);
+    expect(await openApp(place).t.mutation(time, {})).toBe(NOW + 123);
   });
 });

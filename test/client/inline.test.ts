@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. */
+/** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. The laws are tried on them. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/jobs.js";
@@ -34,27 +34,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toEqual([]);
   });
 
-  it("several at once and an adjustment share the buckets with the others", async () => {
-    const requests = [args, { name: "window", config: { kind: "fixed window", rate: 5, period: 1000, start: 0 } }];
-    const all = await limits.rateLimitAll(requests);
-    const checked = await limits.checkRateLimitAll(requests, { throws: true });
-    expect(all.statuses).toMatchObject([{ remaining: 1 }, { remaining: 4 }]);
-    expect(checked.statuses).toMatchObject([{ remaining: 0 }, { remaining: 3 }]);
-    expect(await limits.adjustRateLimit({ ...args, count: 3 })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
-    expect(await getRateLimit(args)).toMatchObject({ value: -2 });
-    expect(await rows()).toHaveLength(2);
-    expect(await rowsElsewhere()).toEqual([]);
-  });
-
-  it("a reset without a name or with an empty key is misuse", async () => {
-    await rateLimit(args);
-    const before = await rows();
-    await expect(resetRateLimit({ ...args, name: "" })).rejects.toThrow(/^A rate limit's name must be .*, got ""\.$/);
-    const emptyKey = 'Rate limit "send": key must be a non-empty string, got "".';
-    await expect(resetRateLimit({ ...args, key: "" })).rejects.toThrow(emptyKey);
-    expect(await rows()).toEqual(before);
-  });
-
   it.each(["rateLimit", "checkRateLimit", "getRateLimit", "resetRateLimit"] as const)(
     "without a config the message of %s says so",
     async (call) => {
@@ -62,10 +41,4 @@ describe.each(placeNames)("in the %s", (place) => {
       await expect(limits[call](bucket)).rejects.toThrow(`Rate limit "send": ${known}`);
     },
   );
-
-  it("the place is chosen where the limits are defined: a call that names a component is misuse", async () => {
-    const problem = 'Rate limit "send": "component" is not a field of rateLimit';
-    await expect(rateLimit({ ...args, component: {} })).rejects.toThrow(problem);
-    expect(await rows()).toEqual([]);
-  });
 });

@@ -1,7 +1,11 @@
 // @vitest-environment edge-runtime
-/** A query is not run again because time passes: what a live query returns must not depend on the clock. */
+/**
+ * A query is not run again because time passes: what a live query returns must not depend on the clock. That it projects to what a check
+ * says is law 4.
+ */
 import { projectRateLimit } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 
@@ -9,16 +13,8 @@ const NOW = Date.UTC(2026, 5, 1, 9, 30);
 const DAY = 86_400_000;
 /** Moments before and after NOW, near and far, on the boundaries of 100 ms and of windows and beside them. */
 const offsets = [-DAY, -1, 0, 1, 99, 100, 101, 250, 300, 333, 999, 1000, 1001, 1337, 5000, DAY, 400 * DAY, 3000 * DAY];
-const demands = [{}, { count: 0 }, { count: 3 }, { count: 2.5 }, { count: 10 }, { count: 14, reserve: true }];
-/** A sliding window lets no more than its rate start at once, reserved or not. */
-const slidingDemands = demands.map((demand) => ({ ...demand, ...(demand.count === 14 && { count: 10 }) }));
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, query } = useBackend(place);
@@ -79,35 +75,6 @@ describe.each(placeNames)("in the %s", (place) => {
       }
     });
     clock.mockRestore();
-  });
-
-  /** Law 4 does so for any limit and any moment; here it is the calendar, far away, and validators. */
-  it("a projected snapshot says what check says, at every moment and for every demand", async () => {
-    const answers = new Set<string>();
-    for (const bucket of buckets.filter(({ key }) => key !== "fresh")) {
-      const snapshot = await getRateLimit(bucket);
-      for (const now of [-1, 333, DAY, 3000 * DAY].map((offset) => NOW + offset)) {
-        vi.setSystemTime(now);
-        await query(async (ctx) => {
-          for (const demand of bucket.name === "sliding" ? slidingDemands : demands) {
-            const checked = await limits.within(ctx).checkRateLimit({ ...bucket, ...demand });
-            expect(projectRateLimit(snapshot, { now, ...demand })).toEqual(checked);
-            answers.add(checked.ok ? (checked.retryAt === undefined ? "go" : "reserved") : "denied");
-          }
-        });
-      }
-      vi.setSystemTime(NOW);
-    }
-    expect([...answers].sort()).toEqual(["denied", "go", "reserved"]);
-  });
-
-  it("a projected snapshot says what the next call says", async () => {
-    for (const bucket of buckets) {
-      const snapshot = await getRateLimit(bucket);
-      vi.setSystemTime(NOW + 333);
-      const projected = projectRateLimit(snapshot, { now: NOW + 333, count: 2 });
-      expect(projected).toEqual(await rateLimit({ ...bucket, count: 2 }));
-    }
   });
 
   it("a fraction of a millisecond, as performance clocks give, counts as the millisecond it lies in", async () => {

@@ -240,17 +240,18 @@ const badKeys: BadCall[] = [
 ];
 const RESERVE = "true, false or { within: a number of milliseconds of at least 0 }";
 const noFlags = shown(null, 1, "yes", {});
-const badDemands: BadCall[] = [
-  ...badField("open", "count", "a finite number of at least 0", [...noNumbers, ...shown(-1, -Number.MIN_VALUE)]),
-  ...badField("open", "reserve", RESERVE, [
-    ...noFlags,
-    ...shown({ within: -1 }, { within: "1" }, { within: NaN }, { within: 5, count: 2 }),
-  ]),
-  ...badField("open", "throws", THROWS, [
-    ...noFlags,
-    ...shown({ jitter: 2 }, { jitter: -0.1 }, { jitter: NaN }, { jitter: 1, spread: 1 }),
-  ]),
-];
+const badCounts = badField("open", "count", "a finite number of at least 0", [
+  ...noNumbers,
+  ...shown(-1, -Number.MIN_VALUE),
+]);
+const badReservations = badField("open", "reserve", RESERVE, [
+  ...noFlags,
+  ...shown({ within: -1 }, { within: "1" }, { within: NaN }, { within: 5, count: 2 }),
+]);
+const badThrows = badField("open", "throws", THROWS, [
+  ...noFlags,
+  ...shown({ jitter: 2 }, { jitter: -0.1 }, { jitter: NaN }, { jitter: 1, spread: 1 }),
+]);
 const LEAST = "a number of at least 0 and at most count";
 const badParts: BadCall[] = [
   ...badField("open", "atLeast", `${LEAST} (3)`, [...noNumbers, ...shown(-1, 3.001)], { count: 3 }),
@@ -338,27 +339,26 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   const later = ["scheduleRateLimited", "cancelRateLimited", "adjustRateLimit"] as const;
   const all = [...asking, ...several, ...later, "getRateLimit", "resetRateLimit"] as const;
 
-  it.each(badNames)("a bad name: $problem", async ({ args, problem }) => {
-    await refuses(
-      all.filter((call) => call !== "cancelRateLimited"),
-      args,
-      problem,
-    );
-    // Without a name it is no job.
-    await refuses(["cancelRateLimited"], args, typeof args["name"] === "string" ? problem : JOB);
+  /** Of a job that is cancelled, the handle is wrong. */
+  const asHandle = ({ args, problem }: BadCall) => ({
+    args,
+    problem: typeof args["name"] === "string" ? problem : JOB,
   });
-
-  it.each(badDemands)("a bad demand: $problem", async ({ args, problem }) => {
-    // Several requests are thrown together, and a job always reserves.
-    await refuses("throws" in args ? asking : [...asking, ...several], args, problem);
-    if ("count" in args) await refuses(["scheduleRateLimited"], args, problem);
-  });
-
+  /** A job always reserves. */
+  const asJob = ({ args: { reserve, ...args }, problem }: BadCall) => (reserve === true ? [{ args, problem }] : []);
   const families: [what: string, callers: readonly Caller[], bad: readonly BadCall[]][] = [
+    ["a bad name", all.filter((call) => call !== "cancelRateLimited"), badNames],
+    ["a bad name", ["cancelRateLimited"], badNames.map(asHandle)],
     ["an unknown name", all, unknownNames],
     ["a bad key", all, badKeys],
+    ["a bad count", [...asking, ...several, "scheduleRateLimited"], badCounts],
+    ["a bad reservation", [...asking, ...several], badReservations],
+    // Several requests are thrown together.
+    ["a bad throws", asking, badThrows],
     ["a bad part", asking, badParts],
     ["a bad mode", [...asking, ...several, "scheduleRateLimited"], badModes],
+    ["a count that no wait is long enough for", [...asking, "rateLimitAll", "checkRateLimitAll"], neverServed],
+    ["a count that no wait is long enough for", ["scheduleRateLimited"], neverServed.flatMap(asJob)],
     ["a bad adjustment", ["adjustRateLimit"], badAdjustments],
     ["a bad handle of a job", ["cancelRateLimited"], badHandles],
     ["a bad spread", ["scheduleRateLimited"], badSpreads],
@@ -400,12 +400,6 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     await rateLimit({ name, key, count: 5 });
     expect(await rows()).toMatchObject([{ name, key, value: 0 }]);
     expect(await getRateLimit({ name, key })).toMatchObject({ name, value: 0 });
-  });
-
-  it.each(neverServed)("a count that no wait is long enough for: $problem", async ({ args, problem }) => {
-    await refuses([...asking, "rateLimitAll", "checkRateLimitAll"], args, problem);
-    const { reserve, ...job } = args;
-    if (reserve === true) await refuses(["scheduleRateLimited"], job, problem);
   });
 
   const job = makeFunctionReference<"mutation">("jobs:run");
@@ -545,35 +539,25 @@ describe.each(placeNames)("in the %s, a stored row that holds", (place) => {
     );
   });
 
-  it("two rows for one bucket become one, from which both have taken", async () => {
-    await insert(row({ name: "bucket", value: 3 }), row({ name: "bucket", value: 4 }));
-    expect(await rateLimit({ name: "bucket" })).toMatchObject({ ok: true, remaining: 1 });
-    expect(await rows()).toMatchObject([{ value: 1 }]);
-  });
-
-  it("more than the capacity counts as full, not as more", async () => {
-    for (const name of names) {
-      await insert(row({ name, value: 1e12 }));
-      for (const ok of [true, true, true, true, true, false]) expect(await rateLimit({ name })).toMatchObject({ ok });
-    }
-  });
-
-  const daily = { kind: "token bucket", rate: 7, period: 86_400_000 };
-  it("a lowered capacity applies at once, however much finer the new limit counts", async () => {
-    const fast = { kind: "token bucket", rate: 1000, period: 1, capacity: 1e9 };
-    expect(await rateLimit({ name: "bucket", config: fast })).toMatchObject({ ok: true, remaining: 1e9 - 1 });
-    expect(await rateLimit({ name: "bucket", config: daily })).toMatchObject({ ok: true, remaining: 6 });
-  });
-
-  it("a debt stays a debt, however much finer the new limit counts", async () => {
-    await insert(row({ name: "bucket", value: -1e9 }));
-    expect(await rateLimit({ name: "bucket", config: daily })).toMatchObject({ ok: false, remaining: 0 });
-  });
-
-  it("a moment in the future gives nothing before it comes", async () => {
-    for (const name of names) {
-      await insert(row({ name, value: 0, ts: 8.64e15 }));
-      expect(await rateLimit({ name })).toMatchObject({ ok: false, retryAt: 8.64e15 });
+  const daily = { config: { kind: "token bucket", rate: 7, period: 86_400_000 } };
+  const fast = { config: { kind: "token bucket", rate: 1000, period: 1, capacity: 1e9 } };
+  it.each([
+    ["two rows, from both of which was taken, is one", [{ value: 3 }, { value: 4 }], {}, { ok: true, remaining: 1 }],
+    ["more than the capacity is full", [{ value: 1e12 }], {}, { ok: true, remaining: 4 }],
+    [
+      "a debt stays in debt, however much finer the limit counts",
+      [{ value: -1e9 }],
+      daily,
+      { ok: false, remaining: 0 },
+    ],
+    ["too much for a lowered capacity is full", [{ value: 1e9 }], daily, { ok: true, remaining: 6 }],
+    ["little for a raised capacity has that", [{ value: 5 }], fast, { ok: true, remaining: 4 }],
+    ["a time to come gets nothing before", [{ value: 0, ts: 8.64e15 }], {}, { ok: false, retryAt: 8.64e15 }],
+  ])("%s", async (_what, states, args, status) => {
+    for (const name of "config" in args ? ["bucket"] : names) {
+      await insert(...states.map((state) => row({ name, ...state })));
+      expect(await rateLimit({ name, ...args })).toMatchObject(status);
+      if (status.ok) expect(await rows()).toHaveLength(names.indexOf(name) + 1);
     }
   });
 });
@@ -608,7 +592,7 @@ describe("the component does not trust the wire:", () => {
     // What is no value at all on the wire cannot arrive.
     const sendable = badConfigs.filter(({ config }) => isValue(config));
     expect(sendable.length).toBeGreaterThan(60);
-    const takers = ["consume", "check", "get", "adjust", "consumeAll", "checkAll"] as const;
+    const takers = calls.filter((call) => call !== "reset");
     for (const [i, { config }] of sendable.entries()) {
       // All by every function with EFFORT=1.
       for (const call of takers.filter((_, j) => effort >= 1 || j === i % takers.length))
@@ -616,71 +600,58 @@ describe("the component does not trust the wire:", () => {
     }
   });
 
-  it("numbers that the validators let through are refused with the field's name", async () => {
-    const wrong = { rate: NaN, period: 0, capacity: -1, maxReserved: Infinity, shards: 0.5 };
-    for (const [field, value] of Object.entries(wrong)) {
-      const problem = `Rate limit "wire": ${field} must be`;
-      await refused("consume", { ...good, config: { ...bucket, [field]: value } }, problem);
-    }
-    for (const count of [NaN, Infinity, -Infinity, -1]) {
-      for (const call of ["consume", "check", "consumeAll", "checkAll"] as const)
-        await refused(call, { ...good, count }, 'Rate limit "wire": count must be');
-    }
-    for (const count of [NaN, Infinity, -Infinity, 1.1e12, -1.1e12]) {
-      await refused("adjust", { ...good, count }, 'Rate limit "wire": count must be a number from -1e12 to 1e12');
-    }
-    for (const count of [6, 1e300, Number.MAX_VALUE]) {
-      for (const call of ["consume", "check"] as const) await refused(call, { ...good, count }, "can never be served");
-    }
-  });
-
-  it("empty names and keys are refused", async () => {
+  const served = ["consume", "check"] as const;
+  const counting = [...served, "consumeAll", "checkAll"] as const;
+  const LIMIT = 'Rate limit "wire":';
+  const VALIDATOR = "alidator";
+  /** What the validators let through is refused with the field's name, the rest by them. */
+  it.each<[what: string, calls: readonly (keyof typeof functions)[], wrong: object[], problem: string]>([
+    ...Object.entries({ rate: NaN, period: 0, capacity: -1, maxReserved: Infinity, shards: 0.5 }).map(
+      ([field, value]): [string, readonly "consume"[], object[], string] => {
+        const config = { ...bucket, [field]: value };
+        return [`a config's ${field}`, ["consume"], [{ config }], `${LIMIT} ${field} must be`];
+      },
+    ),
+    ["a count", counting, counts(NaN, Infinity, -Infinity, -1), `${LIMIT} count must be`],
+    [
+      "an adjustment",
+      ["adjust"],
+      counts(NaN, Infinity, -Infinity, 1.1e12, -1.1e12),
+      `${LIMIT} count must be ${ADJUSTMENT}`,
+    ],
+    ["more than there will be", served, counts(6, 1e300, Number.MAX_VALUE), "can never be served"],
+    ["an empty name", calls, [{ name: "" }], NAME],
+    ["an empty key", calls, [{ key: "" }], `${LIMIT} ${KEY} "".`],
+    ["a bucket", calls, [{ name: 5 }, { name: null }, { key: 5 }, { key: null }, { shard: 1 }, { now: 0 }], VALIDATOR],
+    ["no name", calls, [{ name: undefined }], VALIDATOR],
+    ["a demand", served, [...counts("5", null, 5n), { reserve: "yes" }, { throws: true }], VALIDATOR],
+  ])("%s that is wrong is refused", async (_what, calls, wrong, problem) => {
     for (const call of calls) {
-      const config = call === "reset" ? {} : { config: bucket };
-      await refused(call, { name: "", ...config }, NAME);
-      await refused(call, { name: "wire", key: "", ...config }, `Rate limit "wire": ${KEY} "".`);
+      for (const fields of wrong) {
+        const { config, ...args } = { ...good, ...fields };
+        await refused(call, call === "reset" ? args : { ...args, config }, problem);
+      }
     }
   });
 
   it("bad pages and bad sweeps are refused", async () => {
     const list = (args: object) => query((ctx) => ctx.runQuery(api.list, { ...good, ...args }));
-    await expect(list({ limit: 0 })).rejects.toThrow('Rate limit "wire": limit must be');
-    await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow('Rate limit "wire": rate must be');
-    await expect(list({ cursor: '["other"]' })).rejects.toThrow('Rate limit "wire": cursor must be');
-    await expect(list({ cursor: 5 })).rejects.toThrow("alidator");
+    await expect(list({ limit: 0 })).rejects.toThrow(`${LIMIT} limit must be`);
+    await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow(`${LIMIT} rate must be`);
+    await expect(list({ cursor: '["other"]' })).rejects.toThrow(`${LIMIT} cursor must be`);
+    await expect(list({ cursor: 5 })).rejects.toThrow(VALIDATOR);
     const sweep = (args: object) => mutation((ctx) => ctx.runMutation(component.sweep.sweep, args as never));
     const targets = [{ name: "wire", configs: [{ ...bucket, period: -1 }] }];
-    await expect(sweep({ targets })).rejects.toThrow('Rate limit "wire": period must be');
+    await expect(sweep({ targets })).rejects.toThrow(`${LIMIT} period must be`);
     await expect(sweep({ targets: [], cursor: "?" })).rejects.toThrow("cursor must be");
-    await expect(sweep({ targets: [{ name: "wire" }] })).rejects.toThrow("alidator");
+    await expect(sweep({ targets: [{ name: "wire" }] })).rejects.toThrow(VALIDATOR);
     const twice = [[bucket], []].map((configs) => ({ name: "wire", configs }));
     expect(await sweep({ targets: twice })).toEqual({ deleted: 0, isDone: true });
   });
-
-  it("what is missing, unknown or of the wrong type is refused by the validators", async () => {
-    for (const call of calls) {
-      const args = call === "reset" ? { name: "wire" } : good;
-      for (const wrong of [{ name: 5 }, { name: null }, { key: 5 }, { key: null }, { shard: 1 }, { now: 0 }]) {
-        await refused(call, { ...args, ...wrong }, "alidator");
-      }
-      await refused(call, {}, "alidator");
-    }
-    for (const call of ["consume", "check"] as const) {
-      for (const wrong of [{ count: "5" }, { count: null }, { count: 5n }, { reserve: "yes" }, { throws: true }]) {
-        await refused(call, { ...good, ...wrong }, "alidator");
-      }
-    }
-  });
 });
 
-describe("projectRateLimit refuses", () => {
-  const snapshot = snapshotBy({ name: "send", value: 3, ts: NOW, config: { ...bucket, kind: "token bucket" } });
-  const project = (spoilt: object, options: object = {}) =>
-    projectRateLimit({ ...snapshot, ...spoilt }, { now: NOW, ...options });
-
-  it("nothing that getRateLimit returns", () => {
-    expect(project({})).toEqual({ ok: true, remaining: 2, resetAt: NOW + 600 });
-  });
+describe("projectRateLimit", () => {
+  const snapshot = snapshotBy({ name: "send", value: 3, ts: NOW, config: bucket });
 
   it.each([
     [{ now: undefined }, "now must be milliseconds since the epoch, got undefined."],
@@ -688,12 +659,12 @@ describe("projectRateLimit refuses", () => {
       { now },
       "now must be milliseconds since the epoch, got",
     ]),
-    ...[-1, NaN, Infinity, 6, "5", null].map((count) => [{ count }, "count must be from 0 to 5"]),
-  ] as [object, string][])("%o: %s", (options, problem) => {
-    expect(() => project({}, options)).toThrow(`Rate limit "send": ${problem}`);
+    ...counts(-1, NaN, Infinity, 6, "5", null).map((count) => [count, "count must be from 0 to 5"]),
+  ] as [object, string][])("refuses %o: %s", (options, problem) => {
+    expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  it.each([undefined, null, 5, "send", {}])("%s in place of a snapshot", (given) => {
+  it.each([undefined, null, 5, "send", {}])("refuses %s in place of a snapshot", (given) => {
     expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs a snapshot");
   });
 });
@@ -719,6 +690,10 @@ function callers(limits: Calls) {
     scheduleRateLimited: (args) => limits.scheduleRateLimited(args, job),
     cancelRateLimited: (args) => limits.cancelRateLimited({ count: 1, runAt: NOW, id: "none", ...args }),
   } satisfies Record<string, Call>;
+}
+
+function counts(...values: unknown[]): object[] {
+  return values.map((count) => ({ count }));
 }
 
 function row(fields: { name: string; key?: string; value?: number; ts?: number }) {

@@ -33,57 +33,54 @@ interface Call {
   readonly fn: Fn;
   /** What a correct call gives. */
   readonly args: readonly unknown[];
-  /** Positions that may be left out: undefined is right there. */
-  readonly optional?: readonly number[];
-  /** Positions whose value is the app's, or Convex's, to check. */
-  readonly foreign?: readonly number[];
+  /** By position: the values that are right there as well; all, if the app or Convex checks them. */
+  readonly right?: Readonly<Record<number, "all" | readonly (keyof typeof wrongValues)[]>>;
 }
 
-/** A hole is not undefined: iteration finds it, forEach does not. */
-// eslint-disable-next-line no-sparse-arrays
-const hole = [, { name: "open" }];
-
-const wrongValues: readonly [string, unknown][] = [
-  ["undefined", undefined],
-  ["null", null],
-  ["a number", 7],
-  ["NaN", NaN],
-  ["a string", "open"],
-  ["an empty string", ""],
-  ["true", true],
-  ["a bigint", 7n],
-  ["a symbol", Symbol("open")],
-  ["an empty array", []],
-  ["an array of undefined", [undefined]],
-  ["an array of null", [null]],
-  ["an array with a hole", hole],
-  ["an array of strings", ["open"]],
-  ["a function", () => "open"],
-];
-
-const wrongCtxs: readonly [string, unknown][] = [
+const wrongValues = {
+  undefined: undefined,
+  null: null,
+  "a number": 7,
+  NaN: NaN,
+  "a string": "open",
+  "an empty string": "",
+  true: true,
+  "a bigint": 7n,
+  "a symbol": Symbol("open"),
+  // An object without fields: options may be one.
+  "an empty array": [],
+  "an array of undefined": [undefined],
+  "an array of null": [null],
+  // A hole is not undefined: iteration finds it, forEach does not.
+  // eslint-disable-next-line no-sparse-arrays
+  "an array with a hole": [, { name: "open" }],
+  "an array of strings": ["open"],
+  "a function": () => "open",
+};
+const wrongCtxs = {
   ...wrongValues,
-  ["an empty object", {}],
-  ["a ctx whose db is null", { db: null, runQuery: null, runMutation: null, scheduler: null }],
-];
+  "an empty object": {},
+  "a ctx whose db is null": { db: null, runQuery: null, runMutation: null, scheduler: null },
+};
 
 /** The functions of limits, called with the ctx of a mutation. */
 function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   const queued = { queued: { ...config, queue: {} } };
   const options = place === "tables" ? { queueModule: "limits" } : {};
   const limits = defineIn(place, { open: { ...config, overrides: true }, ...queued }, options);
-  const call = (name: keyof typeof limits & string, args: unknown[], more: Partial<Call> = {}): Call => ({
+  const call = (name: keyof typeof limits & string, args: unknown[], right: Call["right"] = {}): Call => ({
     name,
     fn: limits[name] as Fn,
     args: [ctx, ...args],
-    ...more,
+    right,
   });
   const bucket = { name: "open" };
+  const several = { 2: ["undefined", "an empty array"] } as const;
   return [
     call("rateLimit", [bucket]),
     call("checkRateLimit", [bucket]),
-    call("rateLimitAll", [[bucket], {}], { optional: [2] }),
-    call("checkRateLimitAll", [[bucket], {}], { optional: [2] }),
+    call("rateLimitAll", [[bucket], {}], several),
+    call("checkRateLimitAll", [[bucket], {}], several),
     call("adjustRateLimit", [{ ...bucket, count: 1 }]),
     call("pauseRateLimit", [{ ...bucket, until: 1 }]),
     call("resetRateLimit", [bucket]),
@@ -91,10 +88,10 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
     call("clearRateLimitOverride", [bucket]),
     call("getRateLimit", [bucket]),
     call("listRateLimits", [bucket]),
-    call("sweepRateLimits", [{ next: send }]),
-    call("scheduleRateLimited", [bucket, send, {}], { foreign: [2, 3] }),
+    call("sweepRateLimits", [{ next: send }], place === "component" ? { 1: ["an empty array"] } : {}),
+    call("scheduleRateLimited", [bucket, send, {}], { 2: "all", 3: "all" }),
     call("cancelRateLimited", [job]),
-    call("enqueueRateLimited", [{ name: "queued" }, send, {}], { foreign: [2, 3] }),
+    call("enqueueRateLimited", [{ name: "queued" }, send, {}], { 2: "all", 3: "all" }),
     call("cancelQueued", [waiting]),
     call("getQueued", [waiting]),
   ];
@@ -103,17 +100,30 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
 const { exposeQueue } = rateLimitQueue(
   entry.defineRateLimits({ open: { ...config, queue: {} } }, { queueModule: "limits" }),
 );
+const { exposeRateLimit } = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } });
+const define = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn };
+const expose = { name: "exposeRateLimit", fn: exposeRateLimit as Fn };
 /** The functions without a ctx. */
 const plainCalls: Call[] = [
   { name: "exposeQueue", fn: exposeQueue as Fn, args: [{ job: () => null }] },
   { name: "projectRateLimit", fn: entry.projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
-  { name: "defineRateLimits", fn: entry.defineRateLimits as Fn, args: [{ open: config }, {}], optional: [1] },
+  { ...define, args: [{ open: config }, {}], right: { 0: ["an empty array"], 1: ["undefined", "an empty array"] } },
+  { ...expose, args: ["open", {}], right: { 0: ["a string"], 1: ["an empty array"] } },
   {
-    name: "exposeRateLimit",
-    fn: entry.defineRateLimits({ open: config }).exposeRateLimit as Fn,
-    args: ["open", {}],
+    ...expose,
+    fn: entry.defineRateLimits({}).exposeRateLimit as Fn,
+    args: ["open", { config }],
+    right: { 0: ["a string"] },
   },
-  { name: "exposeRateLimit", fn: entry.defineRateLimits({}).exposeRateLimit as Fn, args: ["open", { config }] },
+];
+/** Fields with a wrong value. */
+const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unknown, values: unknown[]][] = [
+  ["key", expose, "mine", [null, 7, "x", true, {}, []]],
+  ["config", expose, "open", [null, 7, "x", true, []]],
+  ["kye", expose, "open", [() => "a"]],
+  ["component", define, { open: config }, [null, 7, "rateLimits", {}]],
+  ["componnet", define, { open: config }, [component]],
+  ["errorKeys", define, { open: config }, [1]],
 ];
 
 /** What a wrong call throws, or rejects with. */
@@ -126,29 +136,25 @@ async function thrownBy(fn: Fn, args: readonly unknown[]): Promise<unknown> {
   return undefined;
 }
 
-/** That it says where and what: the call or the limit, what was expected, and nothing that JavaScript made up. */
-function saysWhatIsWrong(error: unknown, { name }: Call, what: string): void {
-  expect(error, `${name} with ${what} as argument`).toBeInstanceOf(Error);
+/** That the error says where and what: the call or the limit, what was expected, and nothing that JavaScript made up. */
+async function refuses({ name, fn }: Pick<Call, "name" | "fn">, args: readonly unknown[], what: string): Promise<void> {
+  const error = await thrownBy(fn, args);
+  expect(error, `${name} with ${what}`).toBeInstanceOf(Error);
   const { constructor, message } = error as Error;
   expect([what, constructor, error instanceof ConvexError]).toEqual([what, Error, false]);
-  expect(message, `${name} with ${what}`).toMatch(
-    new RegExp(
-      `^(${name} needs|Rate limit "|A rate limit's name must be|Rate limits in (your tables|the component) need)`,
-    ),
-  );
+  const where = `${name} needs|Rate limit "|A rate limit's name must be|Rate limits in (your tables|the component) need`;
+  expect(message, `${name} with ${what}`).toMatch(new RegExp(`^(${where})`));
   expect(message, `${name} with ${what}`).toMatch(/ (needs?|must be|is not a field of|is not one of|is not defined)/);
   expect(message).not.toMatch(/Cannot read|is not a function|is not iterable|undefined \(reading|destructure/);
 }
 
-async function expectRefusals(call: Call, position: number, values: readonly [string, unknown][]): Promise<number> {
-  let refused = 0;
-  for (const [what, value] of values) {
-    if (value === undefined && call.optional?.includes(position)) continue;
-    const args = call.args.map((right, i) => (i === position ? value : right));
-    saysWhatIsWrong(await thrownBy(call.fn, args), call, `${what} as argument ${position}`);
-    refused++;
+async function refusesAt(call: Call, position: number, values: object): Promise<void> {
+  const right: readonly string[] | "all" = call.right?.[position] ?? [];
+  for (const [what, value] of Object.entries(values)) {
+    if (right === "all" || right.includes(what)) continue;
+    const args = call.args.map((each, i) => (i === position ? value : each) as unknown);
+    await refuses(call, args, `${what} as argument ${position}`);
   }
-  return refused;
 }
 
 describe.each(placeNames)("of the limits in the %s,", (place) => {
@@ -159,113 +165,53 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
     expect([...names].sort()).toEqual(all.sort());
   });
 
-  it.each(names)("%s refuses wrong arguments, having written nothing", async (name) => {
+  it.each(names)("%s refuses wrong arguments and a ctx that is none, having written nothing", async (name) => {
     const t = openBackend();
     await t.mutation(async (ctx) => {
-      const call = callsOf(place, ctx).find((one) => one.name === name);
-      if (!call) throw new Error(`${name} is not tried.`);
-      let refused = 0;
-      for (const [position] of call.args.entries()) {
-        if (position === 0 || call.foreign?.includes(position)) continue;
-        const values = wrongValues.filter(([what]) => !isRight(place, name, position, what));
-        refused += await expectRefusals(call, position, values);
+      for (const call of callsOf(place, ctx).filter((each) => each.name === name)) {
+        await refusesAt(call, 0, wrongCtxs);
+        for (const position of call.args.keys()) if (position > 0) await refusesAt(call, position, wrongValues);
+        await refuses(call, [], "nothing at all");
+        // Left out altogether: rateLimit(ctx), cancelRateLimited(ctx).
+        await refuses(call, [ctx], "nothing but a ctx");
       }
-      // Left out altogether: rateLimit(ctx), cancelRateLimited(ctx).
-      saysWhatIsWrong(await thrownBy(call.fn, call.args.slice(0, 1)), call, "nothing");
-      expect(refused).toBeGreaterThanOrEqual(10);
     });
     expect(await rowsIn(place, t)).toEqual([]);
   });
 
   it("what writes refuses the ctx of a query, also where there is nothing to write", async () => {
-    const t = openBackend();
-    const reads = /^(get|check|list)/;
-    await t.query(async (ctx) => {
-      for (const call of callsOf(place, ctx as unknown as MutationCtx)) {
-        if (reads.test(call.name)) continue;
-        saysWhatIsWrong(await thrownBy(call.fn, call.args), call, "the ctx of a query");
+    await openBackend().query(async (queryCtx) => {
+      const ctx = queryCtx as unknown as MutationCtx;
+      for (const call of callsOf(place, ctx)) {
+        if (!/^(get|check|list)/.test(call.name)) await refuses(call, call.args, "the ctx of a query");
       }
-      const { checkRateLimit } = defineIn(place, { open: config });
-      expect(await checkRateLimit(ctx as unknown as MutationCtx, { name: "open" })).toMatchObject({ ok: true });
+      expect(await defineIn(place, { open: config }).checkRateLimit(ctx, { name: "open" })).toMatchObject({ ok: true });
     });
   });
 
   it("cancelRateLimited refuses the ctx of an action, in its own name", async () => {
-    const t = openBackend();
     const { cancelRateLimited } = defineIn(place, { open: config });
-    await t.action(async (ctx) => {
-      const message = String(await thrownBy(cancelRateLimited as Fn, [ctx, job]));
-      expect(message).toMatch(
-        /cancelRateLimited needs the ctx of a mutation, .* In an action call a mutation of yours/,
-      );
-    });
-  });
-
-  it.each(names)("%s refuses a ctx that is none", async (name) => {
-    for (const call of callsOf(place, {} as MutationCtx).filter((one) => one.name === name)) {
-      expect(await expectRefusals(call, 0, wrongCtxs)).toBe(wrongCtxs.length);
-      saysWhatIsWrong(await thrownBy(call.fn, []), call, "nothing at all");
-    }
+    const call = async (ctx: unknown) => String(await thrownBy(cancelRateLimited as Fn, [ctx, job]));
+    expect(await openBackend().action(call)).toMatch(
+      /cancelRateLimited needs the ctx of a mutation, .* In an action call a mutation of yours/,
+    );
   });
 });
-
-/** An empty array is an object without fields: the options may be one. */
-function isRight(place: PlaceName, name: string, position: number, what: string): boolean {
-  const takesNoField = name.endsWith("All") ? position === 2 : name === "sweepRateLimits" && place === "component";
-  return takesNoField && what === "an empty array";
-}
 
 describe("without a ctx,", () => {
-  it.each(plainCalls.map((call) => ({ call, name: call.name })))("$name refuses wrong arguments", async ({ call }) => {
-    for (const [position] of call.args.entries()) {
-      const values = wrongValues.filter(([what]) => !isRightWithoutCtx(call, position, what));
-      await expectRefusals(call, position, values);
-    }
-    saysWhatIsWrong(await thrownBy(call.fn, []), call, "nothing");
+  it.each(plainCalls.map((call) => ({ call, ...call })))("$name refuses wrong arguments", async ({ call }) => {
+    for (const position of call.args.keys()) await refusesAt(call, position, wrongValues);
+    await refuses(call, [], "nothing");
   });
 
-  it("exposeRateLimit refuses a key that is no function and a config that is none", async () => {
-    const expose = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } }).exposeRateLimit as Fn;
-    const call: Call = { name: "exposeRateLimit", fn: expose, args: [] };
-    for (const key of [null, 7, "x", true, {}, []]) {
-      saysWhatIsWrong(await thrownBy(expose, ["mine", { key }]), call, `the key ${JSON.stringify(key)}`);
-    }
-    for (const wrong of [null, 7, "x", true, []]) {
-      saysWhatIsWrong(await thrownBy(expose, ["open", { config: wrong }]), call, `the config ${JSON.stringify(wrong)}`);
-    }
-    saysWhatIsWrong(await thrownBy(expose, ["open", { kye: () => "a" }]), call, "a misspelt field");
+  it.each(wrongFields)("an option %s that is wrong is refused", async (field, call, first, values) => {
+    for (const value of values) await refuses(call, [first, { [field]: value }], `${field}: ${JSON.stringify(value)}`);
   });
 
-  it("defineRateLimits refuses options that are none, and a component that is none", async () => {
-    const call: Call = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn, args: [] };
-    for (const options of [
-      { component: null },
-      { component: 7 },
-      { component: "rateLimits" },
-      { component: {} },
-      { componnet: component },
-      { errorKeys: 1 },
-    ]) {
-      saysWhatIsWrong(await thrownBy(call.fn, [{ open: config }, options]), call, Object.keys(options).join());
-    }
+  it("isRateLimitError takes anything", () => {
+    for (const value of Object.values(wrongValues)) expect(entry.isRateLimitError(value)).toBe(false);
+    expect((entry.isRateLimitError as Fn)()).toBe(false);
   });
-});
-
-function isRightWithoutCtx({ name, args }: Call, position: number, what: string): boolean {
-  // An empty array is an object without fields; a string is a name.
-  if (position === 1) return what === "an empty array" && (name === "defineRateLimits" || isDefined(args));
-  if (name === "defineRateLimits") return what === "an empty array";
-  return name === "exposeRateLimit" && what === "a string" && args[0] === "open";
-}
-
-/** A defined limit is exposed without any option. */
-function isDefined([, options]: readonly unknown[]): boolean {
-  return Object.keys(options as object).length === 0;
-}
-
-it("isRateLimitError takes anything", () => {
-  for (const [, value] of wrongValues) expect(entry.isRateLimitError(value)).toBe(false);
-  expect((entry.isRateLimitError as Fn)()).toBe(false);
 });
 
 it("an action's ctx without db: the message says what to do instead", async () => {

@@ -7,18 +7,14 @@ import {
   type RateLimitError,
 } from "convex-rate-limits/compat";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
 
 const NOW = Date.UTC(2026, 0, 1);
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 /** Powers of two: the official component counts in floating point, which is exact for them. */
 const PERIOD = 1024;

@@ -2,7 +2,8 @@
 import official from "@convex-dev/rate-limiter/test";
 import installed from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import modules from "docs:migrating";
 import { api } from "docs:migrating/convex/_generated/api";
 import * as both from "docs:migrating/convex/limits";
@@ -10,12 +11,7 @@ import * as both from "docs:migrating/convex/limits";
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 function openApp() {
   const t = convexTest({ modules });

@@ -4,7 +4,8 @@ import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema } from "convex/server";
 import { convexTest } from "convex-test";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 
 const { checkRateLimit, getRateLimit, rateLimit } = defineRateLimits({});
 
@@ -13,12 +14,7 @@ const SECOND = 1000;
 /** The table of this package, with the index that the code of convex-helpers asks for, as while both are deployed. */
 const schema = defineSchema({ rateLimits: rateLimitTables.rateLimits.index("name", ["name", "key"]) });
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 const openApp = () => convexTest({ schema, modules: { "./_generated/api.ts": async () => await Promise.resolve({}) } });
 type App = ReturnType<typeof openApp>;

@@ -1,6 +1,7 @@
 /** Where ours differs from the official component: what docs/migrating.md lists, on both. */
 import { type RateLimitConfig, RateLimiter } from "convex-rate-limits/compat";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
 
@@ -8,35 +9,192 @@ const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
 const bucket = { kind: "token bucket", rate: 2, period: SECOND } as const;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
-type Limiter = ReturnType<typeof limiters>["ours" | "theirs"];
+type Calls = ReturnType<typeof callsOf>;
 
-/** What a call comes to: its answer, or what it throws as text. */
-async function outcome(call: Promise<unknown>): Promise<unknown> {
-  return await call.catch((error: unknown) => (error instanceof Error ? error.message : "unknown"));
+/** The calls of a limiter in a mutation. Of one that fails, its answer is the data of a denial, or the message. JavaScript may pass any options. */
+function callsOf(limiter: ReturnType<typeof limiters>["ours" | "theirs"], ctx: MutationCtx, name = "send") {
+  const bound =
+    (call: (ctx: MutationCtx, name: string, options: never) => Promise<unknown>) =>
+    async (options?: object | null): Promise<unknown> =>
+      await call(ctx, name, options as never).catch((error: unknown) => {
+        const { data, message } = error as { data?: unknown; message: string };
+        return data ?? message;
+      });
+  return {
+    limit: bound(limiter.limit.bind(limiter)),
+    check: bound(limiter.check.bind(limiter)),
+    getValue: bound(limiter.getValue.bind(limiter)),
+    reset: bound(limiter.reset.bind(limiter)),
+  };
 }
 
-/** What the last of the same calls comes to with each limiter, all in one mutation. */
-async function both(config: RateLimitConfig, play: (limiter: Limiter, ctx: MutationCtx) => Promise<unknown>) {
+/** What the same calls come to with each limiter, in one mutation. */
+async function both(config: RateLimitConfig, play: (calls: Calls) => Promise<unknown>) {
   const { ours, theirs } = limiters({ send: config });
   return await openBoth().mutation(async (ctx) => ({
-    ours: await outcome(play(ours, ctx)),
-    theirs: await outcome(play(theirs, ctx)),
+    ours: await play(callsOf(ours, ctx)),
+    theirs: await play(callsOf(theirs, ctx)),
   }));
 }
+
 /** A matcher of a message with this text. */
 const saying = (text: string) => expect.stringContaining(text) as unknown;
 const value = (value: number) => expect.objectContaining({ value }) as unknown;
+const anything: unknown = expect.anything();
+const positive = expect.toSatisfy((wait) => Number(wait) > 0) as unknown;
 const go = { ok: true };
 const wait = (retryAfter: number) => ({ ok: false, retryAfter });
+const denied = (retryAfter: number) => ({ kind: "RateLimited", name: "send", retryAfter });
+const COUNT = 'Rate limit "send": count must be a finite number of at least 0, got';
+const UNKNOWN = "is not a field of the options, which has key";
 
-describe("what JavaScript may pass", () => {
+interface Difference {
+  config?: object;
+  play: (calls: Calls) => Promise<unknown>;
+  ours: unknown;
+  theirs?: unknown;
+}
+
+const differences: Record<string, Difference> = {
+  "a count that is NaN is an error; there it spoils the row, which lets everything through from then on": {
+    play: async ({ limit, getValue }) => [
+      await limit({ count: NaN }),
+      await limit(),
+      await limit(),
+      await limit(),
+      await limit(),
+      await getValue(),
+    ],
+    ours: [saying(`${COUNT} NaN`), go, go, wait(500), wait(500), value(0)],
+    theirs: [anything, go, go, go, go, value(NaN)],
+  },
+  "a negative count is an error; there it gives back, without a bound": {
+    play: async ({ limit, getValue }) => [await limit({ count: -5 }), await getValue()],
+    ours: [saying(`${COUNT} -5`), value(2)],
+    theirs: [go, value(7)],
+  },
+  "maxReserved: 0 permits no reservation; there it means no bound": {
+    config: { maxReserved: 0 },
+    play: async ({ limit }) => {
+      await limit({ count: 2 });
+      return [await limit({ count: 2, reserve: true }), await limit({ count: 3, reserve: true })];
+    },
+    ours: [wait(1000), saying("can never be served")],
+    theirs: [{ ok: true, retryAfter: 1000 }, anything],
+  },
+  "a clock that steps back takes nothing away; there it takes tokens": {
+    play: async ({ limit }) => {
+      vi.setSystemTime(NOW);
+      await limit();
+      vi.setSystemTime(NOW - 10 * SECOND);
+      return await limit();
+    },
+    ours: go,
+    theirs: wait(10 * SECOND),
+  },
+  "waits are whole milliseconds, and long enough": {
+    config: { rate: 3, capacity: 1 },
+    play: async ({ limit }) => [await limit(), await limit()],
+    ours: [go, wait(334)],
+    theirs: [go, wait(expect.closeTo(1000 / 3, 2) as number)],
+  },
+  "a bad config in a call is an error; there it lets the call through": {
+    play: ({ limit }) => limit({ config: { ...bucket, rate: NaN } }),
+    ours: saying("rate must be"),
+    theirs: go,
+  },
+  "an empty key is an error; there it is a key": {
+    play: ({ limit }) => limit({ key: "" }),
+    ours: saying("key must be a non-empty string"),
+    theirs: go,
+  },
+  "a long key is an error; there it is a key": {
+    play: ({ limit }) => limit({ key: "k".repeat(257) }),
+    ours: saying("await hashKey(key) makes one of 64"),
+    theirs: go,
+  },
+  "windows before a start in the future count; there everybody is denied until then": {
+    config: { kind: "fixed window", start: NOW + 10 * SECOND },
+    play: async ({ limit }) => [await limit(), await limit(), await limit()],
+    ours: [go, go, wait(SECOND)],
+    theirs: [wait(10 * SECOND), wait(10 * SECOND), wait(10 * SECOND)],
+  },
+  "the windows of a bucket start at the same moments after a reset; there they are drawn again": {
+    config: { kind: "fixed window", rate: 1, period: 1e9 },
+    play: async ({ limit, check, reset }) => {
+      const waits = new Set<number | undefined>();
+      for (const drawn of [0.25, 0.75]) {
+        const random = vi.spyOn(Math, "random").mockReturnValue(drawn);
+        await reset({ key: "ada" });
+        await limit({ key: "ada" });
+        waits.add(((await check({ key: "ada" })) as { retryAfter?: number }).retryAfter);
+        random.mockRestore();
+      }
+      return [...waits];
+    },
+    ours: [positive],
+    theirs: [positive, positive],
+  },
+  "asynchronous updates are exact; there, calls in one mutation do not see each other": {
+    config: { applyUpdates: "asynchronously" },
+    play: async ({ limit, check, reset, getValue }) => {
+      const answers = [await limit(), await limit(), await limit(), await limit(), await check()];
+      await reset();
+      return [...answers, await getValue()];
+    },
+    ours: [go, go, wait(500), wait(500), wait(500), expect.objectContaining({ value: 2, ts: 0, shard: 0 })],
+    theirs: [go, go, go, go, anything, anything],
+  },
+  "a count that the whole limit holds is served; there it must fit into two shards": {
+    config: { rate: 100, shards: 8 },
+    play: ({ limit }) => limit({ count: 90 }),
+    ours: go,
+    theirs: saying("exceeds"),
+  },
+  "a field that neither knows is named: a slip in key would ask the bucket that everybody shares": {
+    play: async ({ limit, check, getValue }) =>
+      await Promise.all([limit, check, getValue].map((call) => call({ keys: "ada" }))),
+    ours: Array(3).fill(saying(`Rate limit "send": "keys" ${UNKNOWN}`)),
+    theirs: Array(3).fill(saying("Unexpected field `keys`")),
+  },
+  "a field that reset does not have is named": {
+    play: ({ reset }) => reset({ keys: "ada" }),
+    ours: saying(`"keys" ${UNKNOWN}`),
+  },
+  "a definition that throws returns its denials: only a call says that they are thrown": {
+    config: { throws: true },
+    play: async ({ limit }) => [await limit({ count: 2 }), await limit()],
+    ours: [go, wait(500)],
+  },
+};
+
+describe("a difference:", () => {
+  it.each(Object.entries(differences))("%s", async (_title, { config, play, ours, theirs = anything }) => {
+    // Ours may be undefined: null is anything.
+    const found = await both({ ...bucket, ...config }, async (calls) => (await play(calls)) ?? "");
+    expect(found).toEqual({ ours, theirs });
+  });
+
+  it.each([5n, 500n, Symbol("5"), "5", {}])("a count that is no number is named: %s", async (count) => {
+    expect((await both(bucket, ({ limit }) => limit({ count }))).ours).toEqual(saying(COUNT));
+  });
+
+  it("a bad config fails when the module is loaded", () => {
+    const withConfig = (config: object) => () => limiters({ send: { ...bucket, ...config } }).ours;
+    expect(withConfig({ rate: NaN })).toThrow('Rate limit "send": rate must be a number above 0');
+    expect(withConfig({ rate: -1 })).toThrow("rate must be a number above 0");
+    expect(withConfig({ shards: 2.5 })).toThrow("shards must be");
+    expect(withConfig({ burst: 3 })).toThrow('"burst" is not a field');
+    expect(withConfig({ start: 5 })).toThrow('"start" is not a field');
+    expect(withConfig({ applyUpdates: "later" })).toThrow('"applyUpdates" is not a field');
+    expect(withConfig({ start: null, applyUpdates: "transactionally" })).not.toThrow();
+    expect(() => withConfig({})().hookAPI("send", { keys: "ada" } as object)).toThrow(
+      `"keys" ${UNKNOWN}, config, sampl`,
+    );
+  });
+
   it("no component is an error at once, not limits in the app's tables", () => {
     const wrong = RateLimiter as unknown as new (component?: unknown, limits?: unknown) => unknown;
     expect(() => new wrong()).toThrow("RateLimiter needs the component");
@@ -44,251 +202,91 @@ describe("what JavaScript may pass", () => {
     expect(() => new wrong(null, { send: bucket })).toThrow("component must be a component's api");
   });
 
-  it("null in place of options is none", async () => {
-    const t = openBoth();
-    const { ours } = limiters({ send: bucket });
-    const none = null as unknown as undefined;
-    await t.mutation(async (ctx) => {
-      expect(await ours.check(ctx, "send", none)).toEqual({ ok: true });
-      expect(await ours.limit(ctx, "send", none)).toEqual({ ok: true });
-      expect(await ours.getValue(ctx, "send", none)).toMatchObject({ value: 1 });
-      await ours.reset(ctx, "send", none);
-      expect(await ours.getValue(ctx, "send", none)).toMatchObject({ value: 2 });
+  it("a value is that of all shards; there it is that of the fullest shard that was sampled", async () => {
+    // Their random choice: the first of four shards, of 25 tokens each.
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    const found = await both({ ...bucket, rate: 100, shards: 4 }, async ({ limit, getValue }) => {
+      await limit({ count: 10 });
+      return [await getValue({ sampleShards: 2 }), await getValue()];
     });
-  });
-
-  it("null in place of a config is none, as there", async () => {
-    const options: object = { config: null };
-    const found = await both(bucket, async (limiter, ctx) => [
-      await limiter.limit(ctx, "send", options),
-      await limiter.check(ctx, "send", options),
-      await limiter.getValue(ctx, "send", options),
-    ]);
-    expect(found).toEqual({ ours: [go, go, value(1)], theirs: [go, go, value(1)] });
-  });
-
-  it.each([5n, 500n, Symbol("5"), "5", {}])("a count that is no number is named: %s", async (count) => {
-    const play = (limiter: Limiter, ctx: MutationCtx) => limiter.limit(ctx, "send", { count: count as never });
-    expect((await both(bucket, play)).ours).toEqual(saying('Rate limit "send": count must be a finite number'));
-  });
-
-  it("a definition that throws returns its denials: only a call says that they are thrown", async () => {
-    const found = await both({ ...bucket, throws: true } as RateLimitConfig, async (limiter, ctx) => {
-      await limiter.limit(ctx, "send", { count: 2 });
-      return await limiter.limit(ctx, "send");
-    });
-    expect(found.ours).toEqual(wait(500));
+    const whole = { value: 90, shard: 0, config: { shards: 4, capacity: 100 } };
+    expect(found.ours).toMatchObject([whole, whole]);
+    expect(found.theirs).toMatchObject([{}, { value: 15, shard: 0 }]);
   });
 });
 
-describe("the config of a call", () => {
-  const large = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" } as const;
-  it("stands in place of the definition's, in the same words", async () => {
+describe("the same:", () => {
+  it.each<[title: string, play: Difference["play"], answer: unknown]>([
+    [
+      "null in place of a config is none",
+      async ({ limit, check, getValue }) => {
+        const options = { config: null };
+        return [await limit(options), await check(options), await getValue(options)];
+      },
+      [go, go, value(1)],
+    ],
+    [
+      "with reserve and throws a wait is thrown, and nothing is reserved, even if it is caught",
+      async ({ limit, getValue }) => {
+        await limit({ count: 2 });
+        const thrown = [1, 3].map((count) => limit({ count, reserve: true, throws: true }));
+        return [...(await Promise.all(thrown)), await getValue()];
+      },
+      [denied(500), denied(1500), value(0)],
+    ],
+  ])("%s", async (_title, play, answer) => {
+    expect(await both(bucket, play)).toEqual({ ours: answer, theirs: answer });
+  });
+});
+
+describe("ours alone:", () => {
+  it("null in place of options is none", async () => {
+    const { ours } = await both(bucket, async ({ check, limit, getValue, reset }) => {
+      const used = [await check(null), await limit(null), await getValue(null)];
+      await reset(null);
+      return [...used, await getValue(null)];
+    });
+    expect(ours).toEqual([go, go, value(1), value(2)]);
+  });
+
+  it("the config of a call stands in place of the definition's, in the same words", async () => {
+    const config = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" };
+    const { ours } = await both(bucket, async ({ limit, getValue }) => [
+      await limit({ config, count: 50, reserve: true, throws: true }),
+      await getValue({ config }),
+    ]);
+    expect(ours).toMatchObject([go, { config: { shards: 2 } }]);
+  });
+
+  it("a name that is not defined needs a config", async () => {
     const { ours } = limiters({ send: bucket });
     await openBoth().mutation(async (ctx) => {
-      const call = { config: large, count: 50, reserve: true, throws: true };
-      expect(await ours.limit(ctx, "send", call as object)).toEqual(go);
-      expect(await ours.getValue(ctx, "send", { config: large } as object)).toMatchObject({ config: { shards: 2 } });
-    });
-  });
-});
-
-describe("what is safer here", () => {
-  it("a count that is NaN is an error; there it spoils the row, which lets everything through from then on", async () => {
-    const problem = 'Rate limit "send": count must be a finite number of at least 0, got NaN';
-    const spoil = (limiter: Limiter, ctx: MutationCtx) => outcome(limiter.limit(ctx, "send", { count: NaN }));
-    expect(await both(bucket, spoil)).toMatchObject({ ours: saying(problem) });
-    const then = await both(bucket, async (limiter, ctx) => {
-      await spoil(limiter, ctx);
-      for (let i = 0; i < 2; i++) expect(await limiter.limit(ctx, "send")).toEqual(go);
-      return [await limiter.limit(ctx, "send"), await limiter.limit(ctx, "send"), await limiter.getValue(ctx, "send")];
-    });
-    expect(then).toEqual({ ours: [wait(500), wait(500), value(0)], theirs: [go, go, value(NaN)] });
-  });
-
-  it("a negative count is an error; there it gives back, without a bound", async () => {
-    const found = await both(bucket, async (limiter, ctx) => [
-      await outcome(limiter.limit(ctx, "send", { count: -5 })),
-      await limiter.getValue(ctx, "send"),
-    ]);
-    expect(found.ours).toEqual([saying("count must be a finite number"), value(2)]);
-    expect(found.theirs).toEqual([go, value(7)]);
-  });
-
-  it("maxReserved: 0 permits no reservation; there it means no bound", async () => {
-    const found = await both({ ...bucket, maxReserved: 0 }, async (limiter, ctx) => {
-      await limiter.limit(ctx, "send", { count: 2 });
-      return [
-        await limiter.limit(ctx, "send", { count: 2, reserve: true }),
-        await outcome(limiter.limit(ctx, "send", { count: 3, reserve: true })),
-      ];
-    });
-    expect(found.ours).toEqual([wait(1000), saying("can never be served")]);
-    expect(found.theirs).toMatchObject([{ ok: true, retryAfter: 1000 }, {}]);
-  });
-
-  it("a clock that steps back takes nothing away; there it takes tokens", async () => {
-    const found = await both(bucket, async (limiter, ctx) => {
-      vi.setSystemTime(NOW);
-      await limiter.limit(ctx, "send");
-      vi.setSystemTime(NOW - 10 * SECOND);
-      return await limiter.limit(ctx, "send");
-    });
-    expect(found).toEqual({ ours: go, theirs: wait(10 * SECOND) });
-  });
-
-  it("waits are whole milliseconds, and long enough", async () => {
-    const found = await both({ kind: "token bucket", rate: 3, period: SECOND, capacity: 1 }, async (limiter, ctx) => {
-      await limiter.limit(ctx, "send");
-      return await limiter.limit(ctx, "send");
-    });
-    const third = expect.closeTo(1000 / 3, 2) as number;
-    expect(found).toEqual({ ours: wait(334), theirs: wait(third) });
-  });
-
-  it("a bad config fails when the module is loaded; there it is found when it is used, or not at all", async () => {
-    const withConfig = (config: object) => () => limiters({ send: config as RateLimitConfig }).ours;
-    expect(withConfig({ ...bucket, rate: NaN })).toThrow('Rate limit "send": rate must be a number above 0');
-    expect(withConfig({ ...bucket, rate: -1 })).toThrow("rate must be a number above 0");
-    expect(withConfig({ ...bucket, shards: 2.5 })).toThrow("shards must be");
-    expect(withConfig({ ...bucket, burst: 3 })).toThrow('"burst" is not a field');
-    expect(withConfig({ ...bucket, start: 5 })).toThrow('"start" is not a field');
-    expect(withConfig({ ...bucket, applyUpdates: "later" })).toThrow('"applyUpdates" is not a field');
-    expect(withConfig({ ...bucket, start: null, applyUpdates: "transactionally" })).not.toThrow();
-    const config = { ...bucket, rate: NaN };
-    const found = await both(bucket, (limiter, ctx) => limiter.limit(ctx, "send", { config } as object));
-    expect(found).toEqual({ ours: saying("rate must be"), theirs: go });
-  });
-
-  it.each([
-    ["", "key must be a non-empty string"],
-    ["k".repeat(257), "await hashKey(key) makes one of 64"],
-  ])("an empty or a long key is an error; there it is a key: %j", async (key, problem) => {
-    const found = await both(bucket, (limiter, ctx) => limiter.limit(ctx, "send", { key }));
-    expect(found).toEqual({ ours: saying(problem), theirs: go });
-  });
-
-  it("windows before a start in the future count; there everybody is denied until then", async () => {
-    const config = { kind: "fixed window", rate: 2, period: SECOND, start: NOW + 10 * SECOND } as const;
-    const found = await both(config, async (limiter, ctx) => {
-      const first = await limiter.limit(ctx, "send");
-      await limiter.limit(ctx, "send");
-      return [first, await limiter.limit(ctx, "send")];
-    });
-    expect(found).toEqual({ ours: [go, wait(SECOND)], theirs: [wait(10 * SECOND), wait(10 * SECOND)] });
-  });
-
-  it("the windows of a bucket start at the same moments after a reset; there they are drawn again", async () => {
-    const found = await both({ kind: "fixed window", rate: 1, period: 1e9 }, async (limiter, ctx) => {
-      const waits = new Set<number | undefined>();
-      for (const drawn of [0.25, 0.75]) {
-        const random = vi.spyOn(Math, "random").mockReturnValue(drawn);
-        await limiter.reset(ctx, "send", { key: "ada" });
-        await limiter.limit(ctx, "send", { key: "ada" });
-        waits.add((await limiter.check(ctx, "send", { key: "ada" })).retryAfter);
-        random.mockRestore();
+      const { limit, check, getValue } = callsOf(ours, ctx, "other");
+      expect(await limit({ config: bucket })).toEqual(go);
+      for (const call of [limit, check, getValue]) {
+        expect(await call()).toBe(
+          'Rate limit "other": is not one of your limits ("send"); give its config to use it without a definition.',
+        );
       }
-      return [...waits];
     });
-    const positive = expect.toSatisfy((wait) => Number(wait) > 0) as unknown;
-    expect(found).toEqual({ ours: [positive], theirs: [positive, positive] });
   });
-});
 
-describe("what is the same although it is not what the rest of this package does", () => {
-  it("with reserve and throws a wait is thrown, and nothing is reserved, even if it is caught", async () => {
-    const found = await both(bucket, async (limiter, ctx) => {
-      await limiter.limit(ctx, "send", { count: 2 });
-      const thrown = [1, 3].map((count) =>
-        limiter
-          .limit(ctx, "send", { count, reserve: true, throws: true })
-          .catch((error: unknown) => (error as { data: unknown }).data),
-      );
-      return [...(await Promise.all(thrown)), await limiter.getValue(ctx, "send")];
-    });
-    const denied = (retryAfter: number) => ({ kind: "RateLimited", name: "send", retryAfter });
-    const same = [denied(500), denied(1500), value(0)];
-    expect(found).toEqual({ ours: same, theirs: same });
-  });
-});
-
-describe("a count that is the capacity but for the rounding of a sum", () => {
-  it("takes the whole bucket with reserve and throws, too; it was only checked once", async () => {
-    const t = openBoth();
-    const { ours } = limiters({ send: { kind: "token bucket", rate: 10, period: SECOND } });
+  it("a count that is the capacity but for the rounding of a sum takes the whole bucket, with reserve and throws, too", async () => {
     const ulp = 2 ** -49;
     for (const count of [10 - ulp, 10, 10 + ulp, 10 + 2 * ulp, 10 + 8 * ulp]) {
       for (const more of [{}, { throws: true }, { reserve: true }, { reserve: true, throws: true }]) {
-        const key = `${count} ${JSON.stringify(more)}`;
-        await t.mutation(async (ctx) => {
-          const options = { ...more, key, count };
-          expect(await ours.limit(ctx, "send", options), key).toEqual({ ok: true });
-          expect((await ours.getValue(ctx, "send", { key })).value, key).toBe(0);
-          expect(await ours.check(ctx, "send", { key }), key).toMatchObject({ ok: false });
-        });
+        const { ours } = await both({ ...bucket, rate: 10 }, async ({ limit, getValue, check }) => [
+          await limit({ ...more, count }),
+          await getValue(),
+          await check(),
+        ]);
+        expect(ours, `${count} ${JSON.stringify(more)}`).toMatchObject([go, { value: 0 }, { ok: false }]);
       }
     }
-    await t.mutation(async (ctx) => {
-      const more = ours.limit(ctx, "send", { count: 10.001, reserve: true, throws: true });
-      await expect(more).rejects.toMatchObject({ data: { kind: "RateLimited", retryAfter: 1 } });
-      expect(await ours.getValue(ctx, "send")).toMatchObject({ value: 10 });
-    });
-  });
-});
-
-describe("a field that neither knows", () => {
-  it("is an error in both: a slip in key would ask the bucket that everybody shares", async () => {
-    const slip = { keys: "ada" } as object;
-    for (const call of ["limit", "check", "getValue"] as const) {
-      expect(await both(bucket, (limiter, ctx) => limiter[call](ctx, "send", slip))).toEqual({
-        ours: saying('Rate limit "send": "keys" is not a field of the opt'),
-        theirs: saying("Unexpected field `keys`"),
-      });
-    }
-    const { ours } = limiters({ send: bucket });
-    const reset = outcome(openBoth().mutation((ctx) => ours.reset(ctx, "send", slip)));
-    expect(await reset).toContain('"keys" is not a field of the options, which has key');
-    const hookFields = '"keys" is not a field of the options, which has key, config, sampl';
-    expect(() => ours.hookAPI("send", slip)).toThrow(hookFields);
-  });
-});
-
-describe("asynchronous updates", () => {
-  it("are accepted, and exact: there, calls in one mutation do not see each other", async () => {
-    const found = await both({ ...bucket, applyUpdates: "asynchronously" }, async (limiter, ctx) => {
-      const answers = [];
-      for (let i = 0; i < 4; i++) answers.push((await limiter.limit(ctx, "send")).ok);
-      const check = await limiter.check(ctx, "send");
-      await limiter.reset(ctx, "send");
-      return [answers, check, await limiter.getValue(ctx, "send")];
-    });
-    const reset = expect.objectContaining({ value: 2, ts: 0, shard: 0 }) as unknown;
-    expect(found.ours).toEqual([[true, true, false, false], wait(500), reset]);
-    expect(found.theirs).toMatchObject([[true, true, true, true], {}, {}]);
-  });
-});
-
-describe("shards", () => {
-  it("a value is that of all shards; there it is that of the fullest shard that was sampled", async () => {
-    const t = openBoth();
-    const { ours, theirs } = limiters({ send: { ...bucket, rate: 100, shards: 4 } });
-    await t.mutation(async (ctx) => {
-      await ours.limit(ctx, "send", { count: 30 });
-      expect(await ours.getValue(ctx, "send", { sampleShards: 2 })).toMatchObject({
-        value: 70,
-        shard: 0,
-        config: { shards: 4, capacity: 100 },
-      });
-      // Their random choice: the first of four shards, of 25 tokens each.
-      const random = vi.spyOn(Math, "random").mockReturnValue(0);
-      await theirs.limit(ctx, "send", { count: 10 });
-      expect(await theirs.getValue(ctx, "send")).toMatchObject({ value: 15, shard: 0 });
-      random.mockRestore();
-    });
-  });
-
-  it("a count that the whole limit holds is served; there it must fit into two shards", async () => {
-    const take = (limiter: Limiter, ctx: MutationCtx) => limiter.limit(ctx, "send", { count: 90 });
-    expect(await both({ ...bucket, rate: 100, shards: 8 }, take)).toEqual({ ours: go, theirs: saying("exceeds") });
+    const { ours } = await both({ ...bucket, rate: 10 }, async ({ limit, getValue }) => [
+      await limit({ count: 10.001, reserve: true, throws: true }),
+      await getValue(),
+    ]);
+    expect(ours).toEqual([denied(1), value(10)]);
   });
 });

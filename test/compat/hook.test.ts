@@ -6,7 +6,8 @@ import { type HookArgs, type HookValue, RateLimiter } from "convex-rate-limits/c
 import { type GetRateLimitValueQuery, useRateLimit as useCompat } from "convex-rate-limits/compat/react";
 import { useRateLimit as useOurs } from "convex-rate-limits/react";
 import { makeFunctionReference } from "convex/server";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { FakeClient, getServerTime } from "../react/fakeClient.js";
 import { component, openBackend } from "../support/places.js";
 
@@ -31,13 +32,8 @@ function openApp() {
 const query = (module: keyof typeof apis) =>
   makeFunctionReference<"query", HookArgs, HookValue>(`${module}:getRateLimit`);
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-});
+useClock(NOW);
+afterEach(cleanup);
 
 describe("the query", () => {
   it("shows the bucket of the key that the server chooses", async () => {

@@ -2,7 +2,8 @@
 import official from "@convex-dev/rate-limiter/test";
 import installed from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { runJobs, useClock } from "../support/clock.js";
 import after from "docs:moved";
 import { api } from "./app/convex/_generated/api.js";
 import schema from "./app/convex/schema.js";
@@ -14,12 +15,7 @@ const MINUTE = 60_000;
 const before = import.meta.glob("./app/convex/**/*.ts");
 const modules = { before, after: after as typeof before };
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW);
 
 function openApp(version: keyof typeof modules) {
   const t = convexTest({ schema, modules: modules[version] });
@@ -51,10 +47,7 @@ async function script(t: ReturnType<typeof openApp>): Promise<unknown[]> {
   answers.push({ value, ts, shard });
   await note(t.mutation(api.messages.forgive, ada));
   await note(t.action(api.messages.draw, { user: "ada", isPro: false }));
-  while (vi.getTimerCount() > 0) {
-    vi.advanceTimersToNextTimer();
-    await t.finishInProgressScheduledFunctions();
-  }
+  await runJobs(t);
   answers.push(await t.run(async (ctx) => (await ctx.db.query("reports").collect()).map(({ madeAt }) => madeAt - NOW)));
   answers.push(await t.run(async (ctx) => (await ctx.db.query("messages").collect()).length));
   return answers;

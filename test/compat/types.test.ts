@@ -1,43 +1,13 @@
-/** What must not compile does not compile. `tsc -p .` is the judge; at run time these calls are misuse. */
+/** Everything that the official component exports is here. `tsc -p .` is the judge of the types. */
 import type * as Official from "@convex-dev/rate-limiter";
 import * as official from "@convex-dev/rate-limiter";
 import type * as OfficialReact from "@convex-dev/rate-limiter/react";
 import * as officialReact from "@convex-dev/rate-limiter/react";
 import type * as Ours from "convex-rate-limits/compat";
 import * as ours from "convex-rate-limits/compat";
-import { RateLimiter } from "convex-rate-limits/compat";
 import type * as OursReact from "convex-rate-limits/compat/react";
 import * as oursReact from "convex-rate-limits/compat/react";
 import { expect, it } from "vitest";
-import { component, openBackend } from "../support/places.js";
-
-const bucket = { kind: "token bucket", rate: 2, period: 1000 } as const;
-const limiter = new RateLimiter(component, { send: bucket });
-
-it("a name that is not defined needs a config", async () => {
-  const t = openBackend();
-  await t.mutation(async (ctx) => {
-    expect(await limiter.limit(ctx, "other", { config: bucket })).toEqual({ ok: true });
-    // @ts-expect-error -- No config.
-    await expect(limiter.limit(ctx, "sned")).rejects.toThrow('Rate limit "sned": is not one of your limits ("send")');
-    // @ts-expect-error -- No config.
-    await expect(limiter.check(ctx, "sned", { key: "ada" })).rejects.toThrow(
-      "give its config to use it without a definition",
-    );
-    // @ts-expect-error -- No config.
-    await expect(limiter.getValue(ctx, "sned")).rejects.toThrow("give its config to use it without a definition");
-  });
-});
-
-it("a call that asks for nothing known is refused by the compiler", async () => {
-  const t = openBackend();
-  await t.mutation(async (ctx) => {
-    // @ts-expect-error -- It is spelt `reserve`.
-    await expect(limiter.limit(ctx, "send", { reserved: true })).rejects.toThrow(
-      '"reserved" is not a field of the options',
-    );
-  });
-});
 
 /** The types that the official component exports, and ours of the same names: an import line is all that changes. */
 type Pairs = [

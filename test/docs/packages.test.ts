@@ -1,7 +1,8 @@
 /** The recipes of docs/recipes.md that work together with other packages, run with the real ones. */
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import modules from "docs:recipes";
 import { api } from "docs:recipes/convex/_generated/api";
 import { chargeUsage } from "docs:recipes/convex/assistant";
@@ -18,14 +19,7 @@ const { default: shardedCounter } = await vi.importActual<Testing>("@convex-dev/
 const { default: workflow } = await vi.importActual<Testing>("@convex-dev/workflow/test");
 const { default: workpool } = await vi.importActual<Testing>("@convex-dev/workpool/test");
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
-  vi.unstubAllEnvs();
-});
+useClock(NOW);
 
 const { setTimeout: later } = globalThis;
 

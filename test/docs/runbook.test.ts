@@ -1,6 +1,7 @@
 /** The runbook of docs/operations.md, run, with the arguments of its commands. */
 import { convexTest } from "convex-test";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
+import { useClock } from "../support/clock.js";
 import modules from "docs:operations";
 import { internal } from "docs:operations/convex/_generated/api";
 import { limits } from "docs:operations/convex/limits";
@@ -14,12 +15,7 @@ const page = Object.values(pages).join();
 
 const { limited, look, unlock, give } = internal.admin;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(NOW, "Date");
 
 const openApp = () => convexTest({ schema, modules });
 type App = ReturnType<typeof openApp>;

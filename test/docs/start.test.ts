@@ -1,18 +1,14 @@
 /** The app of docs/start.md, run, and its own test beside this one. */
 import { convexTest } from "convex-test";
 import { projectRateLimit } from "convex-rate-limits";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
+import { useClock } from "../support/clock.js";
 import modules from "docs:start";
 import { api } from "docs:start/convex/_generated/api";
 import "docs:start/convex/messages.test";
 import schema from "docs:start/convex/schema";
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(Date.UTC(2026, 0, 1));
 
 it("shows each user the own bucket, and nothing to strangers", async () => {
   const t = convexTest({ schema, modules });

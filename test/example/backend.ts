@@ -1,28 +1,32 @@
-/** The example's backend on convex-test, on a clock that only the test moves. */
+/** The example's backend on convex-test, on a clock that only the test moves, and three of its users. */
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
-import { afterEach, beforeEach, vi } from "vitest";
+import { vi } from "vitest";
 import schema from "../../example/convex/schema.js";
 import type { Backend } from "../../example/demo/backend.js";
+import { signUp } from "../../example/demo/people.js";
+import { useClock as useClockAt } from "../support/clock.js";
+
+export { runJobs } from "../support/clock.js";
 
 const modules = import.meta.glob(["../../example/convex/**/*.{ts,js}", "!**/*.d.ts", "!**/convex.config.ts"]);
 
 /** Any whole second will do: the geocoder's windows start on those. */
 export const START = Date.UTC(2026, 0, 1);
 
-export function useClock(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({ now: START });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-}
+export const useClock = () => {
+  useClockAt(START);
+};
 
 export function openBackend(): Backend {
   const backend = convexTest({ schema, modules });
   register(backend);
   return backend;
+}
+
+export async function openTown() {
+  const t = openBackend();
+  return { t, ada: await signUp(t, "Ada"), bob: await signUp(t, "Bob"), cem: await signUp(t, "Cem") };
 }
 
 /** Moves the clock to the next scheduled job, and runs it to its end. */
@@ -31,17 +35,10 @@ export async function runNextJob(backend: Backend): Promise<void> {
   await backend.finishInProgressScheduledFunctions();
 }
 
-/** Runs what is scheduled, each job at its moment, until nothing is left. */
-export async function runJobs(backend: Backend): Promise<void> {
-  while (vi.getTimerCount() > 0) await runNextJob(backend);
-}
-
-/** What a promise was rejected with. */
-export async function thrownBy(promise: Promise<unknown>): Promise<unknown> {
-  return await promise.then(
-    () => {
-      throw new Error("Nothing was thrown.");
-    },
-    (error: unknown) => error,
-  );
+/** The functions that an app's crons run, and how often. */
+export function scheduleOf(crons: object): [name: string, type: string][] {
+  // What the CLI calls; the types do not show it.
+  const exported = (crons as { export: () => string }).export();
+  const jobs = JSON.parse(exported) as Record<string, { name: string; schedule: { type: string } }>;
+  return Object.values(jobs).map(({ name, schedule }) => [name, schedule.type]);
 }

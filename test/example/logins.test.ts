@@ -1,8 +1,8 @@
 import { MINUTE } from "convex-rate-limits";
 import { expect, it, vi } from "vitest";
 import { api, internal } from "../../example/convex/_generated/api.js";
-import { emailOf, PASSWORD, signUp } from "../../example/demo/people.js";
-import { openBackend, START, useClock } from "./backend.js";
+import { emailOf, PASSWORD } from "../../example/demo/people.js";
+import { openTown, START, useClock } from "./backend.js";
 
 useClock();
 
@@ -12,52 +12,46 @@ const locked = { outcome: "locked", retryAt: START + END };
 const wrong = (attemptsLeft: number) => ({ outcome: "wrong", attemptsLeft });
 
 async function openGate() {
-  const t = openBackend();
-  const ada = await signUp(t, "Ada");
+  const { t, ada } = await openTown();
   const logIn = (password: string, email = emailOf("Ada")) => t.mutation(api.logins.logIn, { email, password });
   const lock = async (email?: string) => {
-    for (let guess = 1; guess <= 5; guess++) await logIn("guess", email);
+    for (const left of [4, 3, 2, 1, 0]) expect(await logIn("guess", email)).toEqual(wrong(left));
+    expect(await logIn("guess", email)).toEqual(locked);
   };
   return { t, logIn, lock, welcome: { outcome: "welcome", user: ada } };
 }
 
 it("a failed login counts, although it fails; a success costs nothing and forgets the failures", async () => {
-  const { t, logIn, welcome } = await openGate();
+  const { t, logIn, lock, welcome } = await openGate();
   for (const left of [4, 3]) expect(await logIn("guess")).toEqual(wrong(left));
   for (let i = 1; i <= 20; i++) expect(await logIn(PASSWORD)).toEqual(welcome);
   expect(await t.query(api.logins.attempts, { email: emailOf("Ada") })).toMatchObject({ value: 5 });
-  for (const left of [4, 3, 2, 1, 0]) expect(await logIn("guess")).toEqual(wrong(left));
-  expect(await logIn("guess")).toEqual(locked);
+  await lock();
 });
 
 it.each([
   ["the right password", PASSWORD],
   ["a wrong one", "guess"],
-])(
-  "the lock holds against %s until its end and not a millisecond longer, however often one knocks",
-  async (_, text) => {
-    const { logIn, lock, welcome } = await openGate();
-    await lock();
-    for (const ms of [0, 1, 2, 3, 4, 5].map((minute) => minute * MINUTE).concat(END - 1)) {
-      vi.setSystemTime(START + ms);
-      expect(await logIn(text)).toEqual(locked);
-    }
-    vi.setSystemTime(START + END);
-    expect(await logIn(text)).toEqual(text === PASSWORD ? welcome : wrong(0));
-  },
-);
+])("the lock holds against %s until its end and no longer, however often one knocks", async (_, text) => {
+  const { logIn, lock, welcome } = await openGate();
+  await lock();
+  for (const ms of [MINUTE, 2 * MINUTE, END - 1]) {
+    vi.setSystemTime(START + ms);
+    expect(await logIn(text)).toEqual(locked);
+  }
+  vi.setSystemTime(START + END);
+  expect(await logIn(text)).toEqual(text === PASSWORD ? welcome : wrong(0));
+});
 
 it("guesses made all at once get no more tries than guesses made in turn", async () => {
   const { logIn } = await openGate();
-  const answers = await Promise.all(Array.from({ length: 50 }, (_, guess) => logIn(`guess ${guess}`)));
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, guess) => logIn(`guess ${guess}`)));
   expect(answers.filter(({ outcome }) => outcome === "wrong")).toHaveLength(5);
-  expect(answers.filter(({ outcome }) => outcome === "locked")).toHaveLength(45);
 });
 
 it("an address without an account locks like one with an account, and leaves the others alone", async () => {
   const { logIn, lock, welcome } = await openGate();
   await lock(NOBODY);
-  expect(await logIn("guess", NOBODY)).toEqual(locked);
   expect(await logIn(PASSWORD)).toEqual(welcome);
 });
 

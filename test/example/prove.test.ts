@@ -9,7 +9,8 @@ import type { Check } from "../../example/prove/check.js";
 import { overGrant } from "../../example/prove/contention.js";
 import { markdownOf, verdictOf } from "../../example/prove/report.js";
 import { deploymentIn } from "../../example/prove/target.js";
-import { openBackend, thrownBy } from "./backend.js";
+import { thrownBy } from "../support/errors.js";
+import { openBackend } from "./backend.js";
 
 const modules = import.meta.glob<Record<string, unknown>>("../../example/convex/prove/*.ts", { eager: true });
 const SECRET = "a secret of sixteen characters";
@@ -19,6 +20,11 @@ interface Json {
   value?: Json | Json[] | Record<string, { fieldType: Json; optional: boolean }>;
   tableName?: string;
 }
+
+type Backend = ReturnType<typeof openBackend>;
+/** A function of the kit, by its path. */
+const call = <Result>(t: Backend, type: "query" | "mutation", path: string, args: object) =>
+  (t[type] as (fn: unknown, args: unknown) => Promise<Result>)(`prove/${path}`, args);
 
 /** The smallest value that a validator takes. */
 function smallest({ type, value, tableName = "" }: Json): unknown {
@@ -48,8 +54,8 @@ const functions = Object.entries(modules).flatMap(([file, module]) =>
     if (typeof value !== "function" || !("isPublic" in value) || !("exportArgs" in value)) return [];
     const args = smallest(JSON.parse((value.exportArgs as () => string)()) as Json) as Record<string, unknown>;
     const type = "isQuery" in value ? ("query" as const) : ("mutation" as const);
-    const path = `prove/${file.split("/").at(-1)?.replace(/\.ts$/, "") ?? ""}:${name}`;
-    return path === "prove/live:getServerTime" ? [] : [{ path, type, args }];
+    const path = `${file.split("/").at(-1)?.replace(/\.ts$/, "") ?? ""}:${name}`;
+    return path === "live:getServerTime" ? [] : [{ path, type, args }];
   }),
 );
 
@@ -64,11 +70,11 @@ describe("the functions", () => {
 
   it.each(functions)("$path runs only for those who know the deployment's secret", async ({ path, type, args }) => {
     const t = openBackend();
-    const call = () => (t[type] as (fn: unknown, args: unknown) => Promise<unknown>)(path, args);
+    // One whose key only its query takes gets the secret inside it.
+    const given = path === "live:getRateLimit" ? { key: "wrong key" } : args;
     for (const secret of ["", "a wrong secret, and a key".slice(0, 15), SECRET]) {
       vi.stubEnv("PROVE_SECRET", secret);
-      // One whose key only its query takes gets the secret inside it.
-      const error = await thrownBy(path === "prove/live:getRateLimit" ? liveQuery(t) : call());
+      const error = await thrownBy(call(t, type, path, given));
       assert(error instanceof ConvexError, String(error));
       expect(error.data).toMatchObject({ kind: "NotProving" });
     }
@@ -79,10 +85,7 @@ describe("the functions", () => {
     const names = ["UTC", "Europe/Berlin", "Nowhere/Never"];
     // Two days before the clocks of Berlin go forward.
     const args = { secret: SECRET, names, from: Date.UTC(2026, 2, 27, 12) };
-    const found = await (openBackend().query as (fn: unknown, args: unknown) => Promise<(number[] | null)[]>)(
-      "prove/facts:zones",
-      args,
-    );
+    const found = await call<(number[] | null)[]>(openBackend(), "query", "facts:zones", args);
     const times = found.map((starts) => starts?.map((at) => new Date(at).toISOString().slice(5, 16)).join(" "));
     expect(times).toEqual([
       "03-28T00:00 03-29T00:00 03-30T00:00 03-30T00:00 04-06T00:00 04-13T00:00 04-01T00:00 05-01T00:00 06-01T00:00",
@@ -95,8 +98,7 @@ describe("the functions", () => {
     vi.stubEnv("PROVE_SECRET", SECRET);
     const t = openBackend();
     const asked = { secret: SECRET, key: "a", rate: 1, capacity: 1, shards: 1 };
-    const hit = () =>
-      (t.mutation as (fn: unknown, args: unknown) => Promise<{ ok: boolean }>)("prove/tables:hit", asked);
+    const hit = () => call<{ ok: boolean }>(t, "mutation", "tables:hit", asked);
     expect([(await hit()).ok, (await hit()).ok]).toEqual([true, false]);
   });
 
@@ -107,10 +109,6 @@ describe("the functions", () => {
     expect((await t.fetch(`/prove/${route}`, { headers: { "X-Prove-Secret": SECRET } })).status).not.toBe(404);
   });
 });
-
-function liveQuery(t: ReturnType<typeof openBackend>): Promise<unknown> {
-  return (t.query as (fn: unknown, args: unknown) => Promise<unknown>)("prove/live:getRateLimit", { key: "wrong key" });
-}
 
 const check: Check = {
   subject: "A subject",

@@ -3,9 +3,11 @@ import { convexTest } from "convex-test";
 import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits/component";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { components, internal } from "../../example/registry/convex/_generated/api.js";
 import crons from "../../example/registry/convex/crons.js";
 import schema from "../../example/registry/convex/schema.js";
+import { scheduleOf } from "./backend.js";
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
@@ -14,13 +16,11 @@ const modules = import.meta.glob(["../../example/registry/convex/**/*.ts", "!**/
 
 const log = vi.fn<(line: string) => void>();
 
+useClock(NOW, "Date");
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
   vi.spyOn(console, "warn").mockImplementation(log);
 });
 afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
   log.mockReset();
 });
 
@@ -114,9 +114,6 @@ describe("the registry", () => {
   });
 
   it("sweeps once a day", () => {
-    // What the CLI calls; the types do not show it.
-    const exported = (crons as unknown as { export: () => string }).export();
-    const jobs = JSON.parse(exported) as Record<string, { name: string; schedule: { type: string } }>;
-    expect(Object.values(jobs).map(({ name, schedule }) => [name, schedule.type])).toEqual([["limits:sweep", "daily"]]);
+    expect(scheduleOf(crons)).toEqual([["limits:sweep", "daily"]]);
   });
 });

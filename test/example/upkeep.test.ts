@@ -2,14 +2,12 @@ import { DAY } from "convex-rate-limits";
 import { expect, it, vi } from "vitest";
 import { api, internal } from "../../example/convex/_generated/api.js";
 import crons from "../../example/convex/crons.js";
-import { signUp } from "../../example/demo/people.js";
-import { openBackend, runJobs, START, useClock } from "./backend.js";
+import { openTown, runJobs, scheduleOf, START, useClock } from "./backend.js";
 
 useClock();
 
 it("the admin's list has who must wait now", async () => {
-  const t = openBackend();
-  const [ada, bob] = [await signUp(t, "Ada"), await signUp(t, "Bob")];
+  const { t, ada, bob } = await openTown();
   for (let i = 0; i < 5; i++) await t.mutation(api.messages.send, { author: ada, to: bob, body: "Hello!" });
   await t.mutation(api.messages.send, { author: bob, to: ada, body: "Hello." });
   const limited = () => t.query(internal.upkeep.limited, { name: "sendMessage" });
@@ -19,8 +17,7 @@ it("the admin's list has who must wait now", async () => {
 });
 
 it("the daily sweeps leave nothing that means nothing, in either place", async () => {
-  const t = openBackend();
-  const [ada, bob] = [await signUp(t, "Ada"), await signUp(t, "Bob")];
+  const { t, ada, bob } = await openTown();
   await t.mutation(api.messages.send, { author: ada, to: bob, body: "Hello!" });
   await t.mutation(api.plans.makeReport, { user: ada, title: "Greetings" });
   await t.mutation(api.feedback.send, { user: ada, text: "Nice." });
@@ -42,10 +39,7 @@ it("the daily sweeps leave nothing that means nothing, in either place", async (
 });
 
 it("the sweeps run once a day", () => {
-  // What the CLI calls; the types do not show it.
-  const exported = (crons as unknown as { export: () => string }).export();
-  const jobs = JSON.parse(exported) as Record<string, { name: string; schedule: { type: string } }>;
-  expect(Object.values(jobs).map(({ name, schedule }) => [name, schedule.type])).toEqual([
+  expect(scheduleOf(crons)).toEqual([
     ["upkeep:sweep", "daily"],
     ["feedback:sweep", "daily"],
   ]);

@@ -55,10 +55,6 @@ export class FakeClient {
     for (const question of questions) question(time);
   }
 
-  disconnect(): void {
-    this.connect({ ...this.connection, isWebSocketConnected: false });
-  }
-
   reconnect(): void {
     this.connect({ isWebSocketConnected: true, connectionCount: this.connection.connectionCount + 1 });
   }

@@ -5,7 +5,8 @@ import { useCountdown, useRateLimit } from "convex-rate-limits/react";
 import { createElement, type ReactNode } from "react";
 import { hydrateRoot, type Root } from "react-dom/client";
 import { renderToString } from "react-dom/server";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { FakeClient, getRateLimit } from "./fakeClient.js";
 import { type StoredBucket } from "../support/snapshots.js";
 
@@ -18,14 +19,10 @@ const empty: StoredBucket = {
 };
 
 let root: Root | undefined;
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
+useClock(NOW);
 afterEach(() => {
   act(() => root?.unmount());
   document.body.innerHTML = "";
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 function Limit(): ReactNode {

@@ -2,18 +2,14 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { MINUTE, SECOND } from "convex-rate-limits";
 import { useCountdown, useRateLimit } from "convex-rate-limits/react";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 
 const NOW = 1_800_000_000_000;
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-});
+useClock(NOW);
+afterEach(cleanup);
 
 function render(moment: number | undefined, wrapper?: FakeClient["wrapper"]) {
   const seen: (number | undefined)[] = [];

@@ -5,20 +5,16 @@ import { MINUTE, SECOND } from "convex-rate-limits";
 import type { RateLimitQueuePosition } from "convex-rate-limits/queue";
 import { type QueuePlaceQuery, useQueuePlace, type UseQueuePlaceOptions } from "convex-rate-limits/react";
 import { makeFunctionReference } from "convex/server";
-import { afterEach, beforeEach, expect, expectTypeOf, it, vi } from "vitest";
+import { afterEach, expect, expectTypeOf, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { FakeClient, type getServerTime } from "./fakeClient.js";
 
 const NOW = 1_800_000_000_000;
 const getQueued: QueuePlaceQuery = makeFunctionReference("limits:getQueued");
 const third: RateLimitQueuePosition = { ahead: 2, isExact: true, runAt: NOW + 2500 };
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-});
+useClock(NOW);
+afterEach(cleanup);
 
 function render(client: FakeClient, job?: string, options?: () => UseQueuePlaceOptions) {
   const places: unknown[] = [];

@@ -1,11 +1,12 @@
 // @vitest-environment jsdom
 import { act, cleanup, render as renderPage, renderHook } from "@testing-library/react";
-import { DAY, MINUTE, projectRateLimit, SECOND } from "convex-rate-limits";
+import { DAY, MINUTE, projectRateLimit } from "convex-rate-limits";
 import { type RateLimitQuery, useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
 import { anyApi, makeFunctionReference } from "convex/server";
 import fc from "fast-check";
 import { createElement } from "react";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { changes, describe as describeStatus, empty, NOW, oneADay, window } from "../browser/changes.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
@@ -14,14 +15,8 @@ import { runs } from "../support/random.js";
 const sameQuery = (): RateLimitQuery => makeFunctionReference("limits:getRateLimit");
 const otherQuery: RateLimitQuery = makeFunctionReference("limits:getOther");
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+useClock(NOW);
+afterEach(cleanup);
 
 /** Renders the hook, and counts. */
 function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { strict = false } = {}) {
@@ -64,7 +59,7 @@ function showing(
   return { client, hook: render(client, ...more) };
 }
 
-type Change = "show" | "disconnect" | "reconnect";
+type Change = "show" | "reconnect";
 const change = <Does extends Change>(client: FakeClient, does: Does, ...given: Parameters<FakeClient[Does]>) => {
   act(() => {
     (client[does] as (...given: unknown[]) => void)(...given);
@@ -137,13 +132,6 @@ describe("status", () => {
     pass(DAY);
     expect(hook.history).toEqual(answers);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it("waits in timeouts of ten seconds at most: a machine may sleep meanwhile", () => {
-    const timeouts = vi.spyOn(globalThis, "setTimeout");
-    showing(oneADay);
-    pass(DAY);
-    expect(Math.max(...timeouts.mock.calls.map(([, delay]) => delay ?? 0))).toBe(10 * SECOND);
   });
 
   it("follows the snapshot, and the demand", () => {
@@ -233,8 +221,7 @@ describe("status", () => {
     hook.rerender({ getServerTime });
     expect(client.watchers).toBeGreaterThan(0);
     hook.rerender("skip");
-    pass(0);
-    expect(client.watchers).toBe(0);
+    expectNothingLeft(client);
     expect(hook.status).toBeUndefined();
   });
 
@@ -243,12 +230,6 @@ describe("status", () => {
     const client = new FakeClient();
     client.show(empty);
     expect(() => render(client, { count: -1 })).toThrow('"send": count must be from 0 to 10, got -1');
-  });
-
-  it("leaves nothing behind", () => {
-    const { client, hook } = showing(empty, { getServerTime });
-    hook.unmount();
-    expectNothingLeft(client);
   });
 
   it("works in strict mode", () => {
@@ -275,14 +256,6 @@ describe("identities", () => {
 });
 
 describe("check", () => {
-  it("answers for another demand", () => {
-    const { hook } = showing({ ...empty, value: 4 }, { count: 2 });
-    expect(hook.check()).toMatchObject({ ok: true, remaining: 2 });
-    expect(hook.check({ count: 4 })).toMatchObject({ ok: true, remaining: 0 });
-    expect(hook.check({ count: 5 })).toMatchObject({ ok: false });
-    expect(hook.check({ count: 5, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 100 });
-  });
-
   it("and status agree with projectRateLimit at any moment, for any limit", () => {
     const atMost = (max: number) => fc.integer({ min: 1, max });
     const sizes = { rate: atMost(50), period: atMost(100_000), capacity: atMost(50) };
@@ -314,21 +287,6 @@ describe("check", () => {
 });
 
 describe("with the server's time", () => {
-  it.each([
-    ["behind", -5 * MINUTE],
-    ["ahead", 5 * MINUTE],
-  ])("a browser clock five minutes %s makes no difference", async (_where, error) => {
-    vi.setSystemTime(NOW + error);
-    const { client, hook } = showing(oneADay, { getServerTime });
-    expect(hook.status).toBeUndefined();
-    await say(NOW, client);
-    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + DAY });
-    pass(DAY - 1);
-    expect(hook.status).toMatchObject({ ok: false });
-    pass(1);
-    expect(hook.status).toMatchObject({ ok: true });
-  });
-
   it("useServerNow tells the same time, always through the same function", async () => {
     vi.setSystemTime(NOW - 5 * MINUTE);
     const client = new FakeClient();
@@ -370,14 +328,5 @@ describe("with the server's time", () => {
     await say(new Error("no such function"), client);
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
     expect(errors).toHaveBeenCalledOnce();
-  });
-
-  it("an equal correction renders nothing of a bucket in use", async () => {
-    const { client, hook } = showing(empty, { getServerTime });
-    await say(NOW, client);
-    const { renders } = hook;
-    change(client, "reconnect");
-    await say(NOW, client);
-    expect(hook.renders).toBe(renders);
   });
 });

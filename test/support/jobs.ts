@@ -1,20 +1,11 @@
 /** A backend whose jobs note when they start, on a clock that only the test moves. */
 import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { type GenericId, type ObjectType, v } from "convex/values";
-import { afterEach, beforeEach, vi } from "vitest";
+import { beforeEach, vi } from "vitest";
 import { useBackend } from "./limits.js";
 import { type Backend, type MutationCtx, openBackend, type PlaceName } from "./places.js";
 
-export const NOW = 1_700_000_000_000;
-
-export function useClock(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({ now: NOW });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-}
+export { NOW, useClock } from "./clock.js";
 
 export interface Start {
   label: string;

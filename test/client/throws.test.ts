@@ -1,0 +1,245 @@
+// @vitest-environment edge-runtime
+/** `throws`: who says whether a denial is thrown, what the error holds, in both places alike, and who recognises it. */
+import { makeFunctionReference, mutationGeneric } from "convex/server";
+import { ConvexError } from "convex/values";
+import { isRateLimitError } from "convex-rate-limits";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { denialOf, thrownBy } from "../support/errors.js";
+import { NOW, run, useClock, useJobs } from "../support/jobs.js";
+import { defineIn, type MutationCtx, openBackend, placeNames } from "../support/places.js";
+
+useClock();
+
+const bucket = { kind: "token bucket", rate: 2, period: 1000, maxReserved: 3 } as const;
+const definitions = {
+  plain: bucket,
+  loud: { ...bucket, throws: true },
+  quiet: { ...bucket, throws: false },
+  tried: { ...bucket, throws: true, mode: "shadow" },
+  mine: { kind: "fixed window", rate: 2, period: 1000, start: 0, keyed: true },
+} as const;
+const mine = { name: "mine", key: "a" };
+const denied = { kind: "RateLimited", name: "plain", retryAt: NOW + 500, retryAfter: 500 };
+const deniedMine = { kind: "RateLimited", name: "mine", retryAt: NOW + 1000, retryAfter: 1000 };
+
+/** What a call on empty buckets does: of limits that throw by the options, and of those that do not. What is nearest decides. */
+const singly: [args: { name: string; throws?: boolean | { jitter: number } }, outcomes: unknown[]][] = [
+  [{ name: "plain" }, ["plain", false]],
+  [{ name: "loud" }, ["loud", "loud"]],
+  [{ name: "quiet" }, [false, false]],
+  [{ name: "plain", throws: false }, [false, false]],
+  [{ name: "loud", throws: false }, [false, false]],
+  [{ name: "quiet", throws: true }, ["quiet", "quiet"]],
+  [{ name: "quiet", throws: { jitter: 0.5 } }, ["quiet", "quiet"]],
+];
+const inShadow: typeof singly = [
+  [{ name: "tried" }, [true, true]],
+  [{ name: "tried", throws: true }, [true, true]],
+];
+/** A limit that throws and denies beside others is enough. */
+const together: [names: string[], options: { throws?: boolean } | undefined, outcomes: unknown[]][] = [
+  [["plain", "quiet"], undefined, ["plain", false]],
+  [["quiet"], undefined, [false, false]],
+  [["plain", "loud"], undefined, ["plain", "plain"]],
+  [["quiet", "tried"], undefined, [false, false]],
+  [["tried"], undefined, [true, true]],
+  [["plain", "loud"], { throws: false }, [false, false]],
+  [["quiet"], { throws: true }, ["quiet", "quiet"]],
+];
+const job = [run, { label: "late", tokens: 1 }];
+const calls = [
+  ...(["rateLimit", "checkRateLimit"] as const).flatMap((call) =>
+    [...singly, ...inShadow].map(([args, outcomes]) => ({ call, args: [args] as unknown[], outcomes })),
+  ),
+  ...singly.map(([args, outcomes]) => ({ call: "scheduleRateLimited" as const, args: [args, ...job], outcomes })),
+  ...(["rateLimitAll", "checkRateLimitAll"] as const).flatMap((call) =>
+    together.map(([names, options, outcomes]) => ({
+      call,
+      args: [names.map((name) => ({ name })), options],
+      outcomes,
+    })),
+  ),
+];
+
+describe.each(placeNames)("in the %s", (place) => {
+  const { define, open, pending } = useJobs(place);
+  const limits = define(definitions);
+  const { rateLimit } = limits;
+  /** The two tokens of each limit are gone. */
+  const useUp = async () => {
+    for (const name of [{ name: "plain" }, mine]) await rateLimit({ ...name, count: 2 });
+  };
+
+  it.each(calls)("$call of $args: $outcomes", async ({ call, args, outcomes }) => {
+    const found = [];
+    for (const throws of [true, undefined]) {
+      open();
+      const limits = define(definitions, { throws });
+      for (const name of ["plain", "loud", "quiet", "tried"]) {
+        // Nothing is left to take, nor to reserve.
+        await limits.rateLimit({ name, count: 2 });
+        await limits.rateLimit({ name, count: 3, reserve: true });
+      }
+      found.push(
+        await limits[call](...args).then(
+          ({ ok }) => ok,
+          (error: unknown) => (isRateLimitError(error) ? error.data.name : String(error)),
+        ),
+      );
+      expect(await pending()).toHaveLength(0);
+    }
+    expect(found).toEqual(outcomes);
+  });
+
+  it("a denial is thrown as a ConvexError whose data says what and when, at that moment", async () => {
+    await useUp();
+    for (const call of [rateLimit, limits.checkRateLimit]) {
+      expect(await thrownBy(call({ name: "plain", throws: true }))).toBeInstanceOf(ConvexError);
+      for (const later of [0, 1, 499]) {
+        vi.setSystemTime(NOW + later);
+        expect(await denialOf(call({ name: "plain", throws: true }))).toEqual({ ...denied, retryAfter: 500 - later });
+        expect(await denialOf(call({ ...mine, throws: true }))).toEqual({ ...deniedMine, retryAfter: 1000 - later });
+      }
+      vi.setSystemTime(NOW);
+    }
+  });
+
+  it.each([
+    [true, { ...deniedMine, key: "a" }],
+    [false, deniedMine],
+    [undefined, deniedMine],
+  ])("with errorKeys: %s the data is %o: the error reaches the client", async (errorKeys, data) => {
+    await useUp();
+    const { rateLimit, checkRateLimitAll, rateLimitAll } = define(definitions, { errorKeys });
+    expect(await denialOf(rateLimit({ ...mine, throws: true }))).toStrictEqual(data);
+    expect(await denialOf(rateLimitAll([{ name: "plain" }, mine], { throws: true }))).toStrictEqual(data);
+    expect(await denialOf(checkRateLimitAll([mine, { name: "plain" }], { throws: true }))).toStrictEqual(data);
+    // A limit without keys has none to carry.
+    expect(await denialOf(rateLimit({ name: "plain", throws: true }))).toStrictEqual(denied);
+  });
+
+  it("what is allowed or reserved is returned", async () => {
+    const call = (args: object) => rateLimit({ name: "plain", throws: true, ...args });
+    expect(await call({ count: 2 })).toMatchObject({ ok: true });
+    expect(await call({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 500 });
+    expect(await call({ count: 0, reserve: true })).toMatchObject({ ok: true });
+  });
+
+  it.each([{ name: "plain", count: 3 }, { name: "mine" }, { name: "none" }, { name: "plain", count: -1 }])(
+    "misuse, %o, is another error, with throws and without",
+    async (args) => {
+      for (const throws of [true, false]) {
+        const error = await thrownBy(rateLimit({ ...args, throws }));
+        expect(error).toBeInstanceOf(Error);
+        expect([error instanceof ConvexError, isRateLimitError(error)]).toEqual([false, false]);
+      }
+    },
+  );
+
+  it("of several denials that with the longest wait is thrown, whichever throws, and with its own jitter", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    for (const [throws, retryAfter] of [
+      [undefined, 4000],
+      [{ jitter: 0.5 }, 5000],
+    ] as const) {
+      open();
+      const slow = { ...bucket, period: 4000, ...(throws && { throws }) };
+      const { rateLimitAll } = define({ loud: { ...bucket, throws: true }, slow });
+      const requests = ["loud", "slow"].map((name) => ({ name, count: 2 }));
+      await rateLimitAll(requests);
+      for (const list of [requests, requests.toReversed()]) {
+        expect(await denialOf(rateLimitAll(list))).toMatchObject({ name: "slow", retryAfter });
+      }
+    }
+  });
+
+  it("with jitter the wait is longer, at random, by up to that fraction of itself", async () => {
+    await useUp();
+    for (const [random, retryAfter] of [
+      [0, 500],
+      [0.5, 625],
+      [1 - 2 ** -53, 749],
+    ] as const) {
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      const later = { ...denied, retryAt: NOW + retryAfter, retryAfter };
+      expect(await denialOf(rateLimit({ name: "plain", throws: { jitter: 0.5 } }))).toEqual(later);
+    }
+    // The status itself is exact, and so is an error without jitter.
+    expect(await rateLimit({ name: "plain" })).toMatchObject({ ok: false, retryAt: NOW + 500 });
+  });
+
+  it("the error is recognised in the mutation that was denied, by who has called it, and over functions between", async () => {
+    const send = makeFunctionReference<"mutation", Record<string, never>>("app:send");
+    const { rateLimit } = defineIn(place, definitions);
+    const take = async (ctx: MutationCtx) => await rateLimit(ctx, { ...mine, count: 2, throws: true });
+    const t = openBackend({ "./app.ts": () => Promise.resolve({ send: mutationGeneric({ handler: take as never }) }) });
+    await t.mutation(async (ctx) => {
+      await take(ctx);
+      expect(await denialOf(take(ctx))).toEqual(deniedMine);
+    });
+    expect(await denialOf(t.mutation(send, {}))).toEqual(deniedMine);
+    expect(await t.mutation((ctx) => denialOf(ctx.runMutation(send, {})))).toEqual(deniedMine);
+    expect(await t.action((ctx) => denialOf(ctx.runMutation(send, {})))).toEqual(deniedMine);
+    if (place === "tables") return;
+    // An action asks the component itself.
+    expect(await t.action((ctx) => denialOf(take(ctx as unknown as MutationCtx)))).toEqual(deniedMine);
+  });
+});
+
+describe("isRateLimitError", () => {
+  const data = { kind: "RateLimited", name: "a", retryAt: 1, retryAfter: 1 };
+
+  it("knows the data whatever carries it: a second copy of convex, another realm, a plain object", () => {
+    const known = [new ConvexError(data), Object.assign(new Error("another copy"), { data }), { data }];
+    for (const error of known) expect(isRateLimitError(error)).toBe(true);
+    const unknown = [data, new ConvexError("RateLimited"), Object.assign(() => 1, { data }), JSON.stringify({ data })];
+    for (const error of unknown) expect(isRateLimitError(error)).toBe(false);
+  });
+
+  it("is true for an object with the data and for nothing else, and never throws", () => {
+    const anything = fc.anything({ withBigInt: true, withNullPrototype: true, withMap: true, withDate: true });
+    const field = <T>(right: fc.Arbitrary<T>) => fc.oneof({ weight: 5, arbitrary: right }, anything);
+    const oddData = fc.record(
+      {
+        kind: field(fc.constant("RateLimited")),
+        name: field(fc.string()),
+        key: field(fc.string()),
+        retryAt: field(fc.double()),
+        retryAfter: field(fc.double()),
+      },
+      { requiredKeys: ["kind"] },
+    );
+    const seen = { known: 0, unknown: 0 };
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: oddData }, anything), anything, (data, other) => {
+        expect(isRateLimitError(other)).toBe(false);
+        const { kind, name, key, retryAt, retryAfter } = (data ?? {}) as Record<string, unknown>;
+        const types = [name, retryAt, retryAfter, key ?? ""].map((value) => typeof value).join();
+        const isKnown = kind === "RateLimited" && key !== null && types === "string,number,number,string";
+        seen[isKnown ? "known" : "unknown"]++;
+        expect(isRateLimitError({ data })).toBe(isKnown);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(200);
+  });
+
+  it("is false, and does not throw, for symbols and for proxies and getters that do", () => {
+    const throwing = () => {
+      throw new Error("hands off");
+    };
+    const { proxy, revoke } = Proxy.revocable({ data }, {});
+    revoke();
+    const hostile = [
+      Symbol("RateLimited"),
+      proxy,
+      new Proxy({}, { has: throwing }),
+      new Proxy({ data }, { get: throwing }),
+      Object.defineProperty({}, "data", { get: throwing }),
+      { data: Object.defineProperty({}, "kind", { get: throwing }) },
+      { data: new Proxy({}, { get: throwing }) },
+    ];
+    expect(hostile.map((value) => isRateLimitError(value))).toEqual(hostile.map(() => false));
+  });
+});
