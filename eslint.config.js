@@ -10,7 +10,7 @@ import tseslint from "typescript-eslint";
 const { default: rateLimits } = await tsImport("./src/eslint/index.ts", import.meta.url);
 
 export default defineConfig([
-  globalIgnores(["dist/", "coverage/", "**/_generated/", "example/dist/"]),
+  globalIgnores(["dist/", "coverage/", "**/_generated/", "example/dist/", "test/package/app/"]),
   js.configs.recommended,
   ...convex.configs.recommended,
   {

@@ -49,6 +49,19 @@ describe("a watch", () => {
     expect(limit()).toEqual({ plan: "pro", tokens: 10, config });
   });
 
+  it("tells that what was denied until a time is promised for that very time", () => {
+    const client = new FakeClient();
+    const debt = { ...empty, value: -4.5, config: { ...config, maxReserved: 5 } };
+    client.show(debt);
+    const { told } = watch(client, { count: 5, reserve: true });
+    client.show({ ...debt, value: 0.5 });
+    const wait = { retryAt: NOW + 450, remaining: 0 };
+    expect(told).toMatchObject([
+      { ok: false, ...wait },
+      { ok: true, ...wait },
+    ]);
+  });
+
   it("serves several subscribers from one subscription, and none when the last has gone", () => {
     const client = new FakeClient();
     client.show(empty);

@@ -8,7 +8,3 @@ export function capacityOf(config: RateLimitConfig): number {
   const { rate, capacity, depth }: Sized = config;
   return capacity ?? depth ?? rate;
 }
-
-export function withCapacity(config: RateLimitConfig, capacity: number): RateLimitConfig {
-  return { ...config, [(config.kind as string) === "tidal" ? "depth" : "capacity"]: capacity };
-}

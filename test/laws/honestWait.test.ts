@@ -1,8 +1,7 @@
 /** Law 2. On one row `retryAt` is exact; on several it suffices, and it is exact where the call has read all of them. */
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { END_OF_WALK } from "./accrual.js";
-import { after, countIn, periodMsOf, stepsUpTo, T0 } from "./arbitraries.js";
+import { periodMsOf, stepsUpTo, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld, type Request, underFakeClock, type World, worldIn } from "./world.js";
 
 /** Promises are cut off at the last moment that a Date can name. */
@@ -21,7 +20,7 @@ async function expectMoment(world: World, request: Request, retryAt: number, isF
 }
 
 inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one millisecond earlier", (where) => {
-  const { worlds, steadyWorlds, subject, isOneRow } = where;
+  const { worlds, subject, isOneRow } = where;
   holds(
     "after a denial, and for the moment that a reservation names",
     { runs: 300, least: { denied: 0, reserved: 0 } },
@@ -43,29 +42,6 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
         seen[status.ok ? "reserved" : "denied"]++;
         return retryAt;
       });
-    },
-  );
-
-  holds(
-    "the call itself, and not only a check, succeeds at the retryAt of its denial",
-    { runs: 150, least: { denied: 0 } },
-    [steadyWorlds, subject.exact, stepsUpTo(12)],
-    async (open, config, steps, seen) => {
-      const world = open();
-      let now = T0;
-      for (const { wait, portion, reserve } of steps) {
-        now = after(wait, config, now, undefined);
-        if (now >= END_OF_WALK) return;
-        world.setClock(now);
-        const request = { config, count: countIn(config, reserve, portion), reserve };
-        const { ok, retryAt = now } = await world.consume(request);
-        if (ok || retryAt === LAST_MOMENT || retryAt >= END_OF_WALK) continue;
-        seen.denied++;
-        now = retryAt;
-        world.setClock(now);
-        // Whichever rows it meets.
-        expect(await world.consume(request)).toMatchObject({ ok: true });
-      }
     },
   );
 });

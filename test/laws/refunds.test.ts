@@ -49,22 +49,6 @@ describe("tokens that come back by date", () => {
       expect(counted).toBeGreaterThan(1);
     });
 
-    it("four slow calls that end within their period leave room for five", async () => {
-      const world = worldIn(place, shards);
-      world.setClock(T0);
-      const slow = [];
-      for (let call = 0; call < 4; call++) slow.push(await take(world, config));
-      world.setClock(T0 + 59_500);
-      let counted = 0;
-      for (const takenAt of slow) {
-        while ((await take(world, config)) !== undefined) counted++;
-        await world.adjust({ config, count: -1, takenAt: takenAt ?? NaN });
-      }
-      while ((await take(world, config)) !== undefined) counted++;
-      expect(counted).toBeLessThanOrEqual(capacity);
-      if (shards === 1) expect(counted).toBe(capacity);
-    });
-
     it("give back all of it at once, and nothing of a call that was not refundable, or was forgotten", async () => {
       const world = worldIn(place, shards);
       for (let call = 0; call < capacity; call++) await world.consume({ config, refundable: true });

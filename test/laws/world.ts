@@ -65,15 +65,6 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     return shards === undefined ? config : { shards, ...config };
   };
   const named = <Args extends Bucket>(args: Args) => ({ ...args, name: "limit", config: configured(args.config) });
-  /** In one call a bucket has one config. */
-  const together = (requests: readonly Omit<Request, "atLeast">[]) => {
-    const shards = setting[calls++ % setting.length];
-    return requests.map((request) => ({
-      ...request,
-      name: "limit",
-      config: shards === undefined ? request.config : { shards, ...request.config },
-    }));
-  };
   /** The calls within a mutation. */
   const within = (ctx: MutationCtx) => ({
     consume: (request: Request): Promise<RateLimitStatus> => limits.rateLimit(ctx, named(request)),
@@ -85,8 +76,6 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     pause: (args: Bucket & { until: number }): Promise<null> => limits.pauseRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), jobs.run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
-    consumeAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.rateLimitAll(ctx, together(requests)),
-    checkAll: (requests: readonly Omit<Request, "atLeast">[]) => limits.checkRateLimitAll(ctx, together(requests)),
   });
   type Calls = ReturnType<typeof within>;
   /** Each in a transaction of its own. */
@@ -130,11 +119,6 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     },
     /** The calls within a mutation, with a ctx. */
     within,
-    /** The random numbers and the numbers of rows begin anew. */
-    restart: () => {
-      random = randomFrom(seed);
-      calls = 0;
-    },
     consume: alone("consume"),
     check: alone("check"),
     get: alone("get"),
@@ -143,8 +127,6 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     pause: alone("pause"),
     schedule: alone("schedule"),
     cancel: alone("cancel"),
-    consumeAll: alone("consumeAll"),
-    checkAll: alone("checkAll"),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls, ctx: MutationCtx) => Promise<T>) => mutation((ctx) => body(within(ctx), ctx)),
     rows: async () => (await stage.rows()).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)),
@@ -205,8 +187,6 @@ export function inBothPlaces(): fc.Arbitrary<(backend: Backend) => [World, World
 export interface Where {
   /** Openers of worlds, for a property. */
   readonly worlds: fc.Arbitrary<Open>;
-  /** Those in which a call that is made again is the same call: its number of rows does not change. */
-  readonly steadyWorlds: fc.Arbitrary<Open>;
   /** A world for an example. */
   readonly open: Open;
   readonly subject: Subject;
@@ -215,7 +195,7 @@ export interface Where {
   readonly isOneRow: boolean;
 }
 
-/** Runs a law on every kind, in either place, on one row and on several. */
+/** Runs a law on every kind, in either place, on one row and on several, or on several only. */
 export function inEveryWorld(
   law: string,
   body: (where: Where) => void,
@@ -230,27 +210,14 @@ export function inEveryWorld(
           ({ isOneRow }) => {
             const settings = isOneRow ? oneRow : severalRows;
             const worlds = openersOf(place, settings);
-            const steadyWorlds = openersOf(
-              place,
-              settings.filter(({ length }) => length === 1),
-            );
             const setting = isOneRow ? [undefined] : [{ atLeast: 16, atMost: 64 }];
             const open: Open = (backend = "light") => openWorld(place, backend, setting, 1);
-            body({ worlds, steadyWorlds, open, subject, place, isOneRow });
+            body({ worlds, open, subject, place, isOneRow });
           },
         );
       });
     });
   });
-}
-
-/** Runs a law on every kind, in either place, on one row only: one of which several rows promise less. */
-export function onOneRow(law: string, body: (where: Where) => void): void {
-  inEveryWorld(law, body, [true]);
-}
-
-export function onSeveralRows(law: string, body: (where: Where) => void): void {
-  inEveryWorld(law, body, [false]);
 }
 
 interface Often<Name extends string> {

@@ -643,6 +643,7 @@ describe("a scenario", () => {
   const take = (count: number): Intent => ({
     act: "take",
     throws: false,
+    refundable: false,
     of: { place, portion: { tokens: count }, reserve: false },
   });
   const step = (ms: number, ...calls: Intent[]): Step => {

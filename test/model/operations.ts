@@ -1,7 +1,7 @@
 /**
- * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations (default: 60,000 times EFFORT, so 6,000), all worlds together; test/model/faults
- * plays 30,000 to find its faults. SEED chooses other ones, and repeats a run whose seed a failure printed: SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for
- * FUZZ_SHRINK_MS (default 5,000) at most.
+ * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations, all worlds together (default: 40,000 times EFFORT, so 3,200);
+ * test/model/faults plays 30,000 to find its faults. SEED chooses other ones, and repeats a run whose seed a failure printed:
+ * SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for FUZZ_SHRINK_MS (default 5,000) at most.
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, vi } from "vitest";

@@ -3,7 +3,6 @@
  * exact buckets whose limit changes at the same moments. On one row every answer is the exact one; on several rows nothing is granted
  * that an exact bucket would not grant, and a denial's `retryAt` suffices.
  */
-import { projectRateLimit, type RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { type PlaceName, placeNames } from "../support/places.js";
@@ -11,10 +10,11 @@ import { randomFrom, seed } from "../support/random.js";
 import { adjust, ask, isFull, leftAt, type State } from "./exact/bucket.js";
 import { type Answer, type Ask, type ExactLimit, LAST_MOMENT, lengthOf, type Outcome, sizeOf } from "./exact/config.js";
 import { OPERATIONS, useFuzzedClock } from "./operations.js";
+import { type Call, make, type Place, type Reply, type Status } from "./calls.js";
 import { T0 } from "./fuzz.js";
 import { exactly, isLess, plus } from "./rational.js";
 import { allKinds, plansOf } from "./scenario.js";
-import { jobs, openStage, type Shards } from "../support/stage.js";
+import { type MutationCtx, openStage, type Shards } from "../support/stage.js";
 import { present } from "../../src/wire/present.js";
 
 useFuzzedClock();
@@ -74,17 +74,17 @@ function expected(exact: Exact, now: number, asked: Ask): Outcome<State> | undef
   return { answer: { ok: false, retryAt: servedAfter(exact, until, asked), remaining: 0, resetAt }, after: state };
 }
 
-const asked = fc.record({
+const asked = {
   portion: fc.oneof(
     fc.constantFrom(1, 1, 2, 0.5, 0),
     fc.constantFrom(0.25, 0.5, 1, 1).map((share) => ({ share })),
   ),
   reserve: fc.constantFrom<Ask["reserve"]>(false, false, true, { within: 100 }),
-});
+};
 const operation = fc.oneof(
-  { arbitrary: fc.record({ act: fc.constant("take" as const), asked }), weight: 12 },
-  { arbitrary: fc.record({ act: fc.constantFrom("check" as const, "project" as const), asked }), weight: 4 },
-  { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), asked }), weight: 4 },
+  { arbitrary: fc.record({ act: fc.constant("take" as const), ...asked }), weight: 12 },
+  { arbitrary: fc.record({ act: fc.constantFrom("check" as const, "get" as const), ...asked }), weight: 4 },
+  { arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), ...asked }), weight: 4 },
   {
     arbitrary: fc.record({
       act: fc.constant("override" as const),
@@ -97,6 +97,11 @@ const operation = fc.oneof(
   { arbitrary: fc.record({ act: fc.constantFrom("clear" as const, "reset" as const, "sweep" as const) }), weight: 3 },
 );
 type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
+type Act =
+  | Extract<Call, { act: "take" | "check" | "get" | "adjust" | "sweep" }>
+  | { readonly act: "override"; readonly override: Override }
+  | ({ readonly act: "clear" } & Place)
+  | ({ readonly act: "reset" } & Place);
 
 const wait = fc.oneof(
   fc.constant({ ms: 0 }),
@@ -144,15 +149,38 @@ async function play(
   const isOneRow = shards === undefined;
   const { limits: define, mutation } = openStage(place, "light");
   const limits = define({ ...base, ...{ overrides: true } }, shards);
-  const id = { name: "limit", key: "alice" };
+  const id = { name: "limit", key: "alice" } as const;
   const exact: Exact = { base, state: undefined, override: undefined };
   let now = T0;
   let retryAt = T0;
   let overridden = 0;
 
-  const countOf = ({ portion }: Extract<Operation, { asked: unknown }>["asked"]) => {
-    const size = sizeOf(limitAt(exact, now));
-    return Math.floor((typeof portion === "number" ? portion : portion.share * size) * 1000) / 1000;
+  /** A share is one of what the limit in force can hold when the step begins. */
+  const actOf = (operation: Operation): Act => {
+    if (operation.act === "override") {
+      const { does, plan, forMs } = operation;
+      const until = forMs === undefined ? undefined : now + forMs;
+      return {
+        act: "override",
+        override: does === "configure" ? { does, limit: planAt(plan), until } : { does, until },
+      };
+    }
+    if (!("portion" in operation)) return { act: operation.act, ...id };
+    const { act, portion, reserve } = operation;
+    const tokens = typeof portion === "number" ? portion : portion.share * sizeOf(limitAt(exact, now));
+    const count = Math.floor(tokens * 1000) / 1000;
+    if (act === "charge" || act === "refund") return { act: "adjust", ...id, count: act === "charge" ? count : -count };
+    return { act, ...id, count, reserve: act === "get" ? reserve !== false : reserve, throws: false };
+  };
+  const perform = async (ctx: MutationCtx, act: Act): Promise<Reply> => {
+    if (act.act === "override") {
+      const { does, until } = act.override;
+      const terms = act.override.does === "configure" ? { config: present(act.override.limit) } : {};
+      const ways = { configure: terms, block: { block: true }, unlimit: { unlimited: true } } as const;
+      await limits.overrideRateLimit(ctx, { ...id, ...ways[does], ...(until !== undefined && { until }) } as never);
+    } else if (act.act === "clear") await limits.clearRateLimitOverride(ctx, id);
+    else return await make(limits, ctx, act, now);
+    return { is: "done" };
   };
 
   for (const [at, { wait, operations }] of steps.entries()) {
@@ -168,7 +196,7 @@ async function play(
         typeof value === "bigint" ? String(value) : value,
       );
 
-    const agree = (status: RateLimitStatus, answer: Answer, request: unknown) => {
+    const agree = (status: Status, answer: Answer, request: unknown) => {
       if (isOneRow) {
         const { ok, remaining, resetAt, retryAt } = answer;
         expect(status, say({ request, status, answer })).toMatchObject({ ok, remaining, resetAt });
@@ -179,93 +207,36 @@ async function play(
     };
 
     // All at once: the calls of one database take turns, in their order.
-    const replies = await mutation((ctx) =>
-      Promise.all(
-        operations.map((each): Promise<unknown> => {
-          switch (each.act) {
-            case "take":
-              return limits
-                .rateLimit(ctx, { ...id, count: countOf(each.asked), reserve: each.asked.reserve })
-                .catch(String);
-            case "check":
-              return limits
-                .checkRateLimit(ctx, { ...id, count: countOf(each.asked), reserve: each.asked.reserve })
-                .catch(String);
-            case "project":
-              return limits.getRateLimit(ctx, id);
-            case "charge":
-            case "refund":
-              return limits.adjustRateLimit(ctx, {
-                ...id,
-                count: (each.act === "charge" ? 1 : -1) * countOf(each.asked),
-              });
-            case "override": {
-              const own = planAt(each.plan);
-              const ways = {
-                configure: { config: present(own) },
-                block: { block: true },
-                unlimit: { unlimited: true },
-              } as const;
-              const until = each.forMs === undefined ? {} : { until: now + each.forMs };
-              return limits.overrideRateLimit(ctx, { ...id, ...ways[each.does], ...until });
-            }
-            case "clear":
-              return limits.clearRateLimitOverride(ctx, id);
-            case "reset":
-              return limits.resetRateLimit(ctx, id);
-            case "sweep":
-              return limits.sweepRateLimits(ctx, { next: jobs.sweep });
-          }
-        }),
-      ),
-    );
-
-    // The counts of the calls were chosen before any of them, so the limit at that time says how much a share is.
-    const counts = operations.map((each) => ("asked" in each ? countOf(each.asked) : 0));
-    for (const [i, each] of operations.entries()) {
-      const reply = replies[i];
-      const count = counts[i] ?? 0;
+    const acts = operations.map(actOf);
+    const replies = await mutation((ctx) => Promise.all(acts.map((act) => perform(ctx, act))));
+    for (const [i, act] of acts.entries()) {
+      const reply = replies[i] ?? { is: "error", message: "no reply" };
       if (inForce(exact, now)) overridden++;
-      switch (each.act) {
+      if (!("reserve" in act)) expect(reply.is, say({ act, reply })).not.toBe("error");
+      switch (act.act) {
         case "take":
-        case "check": {
-          const request: Ask = { count, reserve: each.asked.reserve };
-          const outcome = expected(exact, now, request);
+        case "check":
+        case "get": {
+          const outcome = expected(exact, now, act);
+          if (act.act === "get" && (!outcome || beyondList(exact, now))) break;
           if (!outcome) {
-            expect(reply, say(request)).toContain("can never be served");
+            expect(reply.is === "error" && reply.message, say(act)).toContain("can never be served");
             break;
           }
-          const status = reply as RateLimitStatus;
-          agree(status, outcome.answer, request);
-          if (each.act === "take" && status.ok) exact.state = outcome.after;
-          retryAt = status.retryAt ?? retryAt;
+          if (!("status" in reply)) expect.fail(say({ act, reply }));
+          agree(reply.status, outcome.answer, act);
+          if (act.act === "take" && reply.status.ok) exact.state = outcome.after;
+          if (act.act !== "get") retryAt = reply.status.retryAt ?? retryAt;
           break;
         }
-        case "project": {
-          const snapshot = reply as Parameters<typeof projectRateLimit>[0];
-          const request: Ask = { count, reserve: each.asked.reserve !== false };
-          const outcome = expected(exact, now, request);
-          if (!outcome || beyondList(exact, now)) break;
-          agree(
-            projectRateLimit(snapshot, { now, count, reserve: each.asked.reserve !== false }),
-            outcome.answer,
-            request,
-          );
-          break;
-        }
-        case "charge":
-        case "refund":
+        case "adjust":
           // A full bucket has no room, and is not written; nor is one that nothing is taken from.
-          if (count === 0) break;
-          if (each.act === "refund" && isFull(limitAt(exact, now), exact.state, now)) break;
-          exact.state = adjust(limitAt(exact, now), exact.state, now, (each.act === "charge" ? 1 : -1) * count).after;
+          if (act.count === 0 || (act.count < 0 && isFull(limitAt(exact, now), exact.state, now))) break;
+          exact.state = adjust(limitAt(exact, now), exact.state, now, act.count).after;
           break;
-        case "override": {
-          const until = each.forMs === undefined ? undefined : now + each.forMs;
-          const limit = planAt(each.plan);
-          exact.override = each.does === "configure" ? { does: each.does, limit, until } : { does: each.does, until };
+        case "override":
+          exact.override = act.override;
           break;
-        }
         case "clear":
           exact.override = undefined;
           break;

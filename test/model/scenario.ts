@@ -165,61 +165,28 @@ interface Asked {
 function callsOn(asked: Asked, weights: Weights) {
   const { place, portion } = asked;
   const request = fc.record({ ...asked, mode }, { requiredKeys: ["place", "portion", "reserve"] });
-  const acts = fc.constantFrom("all" as const, "all" as const, "checkAll" as const);
+  const call = <const Act extends string, Fields>(
+    weight: number,
+    acts: readonly Act[],
+    fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
+  ) => ({
+    arbitrary: fc.tuple(fc.constantFrom(...acts), fc.record(fields)).map(([act, args]) => ({ act, ...args })),
+    weight,
+  });
+  const { take, ask, all, adjust, schedule, cancel } = weights;
+  const refundable = fc.constantFrom(undefined, false, true);
   return fc.oneof(
-    {
-      arbitrary: fc.record(
-        { act: fc.constant("take" as const), throws: fc.boolean(), of: request, refundable: fc.boolean() },
-        { requiredKeys: ["act", "throws", "of"] },
-      ),
-      weight: weights.take,
-    },
-    {
-      arbitrary: fc.record({ act: fc.constantFrom("check" as const, "get" as const), of: request }),
-      weight: weights.ask,
-    },
-    {
-      arbitrary: fc.record({ act: acts, of: fc.array(request, { minLength: 1, maxLength: 3 }) }),
-      weight: weights.all,
-    },
-    {
-      arbitrary: fc.record({ act: fc.constantFrom("charge" as const, "refund" as const), place, portion }),
-      weight: weights.adjust,
-    },
-    {
-      arbitrary: fc.record({ act: fc.constant("schedule" as const), place, portion, spread }),
-      weight: weights.schedule,
-    },
-    {
-      arbitrary: fc.record({ act: fc.constant("cancel" as const), which: fc.nat(5), twice: fc.boolean() }),
-      weight: weights.cancel,
-    },
-    {
-      arbitrary: fc.record({ act: fc.constant("undo" as const), which: fc.nat(8), share: fc.constantFrom(1, 1, 0.5) }),
-      weight: weights.adjust,
-    },
-    {
-      arbitrary: fc.record({ act: fc.constantFrom("reset" as const, "misuse" as const), place }),
-      weight: 2,
-    },
-    {
-      arbitrary: fc.record({
-        act: fc.constant("pause" as const),
-        place,
-        ms: fc.constantFrom(-5, 0, 1, 50, 900, 60_000),
-      }),
-      weight: 2,
-    },
-    {
-      arbitrary: fc.record({
-        act: fc.constant("list" as const),
-        name,
-        most: fc.constantFrom(1, 2, 100),
-        onlyLimited: fc.boolean(),
-      }),
-      weight: 3,
-    },
-    { arbitrary: fc.record({ act: fc.constant("sweep" as const) }), weight: 2 },
+    call(take, ["take"], { throws: fc.boolean(), of: request, refundable }),
+    call(ask, ["check", "get"], { of: request }),
+    call(all, ["all", "all", "checkAll"], { of: fc.array(request, { minLength: 1, maxLength: 3 }) }),
+    call(adjust, ["charge", "refund"], { place, portion }),
+    call(schedule, ["schedule"], { place, portion, spread }),
+    call(cancel, ["cancel"], { which: fc.nat(5), twice: fc.boolean() }),
+    call(adjust, ["undo"], { which: fc.nat(8), share: fc.constantFrom(1, 1, 0.5) }),
+    call(2, ["reset", "misuse"], { place }),
+    call(2, ["pause"], { place, ms: fc.constantFrom(-5, 0, 1, 50, 900, 60_000) }),
+    call(3, ["list"], { name, most: fc.constantFrom(1, 2, 100), onlyLimited: fc.boolean() }),
+    call(2, ["sweep"], {}),
   );
 }
 type Calls = ReturnType<typeof callsOn>;
@@ -438,6 +405,7 @@ export function manyMoments(): fc.Arbitrary<Scenario> {
   const take = (tokens: number): Intent => ({
     act: "take",
     throws: false,
+    refundable: false,
     of: { place: { name: "limit", key: undefined }, portion: { tokens }, reserve: tokens === 2 },
   });
   const many = fc.array(small, { minLength: 80, maxLength: 120, size: "max" }).map((all) =>

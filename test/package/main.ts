@@ -31,11 +31,11 @@ try {
   done("the tarball installs into a fresh app");
   importInNode(app);
   done("Node loads it without a bundler");
-  run(app, "npx", "vitest", "run");
-  done("the app's tests pass in both places");
   push(root, app, "codegen");
+  run(app, "npx", "vitest", "run");
+  done("convex codegen generates the app's code, and the app's tests pass in both places");
   push(root, app, "dev");
-  done("convex codegen and dev: the app, declaration files included, typechecks, and has the types that are generated");
+  done("convex dev: the app, declaration files included, typechecks");
   push(root, app, "deploy");
   run(root, "npx", "tsx", "scripts/codegen/main.ts", ".", "deploy");
   done("convex deploy: a stand-in that judges like a deployment takes the app, and the example");

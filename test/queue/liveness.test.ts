@@ -55,6 +55,27 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
+  it("a worker that runs for longer than its lease renews it twice a minute, so nobody starts another", async () => {
+    const { t, functions, workers } = open({ llm: { ...config, capacity: 4, queue: {} } });
+    const job = { name: "llm", count: 4 };
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 180; i++) await functions().enqueueRateLimited(ctx, job, run, { label: `${i}` });
+    });
+    const generations = new Set<unknown>();
+    const leasesMs: number[] = [];
+    while (Date.now() < NOW + 70_000) {
+      vi.advanceTimersToNextTimer();
+      await t.finishInProgressScheduledFunctions();
+      const [row] = await workers();
+      generations.add(row?.["generation"]);
+      leasesMs.push(Number(row?.["runsUntil"]) - Date.now());
+    }
+    expect(generations.size).toBe(1);
+    // It looks five times a second.
+    expect(Math.min(...leasesMs)).toBeGreaterThan(29_500);
+    expect(Math.max(...leasesMs)).toBeLessThanOrEqual(60_500);
+  });
+
   describe("when somebody deletes the worker's row", () => {
     it("the planned run goes on, and puts it back", async () => {
       const { enqueueAll, pass, deleteWorkers, workers, until, startsAt } = open();

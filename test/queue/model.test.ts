@@ -1,7 +1,7 @@
 /**
  * The queue against the exact queue, on the simulated backend. Worlds have callers at once, cancels, refunds, charges and settlements;
  * plain calls, reservations and resets of the same limit; runs whose server dies, a deploy that stops them for a minute, and clocks that are
- * apart. QUEUE_WORLDS says how many worlds are played (default 16); QUEUE_SEED plays others.
+ * apart. QUEUE_WORLDS says how many worlds are played (default 8); QUEUE_SEED plays others.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createRandom, wholeNumber } from "../../bench/simulator/random.js";

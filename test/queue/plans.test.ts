@@ -52,6 +52,19 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await snapshot({ key: "a" })).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
   });
 
+  it("a job that ends after a downgrade is settled by the plan that its bucket has by then", async () => {
+    const { enqueue, enqueueAll, pass, until, log } = open();
+    const pro = { plan: "pro", count: 10 };
+    await enqueueAll(["a1"], pro);
+    await enqueue("a2", { ...pro, settles: "mutation" }, { used: 9 });
+    // The second is paid a second before it starts.
+    await pass(9.5 * SECOND);
+    await enqueueAll(["a3"], { plan: "free" });
+    await until(5 * MINUTE);
+    // The token that came back pays the debt of that second, which a minute's rate has not.
+    expect(log().map((start) => start.slice(0, 5))).toEqual(["a1 20", "a2 10", "a3 71"]);
+  });
+
   it("a deploy that takes a plan away leaves its jobs their config, and one that adds plans gives them the first", async () => {
     const { enqueue, enqueueAll, deploy, until, order } = open({ llm: { ...shared, ...plans.free } });
     await enqueueAll(["a1", "a2"]);

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { NOW, useClock } from "../support/jobs.js";
-import { placeNames } from "../support/places.js";
+import { changeIn, placeNames } from "../support/places.js";
 import { act, useQueues } from "../support/queues.js";
 
 useClock();
@@ -110,6 +110,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await cancel(job)).toBe(false);
     await until(2 * MINUTE);
     expect(order()).toEqual(["job"]);
+  });
+
+  it("it runs again though somebody has deleted the worker's row", async () => {
+    const { enqueue, pass, t, until, order } = open();
+    await enqueue("job", [again]);
+    await enqueue("other", [againAfter(100)]);
+    await pass(500);
+    await changeIn(place, t, "rateLimitWorkers", null);
+    await until(20_000);
+    expect(order().sort()).toEqual(["job", "job", "other", "other"]);
   });
 
   it("where users take turns, it is the first of those that wait, and nobody new gets before them", async () => {

@@ -5,5 +5,5 @@ import base, { repository } from "../../vitest.config.js";
 export default defineConfig({
   ...base,
   root: new URL("../..", import.meta.url).pathname,
-  test: { ...base.test, include: repository, exclude: configDefaults.exclude },
+  test: { ...base.test, include: repository, exclude: [...configDefaults.exclude, "test/package/app/**"] },
 });

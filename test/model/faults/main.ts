@@ -16,9 +16,19 @@ import { faults } from "./list.js";
 const root = process.cwd();
 const chosen = process.argv.slice(2).map(Number);
 const copy = mkdtempSync(join(tmpdir(), "faults-"));
-for (const path of ["src", "convex", "bench", "test", "example", "vitest.config.ts", "package.json", "tsconfig.json"]) {
+// The configuration of the tests reads the documents.
+for (const path of [
+  "src",
+  "convex",
+  "bench",
+  "test",
+  "example",
+  "docs",
+  "vitest.config.ts",
+  "package.json",
+  "tsconfig.json",
+])
   cpSync(join(root, path), join(copy, path), { recursive: true });
-}
 symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
 
 const fuzzers = ["severalRows", "oneRow", "window"].map((each) => `test/model/${each}.test.ts`);

@@ -1,8 +1,8 @@
 import { convexTest } from "convex-test";
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import { isRateLimitError, projectRateLimit } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
-import { api } from "./_generated/api";
+import { api, components } from "./_generated/api";
 import innerSchema from "./inner/schema";
 import schema from "./schema";
 
@@ -43,6 +43,11 @@ describe("an app that installed the package", () => {
     const t = openApp();
     expect(await t.mutation(api.messages.everywhere, {})).toEqual([true, true, true, true]);
     expect(await t.mutation(api.messages.everywhere, {})).toEqual([false, false, false, false]);
+    // As they are generated.
+    const { rateLimits, others, inner } = components;
+    for (const { consume } of [rateLimits.public, others.public])
+      expectTypeOf(consume._args.name).toEqualTypeOf<string>();
+    expectTypeOf(inner.letters.post._args).toEqualTypeOf<{ body: string }>();
   });
 
   it("shows a client what is left, from either place", async () => {
