@@ -1,7 +1,4 @@
-/**
- * The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. Validators are getters,
- * since Convex reads them at a deploy, and evaluates this module in every run.
- */
+/** The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. */
 import { v } from "convex/values";
 import { bundle } from "../src/engine/bundle.js";
 import { parseLimit } from "../src/engine/limit.js";
@@ -29,131 +26,65 @@ import {
   pauseArgs,
   statusValidator,
 } from "../src/wire/answers.js";
+import { functionOf } from "../src/wire/functionOf.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
 import { mutation, query } from "./_generated/server.js";
 
-export const consume = mutation({
-  get args() {
-    return demandArgs();
-  },
-  get returns() {
-    return statusValidator();
-  },
-  handler: (ctx, args) => consuming.consume(ctx, parseRequest(args)),
-});
+export const consume = mutation(
+  functionOf(demandArgs, statusValidator, (ctx, args) => consuming.consume(ctx, parseRequest(args))),
+);
 
-export const check = query({
-  get args() {
-    return demandArgs();
-  },
-  get returns() {
-    return statusValidator();
-  },
-  handler: (ctx, args) => consuming.check(ctx, parseRequest(args)),
-});
+export const check = query(
+  functionOf(demandArgs, statusValidator, (ctx, args) => consuming.check(ctx, parseRequest(args))),
+);
 
-export const consumeAll = mutation({
-  get args() {
-    return allArgs();
-  },
-  get returns() {
-    return allStatusValidator();
-  },
-  handler: (ctx, { requests }) => all.consumeAll(ctx, bundle(requests.map(parseRequest))),
-});
+export const consumeAll = mutation(
+  functionOf(allArgs, allStatusValidator, (ctx, { requests }) =>
+    all.consumeAll(ctx, bundle(requests.map(parseRequest))),
+  ),
+);
 
-export const checkAll = query({
-  get args() {
-    return allArgs();
-  },
-  get returns() {
-    return allStatusValidator();
-  },
-  handler: (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest))),
-});
+export const checkAll = query(
+  functionOf(allArgs, allStatusValidator, (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest)))),
+);
 
-export const adjust = mutation({
-  get args() {
-    return adjustArgs();
-  },
-  get returns() {
-    return statusValidator();
-  },
-  handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
-});
+export const adjust = mutation(
+  functionOf(adjustArgs, statusValidator, (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args))),
+);
 
-export const adjustAll = mutation({
-  get args() {
-    return adjustAllArgs();
-  },
-  get returns() {
-    return v.array(statusValidator());
-  },
-  handler: async (ctx, { adjustments }) => {
-    const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
-    const statuses = await adjusting.adjustAll(ctx, all);
-    for (const args of adjustments) if (args.count < 0) await wake(inQueue(ctx, "queue"), args);
-    return statuses;
-  },
-});
+export const adjustAll = mutation(
+  functionOf(
+    adjustAllArgs,
+    () => v.array(statusValidator()),
+    async (ctx, { adjustments }) => {
+      const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
+      const statuses = await adjusting.adjustAll(ctx, all);
+      for (const args of adjustments) if (args.count < 0) await wake(inQueue(ctx, "queue"), args);
+      return statuses;
+    },
+  ),
+);
 
-export const get = query({
-  get args() {
-    return getArgs();
-  },
-  get returns() {
-    return snapshotValidator();
-  },
-  handler: (ctx, args) => consuming.get(ctx, parseBucket(args)),
-});
+export const get = query(functionOf(getArgs, snapshotValidator, (ctx, args) => consuming.get(ctx, parseBucket(args))));
 
-export const pause = mutation({
-  get args() {
-    return pauseArgs();
-  },
-  get returns() {
-    return v.null();
-  },
-  handler: (ctx, args) => pausing.pause(ctx, { ...parseBucket(args), until: args.until }),
-});
+export const pause = mutation(
+  functionOf(pauseArgs, v.null, (ctx, args) => pausing.pause(ctx, { ...parseBucket(args), until: args.until })),
+);
 
-export const reset = mutation({
-  get args() {
-    return bucketArgs();
-  },
-  get returns() {
-    return v.null();
-  },
-  handler: (ctx, args) => resetting.reset(ctx, args),
-});
+export const reset = mutation(functionOf(bucketArgs, v.null, (ctx, args) => resetting.reset(ctx, args)));
 
-export const override = mutation({
-  get args() {
-    return overrideArgs();
-  },
-  get returns() {
-    return v.null();
-  },
-  handler: (ctx, { name, key, ...override }) => overriding.setOverride(ctx, { name, key }, override),
-});
+export const override = mutation(
+  functionOf(overrideArgs, v.null, (ctx, { name, key, ...override }) =>
+    overriding.setOverride(ctx, { name, key }, override),
+  ),
+);
 
-export const clearOverride = mutation({
-  get args() {
-    return bucketArgs();
-  },
-  get returns() {
-    return v.null();
-  },
-  handler: (ctx, args) => overriding.clearOverride(ctx, args),
-});
+export const clearOverride = mutation(
+  functionOf(bucketArgs, v.null, (ctx, args) => overriding.clearOverride(ctx, args)),
+);
 
-export const list = query({
-  get args() {
-    return listArgs();
-  },
-  get returns() {
-    return pageValidator();
-  },
-  handler: (ctx, { name, config, plans, overrides, ...options }) =>
+export const list = query(
+  functionOf(listArgs, pageValidator, (ctx, { name, config, plans, overrides, ...options }) =>
     listing.list(ctx, listing.parseList({ limit: parseLimit(name, config), plans, isOverridable: overrides }, options)),
-});
+  ),
+);
