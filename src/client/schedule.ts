@@ -52,7 +52,7 @@ const scheduleFields = (): Fields => ({
 });
 
 /** A function and its arguments, as the scheduler takes them. */
-interface Work {
+export interface Work {
   fn: SchedulableFunctionReference;
   fnArgs: OptionalRestArgs<SchedulableFunctionReference>;
 }

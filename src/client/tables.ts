@@ -68,7 +68,7 @@ export function defineRateLimits(
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
 const adjustmentTo = ({ bucket, ...asked }: CalledAdjustment) => adjustmentOf(parseBucket(bucket), asked);
 
-const inTables: Place<InTables> = {
+const inTables: Place = {
   check: parseBucket,
   consume: takingTurns(requestOf, consume),
   peek: takingTurns(requestOf, check, false),
