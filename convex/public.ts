@@ -9,8 +9,6 @@ import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
-import * as pausing from "../src/operations/pause.js";
-import * as resetting from "../src/operations/reset.js";
 import { inQueue, wake } from "../src/queue/wake.js";
 import {
   adjustAllArgs,
@@ -68,10 +66,10 @@ export const adjustAll = mutation(
 export const get = query(functionOf(getArgs, snapshotValidator, (ctx, args) => consuming.get(ctx, parseBucket(args))));
 
 export const pause = mutation(
-  functionOf(pauseArgs, v.null, (ctx, args) => pausing.pause(ctx, { ...parseBucket(args), until: args.until })),
+  functionOf(pauseArgs, v.null, (ctx, args) => adjusting.pause(ctx, { ...parseBucket(args), until: args.until })),
 );
 
-export const reset = mutation(functionOf(bucketArgs, v.null, (ctx, args) => resetting.reset(ctx, args)));
+export const reset = mutation(functionOf(bucketArgs, v.null, (ctx, args) => adjusting.reset(ctx, args)));
 
 export const override = mutation(
   functionOf(overrideArgs, v.null, (ctx, { name, key, ...override }) =>

@@ -13,8 +13,7 @@ import { type Reader, readRows, type Row, write, type Writer } from "../storage/
 import { loadAll, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerOnAll, type Call, renewing } from "./answer.js";
-import { answerUnder } from "./overridden.js";
+import { type Answer, answerOnAll, answerUnder, type Call, renewing } from "./answer.js";
 import { findTerms, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 

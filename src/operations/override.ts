@@ -41,11 +41,11 @@ export async function clearOverride(ctx: Writer, bucket: BucketId): Promise<null
   return null;
 }
 
-/** A bucket as its rows say, its override, and what was read of its rows for that. */
-interface Found {
-  readonly bucket: Bucket;
-  readonly override: Override | undefined;
-  readonly rows?: readonly Row[];
+/** The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that. */
+interface Terms {
+  readonly override?: Override | undefined;
+  readonly counted: Bucket;
+  readonly rows?: readonly Row[] | undefined;
   readonly row?: Row | null;
 }
 
@@ -53,20 +53,14 @@ interface Found {
  * If a bucket cannot be split, it is read with its override, in one range. Otherwise only the override is read, and one row if the
  * stored plan decides.
  */
-export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Call): Promise<Found> {
+export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Call): Promise<Terms> {
   const { isOverridable, plans } = asked;
-  if (asked.limit.levels.most === 0) {
-    const rows = await readRows(ctx, asked);
-    const bucket = asWritten(asked, planOf(rows));
-    return { bucket, override: isOverridable ? overrideAmong(bucket, rows, now) : undefined, rows };
-  }
-  const row = plans ? await readAt(ctx, asked, random()) : null;
-  const bucket = asWritten(asked, row?.plan);
-  return {
-    bucket,
-    override: isOverridable ? overrideAmong(bucket, await readOverrideRows(ctx, asked), now) : undefined,
-    row,
-  };
+  if (!isOverridable && !plans) return { counted: asked };
+  const rows = asked.limit.levels.most === 0 ? await readRows(ctx, asked) : undefined;
+  const row = plans && !rows ? await readAt(ctx, asked, random()) : null;
+  const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);
+  const override = isOverridable ? overrideAmong(bucket, rows ?? (await readOverrideRows(ctx, asked)), now) : undefined;
+  return { override, counted: countedUnder(override, bucket), rows, row };
 }
 
 /** The bucket as it is counted: blocked or unlimited, by the limit's own config. */

@@ -34,15 +34,15 @@ interface Batch {
   readonly next: Cursor | null;
 }
 
-export async function readBatch(ctx: Reader, { name, after }: Cursor): Promise<Batch> {
+export async function readBatch(ctx: Reader, cursor: Cursor): Promise<Batch> {
   const buckets: { key: string | undefined; rows: Row[] }[] = [];
   let read = 0;
   let bytes = 0;
-  for await (const row of rowsAfter(ctx, { name, after })) {
+  for await (const row of rowsAfter(ctx, cursor)) {
     const last = buckets.at(-1);
     if (last && last.key === row.key) last.rows.push(row);
     else if (last && (read >= BATCH_ROWS || bytes >= BATCH_BYTES)) {
-      return { buckets, bytes, next: { name, after: { key: last.key } } };
+      return { buckets, bytes, next: { name: cursor.name, after: { key: last.key } } };
     } else buckets.push({ key: row.key, rows: [row] });
     read++;
     bytes += sizeOf(row);

@@ -123,29 +123,28 @@ export async function readRows({ db }: Reader, { name, key }: BucketId, within =
     .collect();
 }
 
+/** Rows in another range, in order. */
+function rowsIn({ db }: Reader, range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table> {
+  return db.query("rateLimits").withIndex("by_name_key_shard", range);
+}
+
 /** The last row with a `shard` of at most this, or none; the transaction depends on what lies from there on, and no more. */
-export async function readLast({ db }: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
-  return await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).lte("shard", most))
-    .order("desc")
-    .first();
+export async function readLast(ctx: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
+  const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).lte("shard", most));
+  return await rows.order("desc").first();
 }
 
 /** The first row of the limit whose name comes after this one; of the first limit, without one. */
-export async function readNextName({ db }: Reader, after = ""): Promise<Row | null> {
-  const rows = db.query("rateLimits").withIndex("by_name_key_shard", (q) => q.gt("name", after));
-  return await rows.first();
+export async function readNextName(ctx: Reader, after = ""): Promise<Row | null> {
+  return await rowsIn(ctx, (q) => q.gt("name", after)).first();
 }
 
 /** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
 export function rowsAfter(
-  { db }: Reader,
-  { name, after }: { name: string; after: { key: string | undefined } | undefined },
+  ctx: Reader,
+  { name, after }: { name: string; after?: { key: string | undefined } | undefined },
 ): AsyncIterable<Row> {
-  return db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
+  return rowsIn(ctx, (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
 /** A write: contents in the place of a bucket's rows. */
@@ -169,12 +168,9 @@ export async function write({ db }: Writer, { bucket, rows, contents }: RowChang
 }
 
 /** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */
-export async function readOverrideRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
-  const rows = await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD))
-    .collect();
-  return rows.filter((row) => !holdsTokens(row));
+export async function readOverrideRows(ctx: Reader, { name, key }: BucketId): Promise<Row[]> {
+  const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD));
+  return (await rows.collect()).filter((row) => !holdsTokens(row));
 }
 
 /** Puts an override in the place of those that are there. */
