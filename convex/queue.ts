@@ -21,7 +21,7 @@ const MODULE = "queue";
 export const enqueue = mutation(
   functionOf(enqueueArgs, enqueueResultValidator, (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
-    return jobs.enqueue(inQueue(ctx, MODULE), queue, jobs.parseJob(queue, asked, fn, args));
+    return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked, args), fn });
   }),
 );
 

@@ -80,7 +80,7 @@ async function enqueue(
   const { name, key } = queue;
   const { throws = set.definitions.get(name)?.throws ?? set.options.throws ?? false } = asked;
   checkFunction(name, work.fn, [work.args]);
-  const parsed = jobs.parseJob(queue, asked, "", work.args);
+  const parsed = jobs.parseJob(queue, asked, work.args);
   const job = async () => ({ ...parsed, fn: await createFunctionHandle(work.fn) });
   const { component } = set.place;
   const call = component?.mutation(ctx);

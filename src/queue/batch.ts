@@ -5,6 +5,7 @@
  */
 import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
+import { present } from "../wire/present.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 import { inOrder, merged, roundAfter } from "./order.js";
 import {
@@ -86,12 +87,7 @@ async function findArrivals(ctx: QueueReader, asked: FindArrivalsArgs, upTo?: bi
     mostWaiting === undefined ? undefined : countJobs(ctx, asked, mostWaiting, upTo),
   ]);
   const seenTo = newest && (since === undefined || newest.at > since) ? newest.at : since;
-  return {
-    ...heads,
-    arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since),
-    ...(seenTo !== undefined && { seenTo }),
-    ...(waiting && { waiting }),
-  };
+  return present({ ...heads, arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since), seenTo, waiting });
 }
 
 /** The same for the wire: what orders and pays for the jobs. */
@@ -145,7 +141,7 @@ export async function look(
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
   // All arrivals that it may read: a round that is assigned late is a later round.
-  const asked = { most: fair ? MOST_READ : most, mostCounted, ...(since !== undefined && { since }) };
+  const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
   if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...rounds], aging, share) };
   for (const [priority, jobs] of arrivals.entries()) await sortIn(ctx, queue, priority, await readPresent(ctx, jobs));

@@ -7,7 +7,6 @@ import type {
   IndexRangeBuilder,
   NamedIndex,
   NamedTableInfo,
-  OrderedQuery,
   Query,
   Scheduler,
   WithoutSystemFields,
@@ -94,37 +93,30 @@ export interface JobRange {
   readonly most: number;
 }
 
-/** The one query for jobs of a bucket: in order of arrival, or of rounds. */
-function queryJobs(
-  { db }: QueueReader,
-  { name, key }: BucketId,
-  range: Omit<JobRange, "most">,
-): OrderedQuery<JobTable> {
-  const { priority, isSorted = false, user, since = BEFORE_ALL, upTo, order = "asc" } = range;
+/** The one query for jobs of a bucket: by arrival, or by rounds. */
+function queryJobs({ db }: QueueReader, { name, key }: BucketId, range: Omit<JobRange, "most">): Query<JobTable> {
+  const { priority, isSorted = false, user, since = BEFORE_ALL, upTo } = range;
   const until = (jobs: IndexRange & { lte: (field: "at", upTo: bigint) => IndexRange }) =>
     upTo === undefined ? jobs : jobs.lte("at", upTo);
   const table = db.query("rateLimitQueue");
   if (priority === undefined) {
-    return table.withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since))).order(order);
+    return table.withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since)));
   }
   if (user) {
-    const { fairBy } = user;
-    return table
-      .withIndex("by_user", (q) =>
-        q.eq("name", name).eq("key", key).eq("priority", priority).eq("fairBy", fairBy).gt("round", undefined),
-      )
-      .order(order);
-  }
-  return table
-    .withIndex("by_order", (q) => {
+    return table.withIndex("by_user", (q) => {
       const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
-      return isSorted ? jobs.gt("round", undefined) : until(jobs.eq("round", undefined));
-    })
-    .order(order);
+      return jobs.eq("fairBy", user.fairBy).gt("round", undefined);
+    });
+  }
+  return table.withIndex("by_order", (q) => {
+    const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
+    return isSorted ? jobs.gt("round", undefined) : until(jobs.eq("round", undefined));
+  });
 }
 
 export async function jobsOf(ctx: QueueReader, bucket: BucketId, range: JobRange): Promise<JobRow[]> {
-  return (await queryJobs(ctx, bucket, range).take(range.most)).map(toJob);
+  const { order = "asc", most } = range;
+  return (await queryJobs(ctx, bucket, range).order(order).take(most)).map(toJob);
 }
 
 /** Whether any job waits, in a round or not. */

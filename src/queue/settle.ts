@@ -15,6 +15,7 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
+import { present } from "../wire/present.js";
 import type { JoinArgs, QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
 import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
@@ -54,9 +55,7 @@ function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
   const { _id, at, priority, fairBy, round, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
   const run = { ...bucket, count, fn, args, at: runAt, takenAt };
   if (of.terms.attempts === 1) return run;
-  const user = fairBy !== undefined && { fairBy };
-  const turn = { at, priority, ...user, ...(round !== undefined && { round }), runs: runs + 1, first, queue };
-  return { ...run, turn };
+  return { ...run, turn: present({ at, priority, fairBy, round, runs: runs + 1, first, queue }) };
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
@@ -148,10 +147,9 @@ async function waitAgain(
     await planWork(ctx, notBefore, { settlement: { ...settling, used: count, again: { turn, ...call } } });
     return;
   }
-  const { at, priority, fairBy, round, runs, first } = turn;
-  const place = { at, priority, ...(fairBy !== undefined && { fairBy }), runs, first };
-  const inRound = round !== undefined && { round: await roundOf(ctx, queue, priority, round) };
-  await insertJob(ctx, { ...idOf(queue), ...place, ...inRound, count, ...call });
+  const { at, priority, fairBy, runs, first } = turn;
+  const round = turn.round === undefined ? undefined : await roundOf(ctx, queue, priority, turn.round);
+  await insertJob(ctx, present({ ...idOf(queue), at, priority, fairBy, round, runs, first, count, ...call }));
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
   await ensureRunning(ctx, queue, row, queued);
 }
