@@ -4,7 +4,7 @@ import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, untilField } from "../engine/adjustment.js";
 import { countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
-import { alone, conclude, concludeOne, orGiveBack, report } from "./decision.js";
+import { alone, conclude, concludeOne, report } from "./decision.js";
 import {
   type AnyArgs,
   type AnyBucketArgs,
@@ -45,10 +45,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     async rateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
       const request = judge(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
-      if (options.onDecision) {
-        const all = alone(status);
-        await orGiveBack(set, ctx, [[request], all], () => report(ctx, [request], all, options));
-      }
+      if (options.onDecision) await report(set, ctx, [request], alone(status));
       // The way of most calls is short.
       return status.ok && request.mode === "enforce" ? status : concludeOne(request, status, options);
     },
@@ -61,7 +58,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     async rateLimitAll(ctx: Ctx, list: List, choice?: ListOptions): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
-      await orGiveBack(set, ctx, [requests, all], () => report(ctx, requests, all, options));
+      await report(set, ctx, requests, all);
       return conclude(requests, all, options);
     },
 

@@ -17,8 +17,8 @@ import {
   type RateLimitQueuedJob,
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
-import { errorOf } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, writtenFields } from "./definitions.js";
+import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
@@ -77,7 +77,7 @@ async function enqueue(
   work: { fn: FunctionReference<"mutation" | "action", "public" | "internal">; args: Record<string, Value> },
 ): Promise<EnqueueResult> {
   const queue = find(set, asked, "enqueueRateLimited", enqueueFields());
-  const { name, key } = queue;
+  const { name } = queue;
   const { throws = set.definitions.get(name)?.throws ?? set.options.throws ?? false } = asked;
   checkFunction(name, work.fn, [work.args]);
   const parsed = jobs.parseJob(queue, asked, work.args);
@@ -92,7 +92,7 @@ async function enqueue(
           async () => await jobs.enqueue(inQueue(ctx, queueModuleOf(set.options)), queue, await job()),
           true,
         );
-  if (throws && !result.ok) throw errorOf({ name, key }, result, throws, set.options.errorKeys ?? false);
+  if (throws && !result.ok) throw denialError(queue, result, throws, set.options);
   return result;
 }
 

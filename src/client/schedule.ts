@@ -12,8 +12,9 @@ import { countField } from "../engine/request.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { type JobReader, readJobState } from "../storage/jobs.js";
-import { idOf, inTurn } from "../storage/rows.js";
+import { inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import { alone, concludeOne, orGiveBack, report } from "./decision.js";
 import { type AnyArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } from "./definitions.js";
 import { DAY } from "./durations.js";
@@ -71,13 +72,23 @@ export async function schedule(
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
   const decided = await set.place.consume(ctx, reserving);
+  const requests = [reserving];
   const all = alone(decided);
-  return await orGiveBack(set, ctx, [[reserving], all], async () => {
-    await report(ctx, [reserving], all, set.options);
+  await report(set, ctx, requests, all);
+  return await orGiveBack(set, ctx, requests, all, async () => {
     const status = concludeOne(reserving, decided, set.options);
+    if (!status.ok) return { ok: false, retryAt: status.retryAt };
+    const now = Date.now();
+    const { shadow } = status;
+    const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
+    const id = await ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs);
+    // A denial in shadow took nothing, so nothing is given back.
+    const promise = shadow ?? status;
+    const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
+    const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt };
     // The job is stored in documents: only its own fields, and none that is undefined.
-    const reserved = { ...idOf({ name, key }), count, ...(config && { config }) };
-    return await scheduleReserved(ctx, status, { ...reserved, spread }, work);
+    const job = present({ name, key, count: promise.ok ? count : 0, config, runAt, ...others, id });
+    return { ok: true, runAt, job, ...(shadow && { shadow }) };
   });
 }
 
@@ -136,27 +147,6 @@ export function isReference(fn: unknown): boolean {
 /** @throws when the ctx has no scheduler. */
 export function checkScheduler(ctx: unknown, call: string): void {
   checkCtx(ctx, "scheduler", `${call} needs the ctx of a mutation or action`);
-}
-
-/** Schedules what a reservation has granted: now, or when its tokens will be there, and up to `spread` later. */
-async function scheduleReserved(
-  ctx: SchedulingCtx,
-  status: RateLimitStatus,
-  { spread, ...reserved }: Omit<RateLimitedJob, "id" | "runAt"> & { spread: number },
-  { fn, fnArgs }: Work,
-): Promise<ScheduleResult> {
-  if (!status.ok) return { ok: false, retryAt: status.retryAt };
-  const now = Date.now();
-  const { shadow } = status;
-  const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
-  const id = await ctx.scheduler.runAt(runAt, fn, ...fnArgs);
-  const promise = shadow ?? status;
-  // A denial in shadow took nothing, so nothing is given back.
-  const count = promise.ok ? reserved.count : 0;
-  const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
-  const times = { runAt, ...(runAt !== dueAt && { dueAt }), ...(takenAt !== dueAt && { takenAt }) };
-  const job = { ...reserved, count, ...times, id };
-  return { ok: true, runAt, job, ...(shadow && { shadow }) };
 }
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
