@@ -1,4 +1,5 @@
 /** What `defineRateLimits` takes: limits by name, and options. */
+import type { Limit } from "../engine/kinds/kind.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type {
   FixedWindowConfig,
@@ -69,6 +70,15 @@ type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> 
 
 type FieldOf<Definition> =
   keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<Kinds, { kind: Kind }> : never);
+
+/** A parsed definition. */
+export interface Definition extends Readonly<Terms> {
+  readonly config: RateLimitConfig;
+  /** For a limit with plans, whose `config` is then only the fields that they share. */
+  readonly plans?: ReadonlyMap<string, Definition>;
+  /** The parsed config, from the first call on; in the component there is none. */
+  limit?: Limit;
+}
 
 /** A decision, as `onDecision` gets it. Changing it changes nothing. */
 export interface RateLimitDecision {

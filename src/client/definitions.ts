@@ -1,6 +1,5 @@
 /** The limits of an app. Each run of a function evaluates them, so a definition of the common form is parsed at its first call. */
 import { booleanField, checkField, type Field, type Fields, strangeFieldError } from "../engine/fields.js";
-import type { Limit } from "../engine/kinds/kind.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
@@ -9,19 +8,17 @@ import type { NamedPlan } from "../engine/written.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
-import type { Mode, RateLimitDefinition, RateLimitDefinitions, Terms, ThrowChoice } from "./definitionTypes.js";
+import type {
+  Definition,
+  Mode,
+  RateLimitDefinition,
+  RateLimitDefinitions,
+  Terms,
+  ThrowChoice,
+} from "./definitionTypes.js";
 import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
-
-/** A limit as an app defines it. */
-export interface Definition extends Readonly<Terms> {
-  readonly config: RateLimitConfig;
-  /** For a limit with plans, whose `config` is then only the fields that they share. */
-  readonly plans?: ReadonlyMap<string, Definition>;
-  /** The parsed config, from the first call on; in the component there is none. */
-  limit?: Limit;
-}
 
 /** The limits of an app, by name. */
 export interface Definitions {
