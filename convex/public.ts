@@ -10,50 +10,41 @@ import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
 import { inQueue, wake } from "../src/queue/wake.js";
-import {
-  adjustAllArgs,
-  adjustArgs,
-  allArgs,
-  allStatusValidator,
-  bucketArgs,
-  demandArgs,
-  getArgs,
-  listArgs,
-  overrideArgs,
-  pageValidator,
-  pauseArgs,
-  statusValidator,
-} from "../src/wire/answers.js";
+import * as wire from "../src/wire/answers.js";
 import { functionOf } from "../src/wire/functionOf.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
 import { mutation, query } from "./_generated/server.js";
 
 export const consume = mutation(
-  functionOf(demandArgs, statusValidator, (ctx, args) => consuming.consume(ctx, parseRequest(args))),
+  functionOf(wire.demandArgs, wire.statusValidator, (ctx, args) => consuming.consume(ctx, parseRequest(args))),
 );
 
 export const check = query(
-  functionOf(demandArgs, statusValidator, (ctx, args) => consuming.check(ctx, parseRequest(args))),
+  functionOf(wire.demandArgs, wire.statusValidator, (ctx, args) => consuming.check(ctx, parseRequest(args))),
 );
 
 export const consumeAll = mutation(
-  functionOf(allArgs, allStatusValidator, (ctx, { requests }) =>
+  functionOf(wire.allArgs, wire.allStatusValidator, (ctx, { requests }) =>
     all.consumeAll(ctx, bundle(requests.map(parseRequest))),
   ),
 );
 
 export const checkAll = query(
-  functionOf(allArgs, allStatusValidator, (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest)))),
+  functionOf(wire.allArgs, wire.allStatusValidator, (ctx, { requests }) =>
+    all.checkAll(ctx, bundle(requests.map(parseRequest))),
+  ),
 );
 
 export const adjust = mutation(
-  functionOf(adjustArgs, statusValidator, (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args))),
+  functionOf(wire.adjustArgs, wire.statusValidator, (ctx, args) =>
+    adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
+  ),
 );
 
 export const adjustAll = mutation(
   functionOf(
-    adjustAllArgs,
-    () => v.array(statusValidator()),
+    wire.adjustAllArgs,
+    () => v.array(wire.statusValidator()),
     async (ctx, { adjustments }) => {
       const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
       const statuses = await adjusting.adjustAll(ctx, all);
@@ -63,26 +54,28 @@ export const adjustAll = mutation(
   ),
 );
 
-export const get = query(functionOf(getArgs, snapshotValidator, (ctx, args) => consuming.get(ctx, parseBucket(args))));
-
-export const pause = mutation(
-  functionOf(pauseArgs, v.null, (ctx, args) => adjusting.pause(ctx, { ...parseBucket(args), until: args.until })),
+export const get = query(
+  functionOf(wire.getArgs, snapshotValidator, (ctx, args) => consuming.get(ctx, parseBucket(args))),
 );
 
-export const reset = mutation(functionOf(bucketArgs, v.null, (ctx, args) => adjusting.reset(ctx, args)));
+export const pause = mutation(
+  functionOf(wire.pauseArgs, v.null, (ctx, args) => adjusting.pause(ctx, { ...parseBucket(args), until: args.until })),
+);
+
+export const reset = mutation(functionOf(wire.bucketArgs, v.null, (ctx, args) => adjusting.reset(ctx, args)));
 
 export const override = mutation(
-  functionOf(overrideArgs, v.null, (ctx, { name, key, ...override }) =>
+  functionOf(wire.overrideArgs, v.null, (ctx, { name, key, ...override }) =>
     overriding.setOverride(ctx, { name, key }, override),
   ),
 );
 
 export const clearOverride = mutation(
-  functionOf(bucketArgs, v.null, (ctx, args) => overriding.clearOverride(ctx, args)),
+  functionOf(wire.bucketArgs, v.null, (ctx, args) => overriding.clearOverride(ctx, args)),
 );
 
 export const list = query(
-  functionOf(listArgs, pageValidator, (ctx, { name, config, plans, overrides, ...options }) =>
+  functionOf(wire.listArgs, wire.pageValidator, (ctx, { name, config, plans, overrides, ...options }) =>
     listing.list(ctx, listing.parseList({ limit: parseLimit(name, config), plans, isOverridable: overrides }, options)),
   ),
 );

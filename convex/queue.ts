@@ -4,13 +4,7 @@ import * as jobs from "../src/queue/job.js";
 import { registeredQueue } from "../src/queue/registered.js";
 import { parseQueue } from "../src/queue/terms.js";
 import { inQueue, wake as wakeWorker } from "../src/queue/wake.js";
-import {
-  cancelQueuedResultValidator,
-  enqueueArgs,
-  enqueueResultValidator,
-  queuedArgs,
-  queuePositionValidator,
-} from "../src/wire/queue.js";
+import * as wire from "../src/wire/queue.js";
 import { bucketArgs } from "../src/wire/answers.js";
 import { functionOf } from "../src/wire/functionOf.js";
 import { mutation, query } from "./_generated/server.js";
@@ -19,22 +13,22 @@ import { mutation, query } from "./_generated/server.js";
 const MODULE = "queue";
 
 export const enqueue = mutation(
-  functionOf(enqueueArgs, enqueueResultValidator, (ctx, { fn, args, ...asked }) => {
+  functionOf(wire.enqueueArgs, wire.enqueueResultValidator, (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
     return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked, args), fn });
   }),
 );
 
 export const cancel = mutation(
-  functionOf(queuedArgs, cancelQueuedResultValidator, (ctx, { id, ...args }) =>
+  functionOf(wire.queuedArgs, wire.cancelQueuedResultValidator, (ctx, { id, ...args }) =>
     jobs.cancel(inQueue(ctx, MODULE), parseQueue(args), id),
   ),
 );
 
 export const get = query(
   functionOf(
-    queuedArgs,
-    () => v.union(queuePositionValidator(), v.null()),
+    wire.queuedArgs,
+    () => v.union(wire.queuePositionValidator(), v.null()),
     (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
   ),
 );

@@ -1,10 +1,5 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
-import {
-  getFunctionAddress,
-  type OptionalRestArgs,
-  type SchedulableFunctionReference,
-  type Scheduler,
-} from "convex/server";
+import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { checkField, type Fields } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
@@ -24,7 +19,7 @@ import { wakeQueue } from "./set.js";
 
 /** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {
-  scheduler: Scheduler;
+  scheduler: convex.Scheduler;
 }
 
 /** The same for cancelling, which also reads the job's state. */
@@ -54,8 +49,8 @@ const scheduleFields = (): Fields => ({
 
 /** A function and its arguments, as the scheduler takes them. */
 export interface Work {
-  fn: SchedulableFunctionReference;
-  fnArgs: OptionalRestArgs<SchedulableFunctionReference>;
+  fn: convex.SchedulableFunctionReference;
+  fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
 }
 
 /** Reserves tokens, and schedules a function for the time at which they exist. */
@@ -136,7 +131,7 @@ export function checkFunction(name: string, fn: unknown, [args = {}]: readonly u
 export function isReference(fn: unknown): boolean {
   if (fn === "") return false;
   try {
-    getFunctionAddress(fn);
+    convex.getFunctionAddress(fn);
     return true;
   } catch {
     // No reference, or one that stops at a module.

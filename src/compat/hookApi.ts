@@ -1,11 +1,5 @@
 /** A limit as public functions, with the arguments and the answer that the official component's React hook expects. */
-import {
-  type GenericDataModel,
-  type GenericQueryCtx,
-  queryGeneric,
-  type RegisteredMutation,
-  type RegisteredQuery,
-} from "convex/server";
+import * as convex from "convex/server";
 import { type ObjectType, v } from "convex/values";
 import { serverTime } from "../client/expose.js";
 import type { AnyDataModel } from "../client/place.js";
@@ -14,9 +8,9 @@ import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { GetValueReturns } from "./value.js";
 
-export interface HookOptions<DataModel extends GenericDataModel> {
+export interface HookOptions<DataModel extends convex.GenericDataModel> {
   /** The key, or the server's function from the caller (and the key that the client asks for) to the key. */
-  key?: string | ((ctx: GenericQueryCtx<DataModel>, keyFromClient?: string) => string | Promise<string>);
+  key?: string | ((ctx: convex.GenericQueryCtx<DataModel>, keyFromClient?: string) => string | Promise<string>);
   /** Accepted, and without effect: a limit's value is that of all its shards. */
   sampleShards?: number;
 }
@@ -36,18 +30,18 @@ export type HookValue = Omit<RateLimitSnapshot, keyof GetValueReturns> & GetValu
 
 /** The public functions of one limit. Export them from a module. */
 export interface HookApi {
-  getRateLimit: RegisteredQuery<"public", HookArgs, Promise<HookValue>>;
-  getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+  getRateLimit: convex.RegisteredQuery<"public", HookArgs, Promise<HookValue>>;
+  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
 export function hookApi(
   name: string,
   key: HookOptions<AnyDataModel>["key"],
-  read: (ctx: GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
+  read: (ctx: convex.GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
 ): HookApi {
   return {
-    getRateLimit: queryGeneric(
-      functionOf(hookArgs, hookValue, async (ctx: GenericQueryCtx<AnyDataModel>, args) => {
+    getRateLimit: convex.queryGeneric(
+      functionOf(hookArgs, hookValue, async (ctx: convex.GenericQueryCtx<AnyDataModel>, args) => {
         if (args.name !== undefined && args.name !== name) {
           throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
         }
@@ -61,7 +55,7 @@ export function hookApi(
 async function keyFor(
   name: string,
   key: HookOptions<AnyDataModel>["key"],
-  ctx: GenericQueryCtx<AnyDataModel>,
+  ctx: convex.GenericQueryCtx<AnyDataModel>,
   keyFromClient: string | undefined,
 ): Promise<string | undefined> {
   if (typeof key === "function") {

@@ -1,26 +1,15 @@
 /** Rows of the table of jobs, and what is asked of a database: only this file and workers.ts touch the tables of queues. */
-import type {
-  DocumentByName,
-  GenericDatabaseReader,
-  GenericDataModel,
-  IndexRange,
-  IndexRangeBuilder,
-  NamedIndex,
-  NamedTableInfo,
-  Query,
-  Scheduler,
-  WithoutSystemFields,
-} from "convex/server";
+import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
-type JobTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
-type WorkerTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
-type StoredJob = DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
+type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
+type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
+type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
 export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
-export type WorkerRow = DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
+export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
 /** The required part of a `ctx.db`. */
 export interface QueueReader {
@@ -31,14 +20,16 @@ export interface QueueReader {
     query(table: "rateLimitQueue"): {
       withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_first">(
         index: Index,
-        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, Index>>) => IndexRange,
-      ): Query<JobTable>;
+        range: (q: convex.IndexRangeBuilder<StoredJob, convex.NamedIndex<JobTable, Index>>) => convex.IndexRange,
+      ): convex.Query<JobTable>;
     };
     query(table: "rateLimitWorkers"): {
       withIndex(
         index: "by_name_key",
-        range: (q: IndexRangeBuilder<WorkerRow, NamedIndex<WorkerTable, "by_name_key">>) => IndexRange,
-      ): Query<WorkerTable>;
+        range: (
+          q: convex.IndexRangeBuilder<WorkerRow, convex.NamedIndex<WorkerTable, "by_name_key">>,
+        ) => convex.IndexRange,
+      ): convex.Query<WorkerTable>;
     };
   };
 }
@@ -47,19 +38,23 @@ export interface QueueWriter {
   db: Writer["db"] &
     QueueReader["db"] & {
       vars: { commitTs: CommitTsPlaceholder };
-      system: GenericDatabaseReader<GenericDataModel>["system"];
-      insert(table: "rateLimitQueue", row: WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
-      insert(table: "rateLimitWorkers", row: WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
-      patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<StoredJob>>): Promise<void>;
+      system: convex.GenericDatabaseReader<convex.GenericDataModel>["system"];
+      insert(table: "rateLimitQueue", row: convex.WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
+      insert(table: "rateLimitWorkers", row: convex.WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
+      patch(
+        table: "rateLimitQueue",
+        id: JobRow["_id"],
+        fields: Partial<convex.WithoutSystemFields<StoredJob>>,
+      ): Promise<void>;
       patch(
         table: "rateLimitWorkers",
         id: WorkerRow["_id"],
-        fields: Partial<WithoutSystemFields<WorkerRow>>,
+        fields: Partial<convex.WithoutSystemFields<WorkerRow>>,
       ): Promise<void>;
       delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
       delete(table: "rateLimitWorkers", id: WorkerRow["_id"]): Promise<void>;
     };
-  scheduler: Scheduler;
+  scheduler: convex.Scheduler;
 }
 
 /** As the database compares a commit that is yet to come. */
@@ -94,9 +89,13 @@ export interface JobRange {
 }
 
 /** The one query for jobs of a bucket: by arrival, or by rounds. */
-function queryJobs({ db }: QueueReader, { name, key }: BucketId, range: Omit<JobRange, "most">): Query<JobTable> {
+function queryJobs(
+  { db }: QueueReader,
+  { name, key }: BucketId,
+  range: Omit<JobRange, "most">,
+): convex.Query<JobTable> {
   const { priority, isSorted = false, user, since = BEFORE_ALL, upTo } = range;
-  const until = (jobs: IndexRange & { lte: (field: "at", upTo: bigint) => IndexRange }) =>
+  const until = (jobs: convex.IndexRange & { lte: (field: "at", upTo: bigint) => convex.IndexRange }) =>
     upTo === undefined ? jobs : jobs.lte("at", upTo);
   const table = db.query("rateLimitQueue");
   if (priority === undefined) {
@@ -163,8 +162,10 @@ export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: str
 }
 
 /** @param job - one that waits again came when it first did. */
-export const insertJob = ({ db }: QueueWriter, job: Omit<WithoutSystemFields<StoredJob>, "at"> & { at?: bigint }) =>
-  db.insert("rateLimitQueue", { at: db.vars.commitTs, ...job });
+export const insertJob = (
+  { db }: QueueWriter,
+  job: Omit<convex.WithoutSystemFields<StoredJob>, "at"> & { at?: bigint },
+) => db.insert("rateLimitQueue", { at: db.vars.commitTs, ...job });
 
 export const patchJob = (
   { db }: QueueWriter,

@@ -2,12 +2,7 @@
  * Runs of jobs that are paid for their start time. Some say what they have used: the difference to their count is charged or given back in
  * the mutation that ends them, once.
  */
-import {
-  type FunctionHandle,
-  type GenericActionCtx,
-  type GenericDataModel,
-  makeFunctionReference,
-} from "convex/server";
+import * as convex from "convex/server";
 import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { parseBucket } from "../engine/request.js";
@@ -35,9 +30,9 @@ export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Pr
   try {
     if (settles === "mutation") await planWork(ctx, runAt, { job: runOf(queue, job) });
     else if (settles === undefined) {
-      await ctx.scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
+      await ctx.scheduler.runAt(runAt, fn as unknown as convex.FunctionHandle<"mutation">, args);
     } else {
-      const run = makeFunctionReference<"action">(`${ctx.module}:runQueuedAction`);
+      const run = convex.makeFunctionReference<"action">(`${ctx.module}:runQueuedAction`);
       await ctx.scheduler.runAt(runAt, run, runOf(queue, job));
     }
     return true;
@@ -92,18 +87,18 @@ function waitOf(name: string, again: unknown): number | undefined {
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
 export async function runMutation(ctx: WorkerCtx, run: QueuedRunArgs): Promise<void> {
-  const result: unknown = await ctx.runMutation(run.fn as FunctionHandle<"mutation">, run.args);
+  const result: unknown = await ctx.runMutation(run.fn as convex.FunctionHandle<"mutation">, run.args);
   const settlement = settlementOf(result, run, "mutation");
   if (settlement) await settle(ctx, settlement);
 }
 
 /** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
 export async function runAction(
-  ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
+  ctx: Pick<convex.GenericActionCtx<convex.GenericDataModel>, "runMutation" | "runAction">,
   run: QueuedRunArgs,
   module: string,
 ): Promise<null> {
-  const result: unknown = await ctx.runAction(run.fn as FunctionHandle<"action">, run.args);
+  const result: unknown = await ctx.runAction(run.fn as convex.FunctionHandle<"action">, run.args);
   const settlement = settlementOf(result, run, "action");
   if (settlement) await ctx.runMutation(workIn(module), { settlement });
   return null;

@@ -1,13 +1,5 @@
 /** Rows: the only file that touches ctx.db. */
-import type {
-  DocumentByName,
-  IndexRange,
-  IndexRangeBuilder,
-  NamedIndex,
-  NamedTableInfo,
-  Query,
-  WithoutSystemFields,
-} from "convex/server";
+import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
@@ -15,9 +7,9 @@ import type { StoredPlan } from "../engine/written.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
-type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
-type Index = NamedIndex<Table, "by_name_key_shard">;
-export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
+type Table = convex.NamedTableInfo<RateLimitsDataModel, "rateLimits">;
+type Index = convex.NamedIndex<Table, "by_name_key_shard">;
+export type Row = convex.DocumentByName<RateLimitsDataModel, "rateLimits">;
 
 /** The name and key that all rows of a bucket share. */
 export interface BucketId {
@@ -38,7 +30,10 @@ export interface Reader {
   db: {
     normalizeId?: (spreadRateLimitTablesIntoTheSchema: "rateLimits", id: string) => unknown;
     query(table: "rateLimits"): {
-      withIndex(index: "by_name_key_shard", range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table>;
+      withIndex(
+        index: "by_name_key_shard",
+        range: (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange,
+      ): convex.Query<Table>;
     };
   };
 }
@@ -52,8 +47,8 @@ export interface Writer {
 type ReaderDb = Reader["db"];
 interface WriterDb extends ReaderDb {
   normalizeId?: NonNullable<ReaderDb["normalizeId"]>;
-  insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
-  patch(table: "rateLimits", id: Row["_id"], fields: Partial<WithoutSystemFields<Row>>): Promise<void>;
+  insert(table: "rateLimits", row: convex.WithoutSystemFields<Row>): Promise<Row["_id"]>;
+  patch(table: "rateLimits", id: Row["_id"], fields: Partial<convex.WithoutSystemFields<Row>>): Promise<void>;
   delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
 }
 
@@ -124,7 +119,10 @@ export async function readRows({ db }: Reader, { name, key }: BucketId, within =
 }
 
 /** Rows in another range, in order. */
-function rowsIn({ db }: Reader, range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table> {
+function rowsIn(
+  { db }: Reader,
+  range: (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange,
+): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
 }
 
