@@ -36,8 +36,5 @@ export const get = query(
 /** Tokens have come back: what waits may be paid earlier. */
 export const wake = mutation(functionOf(bucketArgs, v.null, (ctx, bucket) => wakeWorker(inQueue(ctx, MODULE), bucket)));
 
-/**
- * The worker's own functions, which only the scheduler calls. The component knows no definitions: a queue is as its worker's row has
- * it.
- */
+/** The worker's own functions, which only the scheduler calls. The component knows no definitions but the worker's row. */
 export const { workQueue, findArrivals, runQueuedAction } = registeredQueue(MODULE, () => undefined);

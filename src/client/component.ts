@@ -1,24 +1,6 @@
-/**
- * convex-rate-limits/component: `defineRateLimits` for limits in the component. Definitions and calls, without the engine: what decides is
- * loaded where it runs, in the component.
- */
-export type {
-  RateLimitDecision,
-  RateLimitDefinition,
-  RateLimitDefinitions,
-  RateLimitsOptions,
-} from "./definitionTypes.js";
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
-export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
-export type { ExposedRateLimit } from "./expose.js";
-export { hashKey } from "./hashKey.js";
+/** convex-rate-limits/component: definitions and calls of limits in the component. The engine that decides is loaded there only. */
+export * from "./entry.js";
 export type { InComponent } from "./place.js";
-export type { RateLimits } from "./rateLimits.js";
-export type { CancelResult, ScheduleResult } from "./schedule.js";
-export { projectRateLimit } from "../browser/project.js";
-export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
-export type { RateLimitConfig } from "../wire/configs.js";
-export type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";

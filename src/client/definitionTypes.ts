@@ -30,10 +30,7 @@ export interface Terms {
   overrides?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
   throws?: ThrowChoice;
-  /**
-   * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
-   * answer. Default `"enforce"`.
-   */
+  /** `"shadow"` decides and counts, but lets everybody through; `status.shadow` is the true answer. Default `"enforce"`. */
   mode?: Mode;
   /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
   queue?: QueueConfig;

@@ -40,10 +40,7 @@ export interface CalledBucket extends BucketId {
   readonly overrides: boolean | undefined;
 }
 
-/**
- * @param check - parses a config that is not plain.
- * @throws when a definition is invalid, naming the limit and the field.
- */
+/** @param check - parses a config that is not plain. @throws when a definition is invalid, naming the limit and the field. */
 export function parseDefinitions(
   given: RateLimitDefinitions,
   check: (name: string, definition: Definition) => void,

@@ -57,21 +57,16 @@ export function denialError(
  */
 export function isRateLimitError(error: unknown): error is ConvexError<RateLimitErrorData> {
   try {
-    return hasDenialData(error);
+    // Not instanceof: a bundle may hold a second copy of convex, and a test its own realm.
+    const { data } = error as { data: Partial<Record<keyof RateLimitErrorData, unknown>> };
+    const { kind, name, key = "", retryAt, retryAfter } = data;
+    const isDenial = typeof error === "object" && typeof data === "object" && kind === "RateLimited";
+    const isOfBucket = typeof name === "string" && typeof key === "string";
+    return isDenial && isOfBucket && typeof retryAt === "number" && typeof retryAfter === "number";
   } catch {
-    // A proxy or a getter threw: none of ours.
+    // No object, or a proxy or a getter that throws: none of ours.
     return false;
   }
-}
-
-function hasDenialData(error: unknown): boolean {
-  // Not instanceof: a bundle may hold a second copy of convex, and a test its own realm.
-  if (typeof error !== "object" || error === null || !("data" in error)) return false;
-  const data = error.data as Partial<Record<keyof RateLimitErrorData, unknown>> | null;
-  if (typeof data !== "object" || data?.kind !== "RateLimited") return false;
-  const { name, key, retryAt, retryAfter } = data;
-  if (typeof name !== "string" || (key !== undefined && typeof key !== "string")) return false;
-  return typeof retryAt === "number" && typeof retryAfter === "number";
 }
 
 /** The misuse of a call that gives no key where one is needed, or one where there is none. */

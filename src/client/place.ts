@@ -1,7 +1,4 @@
-/**
- * The two places where limits live: the app's own tables, or the component. Both answer the same questions, which are asked in the form
- * that crosses into the component.
- */
+/** Limits live in the app's own tables or in the component. Both answer the same questions, in the form that crosses into it. */
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
@@ -36,10 +33,7 @@ export interface InTables {
   queueMutation: MutationCtxWithRateLimitQueue;
 }
 
-/**
- * The required part of a ctx: no options, and nothing of its data model. Those of queries, mutations, actions and HTTP actions fit,
- * and the step of a Workflow.
- */
+/** The required part of a ctx, without its data model: that of a query, mutation, action, HTTP action or Workflow step fits. */
 interface Caller {
   runMutation: RunOne<"mutation">;
   runQuery: RunOne<"query">;

@@ -40,10 +40,7 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/**
- * Adjusts one of several rows, if it has the units of the charge, or had the refund taken from it. A cancelled job's tokens may
- * have been taken from other rows.
- */
+/** Adjusts one of several rows, if it has what is charged, or gave what comes back. Tokens of a cancelled job may be another row's. */
 async function adjustOneRow(
   ctx: Writer,
   adjustment: Adjustment,

@@ -13,13 +13,7 @@ import { answerOnRows, planned } from "./consume.js";
 import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
-interface ListRequest {
-  readonly listed: Listed;
-  readonly from: walk.Cursor;
-  readonly most: number;
-  readonly onlyLimited: boolean;
-  readonly onlyOverridden: boolean;
-}
+type ListRequest = ReturnType<typeof parseList>;
 
 /** The limit that is listed; its plans, if rows say which of them holds. */
 interface Listed {
@@ -28,10 +22,14 @@ interface Listed {
   readonly isOverridable?: boolean | undefined;
 }
 
-interface ListOptions {
+export interface ListOptions {
+  /** The `cursor` of the page before; absent for the first. */
   cursor?: string | undefined;
+  /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
   limit?: number | undefined;
+  /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
   onlyLimited?: boolean | undefined;
+  /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
 }
 
@@ -42,10 +40,8 @@ const FIELDS: Fields = {
   onlyOverridden: booleanField,
 };
 
-/**
- * @throws when `limit` is no whole number from 1 to 1,000, the cursor is not of this limit, or the limit has no overrides to list.
- */
-export function parseList(listed: Listed, options: ListOptions): ListRequest {
+/** @throws when `limit` is no whole number from 1 to 1,000, the cursor is another limit's, or the limit has no overrides to list. */
+export function parseList(listed: Listed, options: ListOptions) {
   const { name } = listed.limit;
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;

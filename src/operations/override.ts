@@ -9,10 +9,7 @@ import * as storage from "../storage/rows.js";
 import { planOf, readAt } from "../storage/shards.js";
 import type { Call } from "./answer.js";
 
-/**
- * Puts an override in the place of the one that is there, if any.
- * @throws when it is none, or ends before it begins.
- */
+/** Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins. */
 export async function setOverride(
   ctx: storage.Writer,
   bucket: storage.BucketId,
@@ -43,10 +40,7 @@ interface Terms {
   readonly row?: storage.Row | null;
 }
 
-/**
- * If a bucket cannot be split, it is read with its override, in one range. Otherwise only the override is read, and one row if the
- * stored plan decides.
- */
+/** One that cannot be split is read with its override, in one range. Else the override is read, and a row if the stored plan decides. */
 export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call): Promise<Terms> {
   const { isOverridable, plans } = asked;
   if (!isOverridable && !plans) return { counted: asked };

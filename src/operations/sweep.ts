@@ -19,12 +19,11 @@ const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
 type NamedRows = BucketRows & { readonly name: string };
+type Batch = { targets: Targets; cursor?: string | undefined };
+type Found = { buckets: NamedRows[]; cursor: string | null };
 
 /** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
-export async function findFull(
-  ctx: storage.Reader,
-  { targets, cursor }: { targets: Targets; cursor?: string | undefined },
-): Promise<{ buckets: NamedRows[]; cursor: string | null }> {
+export async function findFull(ctx: storage.Reader, { targets, cursor }: Batch): Promise<Found> {
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
@@ -39,10 +38,7 @@ export async function findFull(
   return { buckets, cursor: next && writeCursor(next) };
 }
 
-/**
- * The next limit in the table whose rows can be judged: those of one that is not defined here say their config, if calls gave it. Others
- * belong to another set of limits.
- */
+/** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
 async function findNext(ctx: storage.Reader, limitsOf: Limits, after?: string): Promise<Cursor | null> {
   const row = await storage.readNextName(ctx, after);
   if (!row) return null;
@@ -72,9 +68,9 @@ export async function deleteFull(
 /** One batch where the rows are at hand, in the same transaction. */
 export async function sweepBatch(
   ctx: storage.Writer,
-  args: { targets: Targets; cursor?: string | undefined },
+  batch: Batch,
 ): Promise<{ deleted: number; cursor: string | null }> {
-  const { buckets, cursor } = await findFull(ctx, args);
+  const { buckets, cursor } = await findFull(ctx, batch);
   const rows = buckets.flatMap((bucket) => bucket.rows);
   for (const row of rows) await storage.deleteRow(ctx, row);
   return { deleted: rows.length, cursor };

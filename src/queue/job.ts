@@ -118,10 +118,7 @@ export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<C
   return { canceled: true };
 }
 
-/**
- * The place of a job in its queue, and when its tokens will be there if nothing else happens. Null if the job does not wait any more:
- * its start time is set, or it was cancelled.
- */
+/** A job's place, and when its tokens are there if nothing else happens. Null if it was cancelled or its start time is set. */
 export async function getPosition(
   ctx: QueueReader & Pick<QueueCtx, "now">,
   asked: Queue,

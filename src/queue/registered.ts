@@ -1,7 +1,4 @@
-/**
- * The functions that a worker needs, registered for the component, and for an app that has limits with a queue in its own tables. Only
- * the scheduler calls them.
- */
+/** The functions of a worker, registered for the component, or for an app with queues in its tables. Only the scheduler calls them. */
 import * as convex from "convex/server";
 import { v } from "convex/values";
 import { functionOf } from "../wire/functionOf.js";

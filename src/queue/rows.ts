@@ -62,10 +62,7 @@ const YET_TO_COME = 2n ** 63n - 1n;
 /** All commits come after this. */
 const BEFORE_ALL = -1n;
 
-/**
- * The part of the 16 MiB that a transaction may read which is for arguments of jobs that are only counted. The rest of a job may be
- * as large.
- */
+/** Counting jobs may read this much of their arguments, and as much of the rest: half of the 16 MiB of a transaction. */
 const MOST_BYTES = 4 * 2 ** 20;
 
 const toJob = (stored: StoredJob): JobRow => ({

@@ -1,7 +1,4 @@
-/**
- * Runs of jobs that are paid for their start time. Some say what they have used: the difference to their count is charged or given back in
- * the mutation that ends them, once.
- */
+/** Runs of paid jobs. If one says what it used, the mutation that ends it charges or gives back the difference, once. */
 import * as convex from "convex/server";
 import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
@@ -104,10 +101,7 @@ export async function runAction(
   return null;
 }
 
-/**
- * Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. By the limit as it is now: the job
- * may have begun before a deploy.
- */
+/** Charges or gives back the difference, by the limit as it is now: the job may have begun before a deploy. Then the queue moves up. */
 export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;

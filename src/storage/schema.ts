@@ -48,10 +48,7 @@ export const rateLimitTables = {
     config: v.optional(configValidator()),
     /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. */
     recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-    /**
-     * For a bucket whose tokens may be returned: the fewest tokens that it was short of full since `at`, in milliseconds since the
-     * epoch. At most this many come back of an earlier take.
-     */
+    /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
     headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
     /**
      * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
