@@ -77,7 +77,7 @@ function inComponent(api: ComponentApi): Place {
     peek: async (ctx, request) => await query(ctx)(api.public.check, demandArgs(request)),
     consumeAll: async (ctx, all) => await mutation(ctx)(api.public.consumeAll, { requests: all.map(demandArgs) }),
     peekAll: async (ctx, all) => await query(ctx)(api.public.checkAll, { requests: all.map(demandArgs) }),
-    adjust: async (ctx, change) => await mutation(ctx)(api.public.adjust, adjustArgs(change)),
+    adjust: async (ctx, adjustment) => await mutation(ctx)(api.public.adjust, adjustArgs(adjustment)),
     adjustAll: async (ctx, all) => await mutation(ctx)(api.public.adjustAll, { adjustments: all.map(adjustArgs) }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, argsOf(bucket, {})),
     pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, argsOf(bucket, { until })),

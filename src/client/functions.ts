@@ -20,7 +20,7 @@ import { type AnyExposeArgs, expose, getRateLimit } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, InComponent, InTables, LimitSet } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
-import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type Work } from "./schedule.js";
+import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
 import { LIMIT_SET, wakeQueue } from "./set.js";
 
 const demandFields = (): Fields => ({
@@ -99,7 +99,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
 
     getRateLimit: (ctx: Ctx, args: AnyBucketArgs) => getRateLimit(set, ctx, args, "getRateLimit"),
     exposeRateLimit: (name: string, args: AnyExposeArgs) => expose(set, name, args),
-    scheduleRateLimited: (ctx: Ctx & SchedulingCtx, args: AnyArgs, fn: Work["fn"], ...fnArgs: Work["fnArgs"]) =>
+    scheduleRateLimited: (ctx: Ctx & SchedulingCtx, args: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
       schedule(set, ctx, args, { fn, fnArgs }),
     cancelRateLimited: (ctx: Ctx & CancellingCtx, job: RateLimitedJob) => cancelScheduled(set, ctx, job),
   } satisfies Record<keyof RateLimits<never, Contexts>, unknown>;

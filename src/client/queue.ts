@@ -102,7 +102,16 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
       return { getQueued: queryGeneric(functionOf(() => ({ job: v.string() }), returns, handler)) };
     },
 
-    exposeQueueWorker: () => exposeWorker(set),
+    exposeQueueWorker: (): RegisteredQueue =>
+      registeredQueue(queueModuleOf(options), ({ name, key, plan }) => {
+        const own = definitions.get(name);
+        if (!own?.queue) return undefined;
+        const { queue, plans } = own;
+        // The plan of jobs from before the limit had plans is unknown.
+        const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
+        const { config } = definition ?? {};
+        return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
+      }),
   } satisfies Record<keyof RateLimitQueues<never, InTables>, unknown>;
   return functions as never;
 }
@@ -135,16 +144,4 @@ function findJob(set: LimitSet, job: unknown, call: string): Queue {
   const { name, key, id } = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitQueuedJob>;
   if (typeof name === "string" && typeof id === "string" && id !== "") return find(set, { name, key }, call);
   throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
-}
-
-function exposeWorker({ definitions, options }: LimitSet): RegisteredQueue {
-  return registeredQueue(queueModuleOf(options), ({ name, key, plan }) => {
-    const own = definitions.get(name);
-    if (!own?.queue) return undefined;
-    const { queue, plans } = own;
-    // The plan of jobs from before the limit had plans is unknown.
-    const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
-    const { config } = definition ?? {};
-    return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
-  });
 }

@@ -48,7 +48,7 @@ const scheduleFields = (): Fields => ({
 });
 
 /** A function and its arguments, as the scheduler takes them. */
-export interface Work {
+export interface JobCall {
   fn: convex.SchedulableFunctionReference;
   fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
 }
@@ -58,7 +58,7 @@ export async function schedule(
   set: LimitSet,
   ctx: Ctx & SchedulingCtx,
   args: AnyArgs,
-  work: Work,
+  work: JobCall,
 ): Promise<ScheduleResult> {
   const request = judge(set, "scheduleRateLimited", args, scheduleFields());
   const { name, key, config, count = 1, spread = 0 } = args;

@@ -39,33 +39,21 @@ export function hookApi(
   key: HookOptions<AnyDataModel>["key"],
   read: (ctx: convex.GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
 ): HookApi {
-  return {
-    getRateLimit: convex.queryGeneric(
-      functionOf(hookArgs, hookValue, async (ctx: convex.GenericQueryCtx<AnyDataModel>, args) => {
-        if (args.name !== undefined && args.name !== name) {
-          throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
-        }
-        return await read(ctx, await keyFor(name, key, ctx, args.key));
-      }),
-    ),
-    getServerTime: serverTime(),
+  const error = (problem: string) => new Error(`Rate limit "${name}": ${problem}`);
+  const handler = async (ctx: convex.GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
+    if (args.name !== undefined && args.name !== name) {
+      throw error("a client cannot choose another limit; export a hookAPI for each.");
+    }
+    if (typeof key === "function") {
+      const found: unknown = await key(ctx, args.key);
+      // A key function that finds nobody must not show the bucket that belongs to everybody.
+      if (typeof found === "string" && found !== "") return await read(ctx, found);
+      throw error("the key function of hookAPI must return a non-empty string.");
+    }
+    if (key === undefined && args.key !== undefined) {
+      throw error("a client can send a key only if hookAPI has a key function.");
+    }
+    return await read(ctx, key);
   };
-}
-
-async function keyFor(
-  name: string,
-  key: HookOptions<AnyDataModel>["key"],
-  ctx: convex.GenericQueryCtx<AnyDataModel>,
-  keyFromClient: string | undefined,
-): Promise<string | undefined> {
-  if (typeof key === "function") {
-    const found: unknown = await key(ctx, keyFromClient);
-    // A key function that finds nobody must not show the bucket that belongs to everybody.
-    if (typeof found === "string" && found !== "") return found;
-    throw new Error(`Rate limit "${name}": the key function of hookAPI must return a non-empty string.`);
-  }
-  if (key === undefined && keyFromClient !== undefined) {
-    throw new Error(`Rate limit "${name}": a client can send a key only if hookAPI has a key function.`);
-  }
-  return key;
+  return { getRateLimit: convex.queryGeneric(functionOf(hookArgs, hookValue, handler)), getServerTime: serverTime() };
 }

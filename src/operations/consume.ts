@@ -53,12 +53,8 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
   if (!override) return snapshot;
   const { until } = override;
-  if (override.does !== "configure") {
-    return {
-      ...snapshot,
-      override: { until, ...(override.does === "block" ? { reason: "blocked" } : { unlimited: true }) },
-    };
-  }
+  if (override.does === "block") return { ...snapshot, override: { until, reason: "blocked" } };
+  if (override.does !== "configure") return { ...snapshot, override: { until, unlimited: true } };
   const { limit } = override;
   return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
 }
