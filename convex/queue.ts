@@ -25,11 +25,10 @@ export const cancel = mutation(
   ),
 );
 
+const position = () => v.union(wire.queuePositionValidator(), v.null());
 export const get = query(
-  functionOf(
-    wire.queuedArgs,
-    () => v.union(wire.queuePositionValidator(), v.null()),
-    (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
+  functionOf(wire.queuedArgs, position, (ctx, { id, ...args }) =>
+    jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
   ),
 );
 

@@ -12,7 +12,7 @@ import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
-import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, writtenFields } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import type { Ctx, InTables, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
@@ -53,10 +53,8 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const { limit } = parseBucket({ name, config, definition });
       const request = parseList({ limit, plans, isOverridable: overrides }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
-      return await component.query(ctx)(
-        component.api.public.list,
-        present({ name, config, plans, overrides, ...options }),
-      );
+      const asked = present({ name, config, plans, overrides, ...options });
+      return await component.query(ctx)(component.api.public.list, asked);
     },
 
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
@@ -105,7 +103,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
 
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
   // An override holds under every plan.
-  const bucket = findBucket(definitions, call, args, writtenFields());
+  const bucket = findBucket(definitions, call, args, {}, false);
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }

@@ -113,27 +113,28 @@ export interface AnyArgs extends AnyBucketArgs, DemandArgs {
 
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
-/** The fields that the arguments of every call have. Each call adds its own, in a table that it makes. */
-export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
-/** The same of calls that go by what the bucket's rows say, unless they say it. */
-export const writtenFields = (): Fields => ({ ...BUCKET_FIELDS, plan: anyPlanField });
+/** The fields that the arguments of every call have. */
+const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 
 /**
  * The bucket that the arguments of a call name.
- * @param fields - all that the call may say.
+ * @param more - what the call may say besides.
+ * @param isDeciding - false for calls that go by what the bucket's rows say, unless they say it.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
   definitions: Definitions,
   call: string,
   args: AnyBucketArgs,
-  fields: Fields = BUCKET_FIELDS,
+  more: Fields = {},
+  isDeciding = true,
 ): CalledBucket {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;
   const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
   if (!definition) checkNamed(definitions, call, args);
   const { name, key, config, plan } = args;
+  const fields: Fields = { ...BUCKET_FIELDS, ...(!isDeciding && { plan: anyPlanField }), ...more };
   for (const field of Object.keys(args)) {
     if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
@@ -146,7 +147,6 @@ export function findBucket(
   }
   if (!definition) throw undefinedError(name, definitions);
   const { overrides } = definition;
-  const isDeciding = fields["plan"]?.isRequired;
   const held =
     definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, isDeciding) : definition;
   const plans = isDeciding || plan !== undefined ? undefined : plansOf(definition);
@@ -180,9 +180,9 @@ export function judge(
   { definitions, options }: { definitions: Definitions; options: Pick<Terms, "throws"> },
   call: string,
   args: AnyArgs,
-  fields: Fields,
+  more: Fields,
 ): JudgedRequest {
-  const bucket = findBucket(definitions, call, args, fields);
+  const bucket = findBucket(definitions, call, args, more);
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;

@@ -8,7 +8,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, findBucket, writtenFields } from "./definitions.js";
+import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 
 /** A value that the server chooses from a query's ctx and a key, and the client cannot. */
@@ -71,7 +71,7 @@ export async function getRateLimit(
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args, writtenFields()));
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args, {}, false));
   return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
@@ -84,7 +84,7 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   const isChosenLater = typeof config === "function" || typeof plan === "function";
   if (!isChosenLater) {
     const bucket = { name, key: keyFor && "any", config, plan };
-    set.place.check(findBucket(set.definitions, call, bucket, writtenFields()));
+    set.place.check(findBucket(set.definitions, call, bucket, {}, false));
   }
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
   const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));
@@ -103,13 +103,8 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
 
 /** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
 export function serverTime(): ExposedRateLimit["getServerTime"] {
-  return convex.mutationGeneric(
-    functionOf(
-      () => ({}),
-      v.number,
-      async () => await Promise.resolve(Date.now()),
-    ),
-  );
+  const now = async () => await Promise.resolve(Date.now());
+  return convex.mutationGeneric(functionOf(() => ({}), v.number, now));
 }
 
 /** A key function that finds nobody must not show the bucket that belongs to everybody. */

@@ -2,19 +2,9 @@
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, untilField } from "../engine/adjustment.js";
-import { countField, reserveField } from "../engine/request.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import { alone, conclude, concludeOne, report } from "./decision.js";
-import {
-  type AnyArgs,
-  type AnyBucketArgs,
-  anything,
-  BUCKET_FIELDS,
-  findBucket,
-  judge,
-  type JudgedRequest,
-  writtenFields,
-} from "./definitions.js";
+import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
 import { type AnyExposeArgs, expose, getRateLimit } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
@@ -23,16 +13,8 @@ import type { RateLimits } from "./rateLimits.js";
 import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
 import { LIMIT_SET, wakeQueue } from "./set.js";
 
-const demandFields = (): Fields => ({
-  ...BUCKET_FIELDS,
-  count: countField,
-  reserve: reserveField,
-  mode: modeField,
-  refundable: booleanField,
-});
+const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: modeField, refundable: booleanField });
 const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws: throwsField });
-const adjustFields = (): Fields => ({ ...writtenFields(), count: adjustedField, takenAt: anything });
-const pauseFields = (): Fields => ({ ...BUCKET_FIELDS, until: untilField });
 
 /** The functions of a set, which take what JavaScript may pass: their types are those of `RateLimits`. */
 export function functionsOf<Contexts extends InTables | InComponent>(
@@ -71,7 +53,13 @@ export function functionsOf<Contexts extends InTables | InComponent>(
       ctx: Ctx,
       args: AnyBucketArgs & { count: number; takenAt?: number },
     ): Promise<RateLimitStatus> {
-      const bucket = findBucket(definitions, "adjustRateLimit", args, adjustFields());
+      const bucket = findBucket(
+        definitions,
+        "adjustRateLimit",
+        args,
+        { count: adjustedField, takenAt: anything },
+        false,
+      );
       const { count, takenAt } = args;
       // A date that is lost on the way must not become a gift.
       if ("takenAt" in args && takenAt === undefined) {
@@ -86,12 +74,12 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findBucket(definitions, "pauseRateLimit", args, pauseFields());
+      const bucket = findBucket(definitions, "pauseRateLimit", args, { until: untilField });
       return await place.pause(ctx, { bucket, until: args.until });
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const bucket = findBucket(definitions, "resetRateLimit", args, writtenFields());
+      const bucket = findBucket(definitions, "resetRateLimit", args, {}, false);
       await place.reset(ctx, bucket);
       await wakeQueue(set, ctx, bucket);
       return null;

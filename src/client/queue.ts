@@ -3,7 +3,6 @@ import { createFunctionHandle, type FunctionReference, type GenericQueryCtx, que
 import { v, type Value } from "convex/values";
 import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { countField } from "../engine/request.js";
 import * as jobs from "../queue/job.js";
 import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
 import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
@@ -17,7 +16,7 @@ import {
   type RateLimitQueuedJob,
   type RateLimitQueuePosition,
 } from "../wire/queue.js";
-import { type AnyArgs, type AnyBucketArgs, anything, BUCKET_FIELDS, findBucket, writtenFields } from "./definitions.js";
+import { type AnyArgs, type AnyBucketArgs, anything, findBucket } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, InTables, LimitSet } from "./place.js";
@@ -121,16 +120,16 @@ type AnyFunction = FunctionReference<"mutation" | "action", "public" | "internal
 const jobField: Field = { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true };
 
 const enqueueFields = (): Fields => ({
-  ...BUCKET_FIELDS,
-  count: countField,
+  count: anything,
   priority: anything,
   fairBy: anything,
   settles: anything,
   throws: throwsField,
 });
 
-function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, fields = writtenFields()): Queue {
-  const bucket = findBucket(definitions, call, args, fields);
+/** @param more - what the call may say besides, if it decides. */
+function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, more?: Fields): Queue {
+  const bucket = findBucket(definitions, call, args, more, more !== undefined);
   const { name } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);

@@ -3,7 +3,6 @@ import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { checkField, type Fields } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
-import { countField } from "../engine/request.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { type JobReader, readJobState } from "../storage/jobs.js";
@@ -11,7 +10,7 @@ import { inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { alone, concludeOne, orGiveBack, report } from "./decision.js";
-import { type AnyArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } from "./definitions.js";
+import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, LimitSet } from "./place.js";
@@ -40,8 +39,7 @@ export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
 const scheduleFields = (): Fields => ({
-  ...BUCKET_FIELDS,
-  count: countField,
+  count: anything,
   spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
   mode: modeField,
   throws: throwsField,
@@ -100,7 +98,7 @@ export async function cancelScheduled(
   const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findBucket(set.definitions, "cancelRateLimited", { name, key, config }, writtenFields());
+  const bucket = findBucket(set.definitions, "cancelRateLimited", { name, key, config }, {}, false);
   set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
   const state = await inTurn(ctx, async () => {

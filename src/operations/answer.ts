@@ -53,7 +53,7 @@ export function renewing(request: Request, status: RateLimitStatus, now: number,
 }
 
 /** The answer of a call that is always let through. */
-export function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
+function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
   const left = adjustOnAll(limit, shards, now, demand);
   return {

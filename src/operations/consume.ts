@@ -36,13 +36,10 @@ export async function answerInFull(ctx: Reader, request: Request, now: number): 
 
 /** The answer of all rows of a bucket, with its override. */
 export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
-  const ask = (own: Request) => answerOnAll(own, shardsOf(own, rows), now);
+  const load = (own: Bucket) => shardsOf(own, rows);
+  const ask = (own: Request) => answerOnAll(own, load(own), now);
   if (!request.isOverridable) return ask(request);
-  return await answerUnder(overrideAmong(request, rows, now), request, {
-    now,
-    ask,
-    load: (own) => shardsOf(own, rows),
-  });
+  return await answerUnder(overrideAmong(request, rows, now), request, { now, ask, load });
 }
 
 /** The stored state, the same at any time. */

@@ -47,13 +47,9 @@ interface Heads {
 export async function readHeads(
   ctx: storage.QueueReader,
   bucket: BucketId & Pick<FindArrivalsArgs, "priorities">,
-  {
-    most,
-    ofAll = MOST_SHOWN,
-    upTo,
-    withRounds = true,
-  }: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
+  range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
 ): Promise<Heads> {
+  const { most, ofAll = MOST_SHOWN, upTo, withRounds = true } = range;
   const { priorities } = bucket;
   // While jobs wait that came when there were more priorities, all that there can be.
   const isCut = priorities < MAX_PRIORITIES && (await storage.hasAbove(ctx, bucket, priorities - 1));

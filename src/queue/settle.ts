@@ -8,7 +8,7 @@ import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
-import type { JoinArgs, QueuedRunArgs, SettleArgs } from "../wire/queue.js";
+import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
 import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
@@ -51,11 +51,7 @@ function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
-function settlementOf(
-  result: unknown,
-  run: QueuedRunArgs,
-  settles: JoinArgs["settles"] & string,
-): SettleArgs | undefined {
+function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" | "action"): SettleArgs | undefined {
   const said = typeof result === "object" && result !== null ? (result as { used?: unknown; again?: unknown }) : {};
   const { fn, args, turn, ...bucket } = run;
   const wait = waitOf(bucket.name, said.again);
