@@ -9,13 +9,7 @@ import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
 import { inQueue, type QueueCtx } from "../queue/wake.js";
 import { inTurn } from "../storage/rows.js";
 import { functionOf } from "../wire/functionOf.js";
-import {
-  type CancelQueuedResult,
-  type EnqueueResult,
-  queuePositionValidator,
-  type RateLimitQueuedJob,
-  type RateLimitQueuePosition,
-} from "../wire/queue.js";
+import * as wire from "../wire/queue.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
@@ -56,7 +50,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   const write = <Result>(ctx: Ctx, operation: (own: QueueCtx) => Promise<Result>) =>
     inTurn(ctx, () => operation(inQueue(ctx, queueModuleOf(options))), true);
 
-  async function getQueued(ctx: Ctx, job: RateLimitQueuedJob): Promise<RateLimitQueuePosition | null> {
+  async function getQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.RateLimitQueuePosition | null> {
     const queue = findJob(set, job, "getQueued");
     const { plans } = queue;
     const { id } = job;
@@ -74,7 +68,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
       const parsed = jobs.parseJob(queue, asked, args);
       const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
       const call = component?.mutation(ctx);
-      const result: EnqueueResult =
+      const result: wire.EnqueueResult =
         component && call
           ? await call(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
           : await write(ctx, async (own) => await jobs.enqueue(own, queue, await job()));
@@ -82,7 +76,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
       return result;
     },
 
-    async cancelQueued(ctx: Ctx, job: RateLimitQueuedJob): Promise<CancelQueuedResult> {
+    async cancelQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.CancelQueuedResult> {
       const queue = findJob(set, job, "cancelQueued");
       const { id } = job;
       if (!component) return await write(ctx, (own) => jobs.cancel(own, queue, id));
@@ -97,7 +91,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
         const job = await args.job(ctx, requested);
         return job && (await getQueued(ctx as never, job));
       };
-      const returns = () => v.union(queuePositionValidator(), v.null());
+      const returns = () => v.union(wire.queuePositionValidator(), v.null());
       return { getQueued: queryGeneric(functionOf(() => ({ job: v.string() }), returns, handler)) };
     },
 
@@ -140,7 +134,7 @@ function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, more
 }
 
 function findJob(set: LimitSet, job: unknown, call: string): Queue {
-  const { name, key, id } = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitQueuedJob>;
+  const { name, key, id } = (typeof job === "object" && job !== null ? job : {}) as Partial<wire.RateLimitQueuedJob>;
   if (typeof name === "string" && typeof id === "string" && id !== "") return find(set, { name, key }, call);
   throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
 }

@@ -118,11 +118,10 @@ export async function readRows({ db }: Reader, { name, key }: BucketId, within =
     .collect();
 }
 
+type Range = (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange;
+
 /** Rows in another range, in order. */
-function rowsIn(
-  { db }: Reader,
-  range: (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange,
-): convex.Query<Table> {
+function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
 }
 
