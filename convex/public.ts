@@ -12,82 +12,67 @@ import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
-import * as pausing from "../src/operations/pause.js";
-import * as resetting from "../src/operations/reset.js";
 import { inQueue, wake } from "../src/queue/wake.js";
-import {
-  adjustAllArgs,
-  adjustArgs,
-  allArgs,
-  allStatusValidator,
-  bucketArgs,
-  demandArgs,
-  getArgs,
-  listArgs,
-  overrideArgs,
-  pageValidator,
-  pauseArgs,
-  statusValidator,
-} from "../src/wire/answers.js";
+import * as wire from "../src/wire/answers.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
 import { mutation, query } from "./_generated/server.js";
 
 export const consume = mutation({
   get args() {
-    return demandArgs();
+    return wire.demandArgs();
   },
   get returns() {
-    return statusValidator();
+    return wire.statusValidator();
   },
   handler: (ctx, args) => consuming.consume(ctx, parseRequest(args)),
 });
 
 export const check = query({
   get args() {
-    return demandArgs();
+    return wire.demandArgs();
   },
   get returns() {
-    return statusValidator();
+    return wire.statusValidator();
   },
   handler: (ctx, args) => consuming.check(ctx, parseRequest(args)),
 });
 
 export const consumeAll = mutation({
   get args() {
-    return allArgs();
+    return wire.allArgs();
   },
   get returns() {
-    return allStatusValidator();
+    return wire.allStatusValidator();
   },
   handler: (ctx, { requests }) => all.consumeAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const checkAll = query({
   get args() {
-    return allArgs();
+    return wire.allArgs();
   },
   get returns() {
-    return allStatusValidator();
+    return wire.allStatusValidator();
   },
   handler: (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const adjust = mutation({
   get args() {
-    return adjustArgs();
+    return wire.adjustArgs();
   },
   get returns() {
-    return statusValidator();
+    return wire.statusValidator();
   },
   handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
 });
 
 export const adjustAll = mutation({
   get args() {
-    return adjustAllArgs();
+    return wire.adjustAllArgs();
   },
   get returns() {
-    return v.array(statusValidator());
+    return v.array(wire.statusValidator());
   },
   handler: async (ctx, { adjustments }) => {
     const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
@@ -99,7 +84,7 @@ export const adjustAll = mutation({
 
 export const get = query({
   get args() {
-    return getArgs();
+    return wire.getArgs();
   },
   get returns() {
     return snapshotValidator();
@@ -109,27 +94,27 @@ export const get = query({
 
 export const pause = mutation({
   get args() {
-    return pauseArgs();
+    return wire.pauseArgs();
   },
   get returns() {
     return v.null();
   },
-  handler: (ctx, args) => pausing.pause(ctx, { ...parseBucket(args), until: args.until }),
+  handler: (ctx, args) => adjusting.pause(ctx, { ...parseBucket(args), until: args.until }),
 });
 
 export const reset = mutation({
   get args() {
-    return bucketArgs();
+    return wire.bucketArgs();
   },
   get returns() {
     return v.null();
   },
-  handler: (ctx, args) => resetting.reset(ctx, args),
+  handler: (ctx, args) => adjusting.reset(ctx, args),
 });
 
 export const override = mutation({
   get args() {
-    return overrideArgs();
+    return wire.overrideArgs();
   },
   get returns() {
     return v.null();
@@ -139,7 +124,7 @@ export const override = mutation({
 
 export const clearOverride = mutation({
   get args() {
-    return bucketArgs();
+    return wire.bucketArgs();
   },
   get returns() {
     return v.null();
@@ -149,10 +134,10 @@ export const clearOverride = mutation({
 
 export const list = query({
   get args() {
-    return listArgs();
+    return wire.listArgs();
   },
   get returns() {
-    return pageValidator();
+    return wire.pageValidator();
   },
   handler: (ctx, { name, config, plans, overrides, ...options }) =>
     listing.list(ctx, listing.parseList({ limit: parseLimit(name, config), plans, isOverridable: overrides }, options)),

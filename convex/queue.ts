@@ -6,17 +6,7 @@ import { runAction } from "../src/queue/settle.js";
 import { parseQueue } from "../src/queue/terms.js";
 import { inQueue, wake as wakeWorker } from "../src/queue/wake.js";
 import { work } from "../src/queue/worker.js";
-import {
-  arrivalsValidator,
-  cancelQueuedResultValidator,
-  enqueueArgs,
-  enqueueResultValidator,
-  findArrivalsArgs,
-  queuedArgs,
-  queuedRunArgs,
-  queuePositionValidator,
-  workArgs,
-} from "../src/wire/queue.js";
+import * as wire from "../src/wire/queue.js";
 import { bucketArgs } from "../src/wire/answers.js";
 import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
@@ -25,33 +15,33 @@ const MODULE = "queue";
 
 export const enqueue = mutation({
   get args() {
-    return enqueueArgs();
+    return wire.enqueueArgs();
   },
   get returns() {
-    return enqueueResultValidator();
+    return wire.enqueueResultValidator();
   },
   handler: (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
-    return jobs.enqueue(inQueue(ctx, MODULE), queue, jobs.parseJob(queue, asked, fn, args));
+    return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked, args), fn });
   },
 });
 
 export const cancel = mutation({
   get args() {
-    return queuedArgs();
+    return wire.queuedArgs();
   },
   get returns() {
-    return cancelQueuedResultValidator();
+    return wire.cancelQueuedResultValidator();
   },
   handler: (ctx, { id, ...args }) => jobs.cancel(inQueue(ctx, MODULE), parseQueue(args), id),
 });
 
 export const get = query({
   get args() {
-    return queuedArgs();
+    return wire.queuedArgs();
   },
   get returns() {
-    return v.union(queuePositionValidator(), v.null());
+    return v.union(wire.queuePositionValidator(), v.null());
   },
   handler: (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
 });
@@ -74,7 +64,7 @@ const lookUp = () => undefined;
 
 export const workQueue = internalMutation({
   get args() {
-    return workArgs();
+    return wire.workArgs();
   },
   get returns() {
     return v.null();
@@ -84,17 +74,17 @@ export const workQueue = internalMutation({
 
 export const findArrivals = internalQuery({
   get args() {
-    return findArrivalsArgs();
+    return wire.findArrivalsArgs();
   },
   get returns() {
-    return arrivalsValidator();
+    return wire.arrivalsValidator();
   },
   handler: (ctx, asked) => findBatch(ctx, asked),
 });
 
 export const runQueuedAction = internalAction({
   get args() {
-    return queuedRunArgs();
+    return wire.queuedRunArgs();
   },
   get returns() {
     return v.null();

@@ -1,5 +1,4 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
-import type { Scheduler } from "convex/server";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseBucket } from "../engine/request.js";
@@ -7,20 +6,18 @@ import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch } from "../operations/sweep.js";
-import type { QueueWriter } from "../queue/rows.js";
 import { findIdle, sweepInTurn } from "../queue/workers.js";
-import { writeCursor } from "../storage/batches.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
-import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, writtenFields } from "./definitions.js";
-import type { Ctx, LimitSet, SweepContinuation } from "./place.js";
+import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
+import type { Ctx, InTables, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
-import { checkScheduler, isReference } from "./schedule.js";
+import { checkScheduler, isReference, type SchedulingCtx } from "./schedule.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
 export type { RateLimitOverride } from "../wire/configs.js";
@@ -42,58 +39,71 @@ export type { RateLimitAdmin } from "./adminTypes.js";
 export function rateLimitAdmin<Set extends DefinedRateLimits>(
   limits: Set,
 ): RateLimitAdmin<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]> {
-  const set = setOf(limits, "rateLimitAdmin");
-  return {
-    listRateLimits: (ctx, args) => listRateLimits(set, ctx as Ctx, args),
-    overrideRateLimit: (ctx, args) => overrideRateLimit(set, ctx as Ctx, args),
-    clearRateLimitOverride: (ctx, args) => clearRateLimitOverride(set, ctx as Ctx, args),
-    sweepRateLimits: (ctx, args) => sweepRateLimits(set, ctx as never, args),
-  };
-}
+  const { definitions, place } = setOf(limits, "rateLimitAdmin");
+  const { component } = place;
+  const admin = {
+    async listRateLimits(ctx: Ctx, args: ListArgs<string> & { plan?: string }): Promise<RateLimitPage> {
+      checkNamed(definitions, "listRateLimits", args);
+      const { name, plan, ...options } = args;
+      const own = definitions.get(name);
+      if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
+      const definition = definitionUnder(name, own, plan, false);
+      const { config, overrides = false } = definition;
+      const plans = plan === undefined ? plansOf(own) : undefined;
+      const { limit } = parseBucket({ name, config, definition });
+      const request = parseList({ limit, plans, isOverridable: overrides }, options);
+      if (!component) return await inTurn(ctx, () => list(ctx, request));
+      const asked = present({ name, config, plans, overrides, ...options });
+      return await component.query(ctx)(component.api.public.list, asked);
+    },
 
-async function listRateLimits(
-  set: LimitSet,
-  ctx: Ctx,
-  args: ListArgs<string> & { plan?: string },
-): Promise<RateLimitPage> {
-  checkNamed(set.definitions, "listRateLimits", args);
-  const { name, plan, ...options } = args;
-  const own = set.definitions.get(name);
-  if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
-  const definition = own.plans || plan !== undefined ? definitionUnder(name, own, plan, false) : own;
-  const { config, overrides = false } = definition;
-  const plans = plan === undefined ? plansOf(own) : undefined;
-  const { limit } = parseBucket({ name, config, definition });
-  const request = parseList({ limit, plans, isOverridable: overrides }, options);
-  const { component } = set.place;
-  if (!component) return await inTurn(ctx, () => list(ctx, request));
-  const { from, most, onlyLimited, onlyOverridden } = request;
-  const asked = { cursor: writeCursor(from), limit: most, onlyLimited, onlyOverridden };
-  return await component.query(ctx)(component.api.public.list, present({ name, config, plans, overrides, ...asked }));
-}
+    async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
+      checkNamed(definitions, "overrideRateLimit", args);
+      const { name, key, plan, ...override } = args;
+      const bucket = findOverridable(definitions, "overrideRateLimit", { name, key, plan });
+      if (plan !== undefined && override.config) throw planAndConfigError(name);
+      const id = idOf(bucket);
+      const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
+      if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
+      return await component.mutation(ctx)(component.api.public.override, { ...id, ...parsed });
+    },
 
-async function overrideRateLimit(set: LimitSet, ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
-  checkNamed(set.definitions, "overrideRateLimit", args);
-  const { name, key, plan, ...override } = args;
-  const bucket = findOverridable(set.definitions, "overrideRateLimit", { name, key, plan });
-  if (plan !== undefined && override.config) throw planAndConfigError(name);
-  const id = idOf(bucket);
-  const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
-  const { component } = set.place;
-  if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
-  return await component.mutation(ctx)(component.api.public.override, { ...id, ...parsed });
-}
+    async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
+      const id = idOf(findOverridable(definitions, "clearRateLimitOverride", args));
+      if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
+      return await component.mutation(ctx)(component.api.public.clearOverride, id);
+    },
 
-async function clearRateLimitOverride(set: LimitSet, ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-  const id = idOf(findOverridable(set.definitions, "clearRateLimitOverride", args));
-  const { component } = set.place;
-  if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
-  return await component.mutation(ctx)(component.api.public.clearOverride, id);
+    async sweepRateLimits(ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>): Promise<SweepResult> {
+      checkScheduler(ctx, "sweepRateLimits");
+      checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
+      const targets = definitions.names.flatMap((name) => {
+        const definition = definitions.get(name);
+        if (!definition) return [];
+        // A bucket is full only under all of a limit's plans.
+        const all = definition.plans ? plansOf(definition) : [definition];
+        return [{ name, configs: all.map(({ config }) => config) }];
+      });
+      if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
+      const { cursor, next } = options;
+      if (!next) {
+        throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
+      }
+      // The queue's tables may be missing if no limit has a queue: without names none is read.
+      const names = definitions.names.filter((name) => definitions.get(name)?.queue);
+      const findWorkers = (from: string) => findIdle(ctx, { names, cursor: from });
+      const batch = () => sweepInTurn(ctx, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
+      const swept = await inTurn(ctx, batch, true);
+      if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
+      return { deleted: swept.deleted, isDone: swept.cursor === null };
+    },
+  } satisfies Record<keyof RateLimitAdmin<never, InTables>, unknown>;
+  return admin as never;
 }
 
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
   // An override holds under every plan.
-  const bucket = findBucket(definitions, call, args, writtenFields());
+  const bucket = findBucket(definitions, call, args, {}, false);
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }
@@ -102,35 +112,3 @@ const SWEEP_FIELDS: Fields = {
   cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
   next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
 };
-
-const NO_MORE = { buckets: [], cursor: null };
-
-async function sweepRateLimits(
-  { definitions, place }: LimitSet,
-  ctx: Ctx & { scheduler: Scheduler },
-  options: Partial<SweepContinuation>,
-): Promise<SweepResult> {
-  checkScheduler(ctx, "sweepRateLimits");
-  checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-  const targets = definitions.names.flatMap((name) => {
-    const definition = definitions.get(name);
-    // A bucket is full only under all of a limit's plans.
-    const all = definition?.plans ? [...definition.plans.values()] : definition ? [definition] : [];
-    return [{ name, configs: all.map(({ config }) => config) }];
-  });
-  const { component } = place;
-  if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
-  const { cursor, next } = options;
-  if (!next) {
-    throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
-  }
-  const queued = definitions.names.filter((name) => definitions.get(name)?.queue);
-  // The queue's tables may be missing if no limit has a queue.
-  const own = ctx as unknown as QueueWriter;
-  const findWorkers = async (from: string) =>
-    queued.length === 0 ? NO_MORE : await findIdle(own, { names: queued, cursor: from });
-  const batch = () => sweepInTurn(own, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
-  const swept = await inTurn(ctx, batch, true);
-  if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
-  return { deleted: swept.deleted, isDone: swept.cursor === null };
-}

@@ -1,22 +1,13 @@
 /** The functions that administer limits, as their users see them, and what calls to them say. */
 import type { Scheduler } from "convex/server";
+import type { ListOptions } from "../operations/list.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
 import type { InComponent, InTables } from "./place.js";
 
 /** What `listRateLimits` takes. */
-export type ListArgs<Name, Definition = unknown> = {
-  name: Name;
-  /** The `cursor` of the page before; absent for the first. */
-  cursor?: string | undefined;
-  /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
-  limit?: number | undefined;
-  /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
-  onlyLimited?: boolean | undefined;
-  /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
-  onlyOverridden?: boolean | undefined;
-} & Partial<PlanArg<Definition>>;
+export type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;
 
 /** For a limit that is not defined with `overrides: true`, a type that no name has: the compiler shows its name. */
 type OverridesNeeded<Definition> = true extends (Definition extends { overrides?: infer Given } ? Given : never)

@@ -6,18 +6,12 @@ import type { Mode, ThrowChoice } from "./definitionTypes.js";
 /** The names that autocomplete; any other string is a limit defined inline. */
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 
-/**
- * One bucket of a limit. A limit that was not defined needs a config; a defined one without plans may be given another. With a key
- * where any of several names demands one.
- */
+/** One bucket: a config if the limit is not defined (one without plans may be given another), a key if any of several names needs one. */
 type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
     [One in Name as KeyDemand<Limits>[One & keyof KeyDemand<Limits>]]: string;
   };
 
-/**
- * By name what a call says besides it. Looked up, not computed by a condition: so a function that is generic over the name can
- * call with it.
- */
+/** What a call says besides the name, by name. Looked up without a condition, so that a function generic over the name can call. */
 type ArgsByName<Limits> = { [Name in keyof Limits]: DefinedArgs<Limits[Name]> } & Others<Limits, NotOneOfYourLimits>;
 
 /** The required field, by name, so that each of several names is checked. */
@@ -139,10 +133,7 @@ export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = P
   CountArg &
   ModeArg &
   ThrowsArg<Said> & {
-    /**
-     * Milliseconds, up to a day: the job starts up to this much later than it might, at random, so that jobs do not start all at
-     * once.
-     */
+    /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs do not start all at once. */
     spread?: number | undefined;
   };
 

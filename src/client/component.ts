@@ -1,34 +1,16 @@
-/**
- * convex-rate-limits/component: `defineRateLimits` for limits in the component. Definitions and calls, without the engine: what decides is
- * loaded where it runs, in the component.
- */
-export type {
-  RateLimitDecision,
-  RateLimitDefinition,
-  RateLimitDefinitions,
-  RateLimitsOptions,
-} from "./definitionTypes.js";
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
-export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
-export type { ExposedRateLimit } from "./expose.js";
-export { hashKey } from "./hashKey.js";
+/** convex-rate-limits/component: definitions and calls of limits in the component. The engine that decides is loaded there only. */
+export * from "./entry.js";
 export type { InComponent } from "./place.js";
-export type { RateLimits } from "./rateLimits.js";
-export type { CancelResult, ScheduleResult } from "./schedule.js";
-export { projectRateLimit } from "../browser/project.js";
-export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
-export type { RateLimitConfig } from "../wire/configs.js";
-export type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { type CalledBucket, type CalledRequest, parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
-import type { ComponentCalls, InComponent, Place } from "./place.js";
+import type { CalledAdjustment, ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { checkField, checkFields, type Fields } from "../engine/fields.js";
-import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
+import { adjustedField } from "../engine/adjustment.js";
 import { checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
@@ -85,7 +67,7 @@ function isComponent(value: unknown): boolean {
 }
 
 /** One hop a call; from a mutation it is a sub-transaction of the caller's. */
-function inComponent(api: ComponentApi): Place<InComponent> {
+function inComponent(api: ComponentApi): Place {
   return {
     component: { api, mutation, query },
     check: ({ name, config }) => {
@@ -93,40 +75,32 @@ function inComponent(api: ComponentApi): Place<InComponent> {
     },
     consume: async (ctx, request) => await mutation(ctx)(api.public.consume, demandArgs(request)),
     peek: async (ctx, request) => await query(ctx)(api.public.check, demandArgs(request)),
-    consumeAll: async (ctx, requests) =>
-      await mutation(ctx)(api.public.consumeAll, { requests: requests.map(demandArgs) }),
-    peekAll: async (ctx, requests) => await query(ctx)(api.public.checkAll, { requests: requests.map(demandArgs) }),
-    adjust: async (ctx, { bucket, ...change }) => await mutation(ctx)(api.public.adjust, adjustArgs(bucket, change)),
-    adjustAll: async (ctx, all) =>
-      await mutation(ctx)(api.public.adjustAll, {
-        adjustments: all.map(({ bucket, ...change }) => adjustArgs(bucket, change)),
-      }),
-    get: async (ctx, bucket) => await query(ctx)(api.public.get, writtenArgs(bucket)),
-    pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, { ...bucketArgs(bucket), until }),
+    consumeAll: async (ctx, all) => await mutation(ctx)(api.public.consumeAll, { requests: all.map(demandArgs) }),
+    peekAll: async (ctx, all) => await query(ctx)(api.public.checkAll, { requests: all.map(demandArgs) }),
+    adjust: async (ctx, adjustment) => await mutation(ctx)(api.public.adjust, adjustArgs(adjustment)),
+    adjustAll: async (ctx, all) => await mutation(ctx)(api.public.adjustAll, { adjustments: all.map(adjustArgs) }),
+    get: async (ctx, bucket) => await query(ctx)(api.public.get, argsOf(bucket, {})),
+    pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, argsOf(bucket, { until })),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
   };
 }
 
-function bucketArgs({ name, key, config, definition, overrides, plan }: CalledBucket) {
+/** The bucket of a call, and what is asked of it. */
+function argsOf<Asked extends object>({ definition, ...bucket }: CalledBucket, asked: Asked) {
   // The component's validators only know types; this error names the limit. A definition has been checked.
-  if (!definition) checkConfig(name, config);
-  return present({ name, key, config, overrides, plan });
+  if (!definition) checkConfig(bucket.name, bucket.config);
+  return present({ ...bucket, ...asked });
 }
 
-/** The arguments of a call that may use the plan or config in the bucket's rows. */
-function writtenArgs(bucket: CalledBucket) {
-  return { ...bucketArgs(bucket), ...present({ plans: bucket.plans }) };
-}
-
-function adjustArgs(bucket: CalledBucket, change: AdjustmentArgs) {
+function adjustArgs({ bucket, ...change }: CalledAdjustment) {
   checkField(bucket.name, "count", adjustedField, change.count);
-  return { ...writtenArgs(bucket), ...present(change) };
+  return argsOf(bucket, change);
 }
 
 function demandArgs({ bucket, asked }: CalledRequest) {
   checkDemand(bucket.name, asked);
-  return { ...bucketArgs(bucket), ...present(asked) };
+  return argsOf(bucket, asked);
 }
 
 const NEED = "Rate limits in the component need the ctx of a";

@@ -1,9 +1,9 @@
 /** The end of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
 import { MAX_TOKENS } from "../engine/units.js";
-import type { BucketId } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import type { CalledRequest, JudgedRequest } from "./definitions.js";
-import type { RateLimitDecision, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
+import { present } from "../wire/present.js";
+import type { CalledBucket, CalledRequest, JudgedRequest } from "./definitions.js";
+import type { RateLimitDecision, RateLimitsOptions } from "./definitionTypes.js";
 import { denialError } from "./errors.js";
 import type { Ctx, LimitSet } from "./place.js";
 import { wakeQueue } from "./set.js";
@@ -20,6 +20,11 @@ export function alone(status: RateLimitStatus): Decided {
   return { ok: status.ok, retryAt: status.retryAt, statuses: [status] };
 }
 
+/** Each request with its status. */
+function decisionsOf<Request>(requests: readonly Request[], { statuses }: Decided) {
+  return statuses.flatMap((status, i) => requests.slice(i, i + 1).map((request) => ({ request, status })));
+}
+
 /**
  * The decision as its caller gets it.
  * @throws a denial, if the call or the definitions say so. Of several it is the one that takes longest: callers have to wait for it.
@@ -27,64 +32,43 @@ export function alone(status: RateLimitStatus): Decided {
 export function conclude<All extends Decided>(
   requests: readonly JudgedRequest[],
   all: All,
-  { errorKeys = false }: RateLimitsOptions,
+  options: RateLimitsOptions,
 ): All {
-  const decided = all.statuses.flatMap((status, i) => {
-    const request = requests[i];
-    return request ? [{ request, status }] : [];
-  });
-  const denials = decided.flatMap(({ request, status }) =>
+  const decisions = decisionsOf(requests, all);
+  const denials = decisions.flatMap(({ request, status }) =>
     request.mode === "enforce" && !status.ok ? [{ request, status }] : [],
   );
   const longest = denials.find(({ status }) => status.retryAt === all.retryAt);
   // The longest denial is thrown as it would be by itself, if it would be thrown.
   const throws = [longest, ...denials].map((each) => each?.request.throws).find(Boolean);
-  if (throws && longest && !all.ok) throw errorOf(longest.request.bucket, longest.status, throws, errorKeys);
+  if (throws && longest && !all.ok) throw denialError(longest.request.bucket, longest.status, throws, options);
   if (requests.every(({ mode }) => mode === "enforce")) return all;
-  const statuses = decided.map(({ request, status }) =>
+  const statuses = decisions.map(({ request, status }) =>
     request.mode === "shadow" ? letThrough(request, status) : status,
   );
   return { ...all, statuses };
 }
+
 /** As if there were no limit, and the true answer. */
 function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
   const { count = 1, atLeast, refundable } = asked;
   const { remaining, resetAt } = status;
-  return {
-    ok: true,
-    ...(remaining !== undefined && { remaining }),
-    ...(resetAt !== undefined && { resetAt }),
-    ...(atLeast !== undefined && { taken: count }),
-    // Tokens that were not taken do not come back: 0 is before every take.
-    ...(refundable && { takenAt: status.ok ? (status.takenAt ?? 0) : 0 }),
-    shadow: status,
-  };
-}
-
-/** The error of a denial, as its `throws` says. */
-export function errorOf(
-  { name, key }: BucketId,
-  denial: Parameters<typeof denialError>[1],
-  throws: ThrowChoice,
-  errorKeys: boolean,
-): Error {
-  const jitter = typeof throws === "object" ? throws.jitter : 0;
-  return denialError({ name, key: errorKeys ? key : undefined }, denial, jitter);
+  const taken = atLeast === undefined ? undefined : count;
+  // Tokens that were not taken do not come back: 0 is before every take.
+  const { takenAt = 0 } = status.ok ? status : {};
+  return present({ ok: true, remaining, resetAt, taken, takenAt: refundable ? takenAt : undefined, shadow: status });
 }
 
 /** Passes decisions to `onDecision`, one after another, in the caller's transaction. If it throws, the call throws. */
-export async function report(
-  ctx: unknown,
-  requests: readonly JudgedRequest[],
-  all: Decided,
-  { onDecision }: RateLimitsOptions,
-): Promise<void> {
+export async function report(set: LimitSet, ctx: Ctx, requests: readonly JudgedRequest[], all: Decided): Promise<void> {
+  const { onDecision } = set.options;
   if (!onDecision) return;
-  for (const [i, request] of requests.entries()) {
-    const status = all.statuses[i];
-    // If another limit has denied, one that has not took nothing.
-    if (status && (all.ok || !status.ok)) await onDecision(ctx as never, describe(request, status));
-  }
+  await orGiveBack(set, ctx, requests, all, async () => {
+    for (const { request, status } of decisionsOf(requests, all)) {
+      // If another limit has denied, one that has not took nothing.
+      if (all.ok || !status.ok) await onDecision(ctx as never, describe(request, status));
+    }
+  });
 }
 
 /**
@@ -94,17 +78,18 @@ export async function report(
 export async function orGiveBack<Result>(
   set: LimitSet,
   ctx: Ctx,
-  [requests, { ok, statuses }]: readonly [readonly CalledRequest[], Decided],
+  requests: readonly CalledRequest[],
+  all: Decided,
   follow: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await follow();
   } catch (error) {
     // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too.
-    const taken = new Map<string, { bucket: CalledRequest["bucket"]; count: number; at: number }>();
-    for (const [i, { bucket, asked }] of requests.entries()) {
-      const status = statuses[i];
-      if (!ok || !status?.ok) continue;
+    const taken = new Map<string, { bucket: CalledBucket; count: number; at: number }>();
+    for (const { request, status } of decisionsOf(requests, all)) {
+      if (!all.ok || !status.ok) continue;
+      const { bucket, asked } = request;
       const id = JSON.stringify([bucket.name, bucket.key]);
       const { retryAt = Date.now(), taken: count = asked.count ?? 1 } = status;
       taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt });

@@ -1,4 +1,5 @@
 /** What `defineRateLimits` takes: limits by name, and options. */
+import type { Limit } from "../engine/kinds/kind.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type {
   FixedWindowConfig,
@@ -29,10 +30,7 @@ export interface Terms {
   overrides?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
   throws?: ThrowChoice;
-  /**
-   * `"shadow"` tries the limit: everything is decided and counted, and the caller is let through; `status.shadow` is the true
-   * answer. Default `"enforce"`.
-   */
+  /** `"shadow"` decides and counts, but lets everybody through; `status.shadow` is the true answer. Default `"enforce"`. */
   mode?: Mode;
   /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
   queue?: QueueConfig;
@@ -69,6 +67,15 @@ type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> 
 
 type FieldOf<Definition> =
   keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<Kinds, { kind: Kind }> : never);
+
+/** A parsed definition. */
+export interface Definition extends Readonly<Terms> {
+  readonly config: RateLimitConfig;
+  /** For a limit with plans, whose `config` is then only the fields that they share. */
+  readonly plans?: ReadonlyMap<string, Definition>;
+  /** The parsed config, from the first call on; in the component there is none. */
+  limit?: Limit;
+}
 
 /** A decision, as `onDecision` gets it. Changing it changes nothing. */
 export interface RateLimitDecision {

@@ -1,6 +1,5 @@
 /** The limits of an app. Each run of a function evaluates them, so a definition of the common form is parsed at its first call. */
 import { booleanField, checkField, type Field, type Fields, strangeFieldError } from "../engine/fields.js";
-import type { Limit } from "../engine/kinds/kind.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName } from "../engine/names.js";
@@ -9,19 +8,17 @@ import type { NamedPlan } from "../engine/written.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";
-import type { Mode, RateLimitDefinition, RateLimitDefinitions, Terms, ThrowChoice } from "./definitionTypes.js";
+import type {
+  Definition,
+  Mode,
+  RateLimitDefinition,
+  RateLimitDefinitions,
+  Terms,
+  ThrowChoice,
+} from "./definitionTypes.js";
 import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
-
-/** A limit as an app defines it. */
-export interface Definition extends Readonly<Terms> {
-  readonly config: RateLimitConfig;
-  /** For a limit with plans, whose `config` is then only the fields that they share. */
-  readonly plans?: ReadonlyMap<string, Definition>;
-  /** The parsed config, from the first call on; in the component there is none. */
-  limit?: Limit;
-}
 
 /** The limits of an app, by name. */
 export interface Definitions {
@@ -43,10 +40,7 @@ export interface CalledBucket extends BucketId {
   readonly overrides: boolean | undefined;
 }
 
-/**
- * @param check - parses a config that is not plain.
- * @throws when a definition is invalid, naming the limit and the field.
- */
+/** @param check - parses a config that is not plain. @throws when a definition is invalid, naming the limit and the field. */
 export function parseDefinitions(
   given: RateLimitDefinitions,
   check: (name: string, definition: Definition) => void,
@@ -119,27 +113,28 @@ export interface AnyArgs extends AnyBucketArgs, DemandArgs {
 
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
-/** The fields that the arguments of every call have. Each call adds its own, in a table that it makes. */
-export const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
-/** The same of calls that go by what the bucket's rows say, unless they say it. */
-export const writtenFields = (): Fields => ({ ...BUCKET_FIELDS, plan: anyPlanField });
+/** The fields that the arguments of every call have. */
+const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 
 /**
  * The bucket that the arguments of a call name.
- * @param fields - all that the call may say.
+ * @param more - what the call may say besides.
+ * @param isDeciding - false for calls that go by what the bucket's rows say, unless they say it.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
   definitions: Definitions,
   call: string,
   args: AnyBucketArgs,
-  fields: Fields = BUCKET_FIELDS,
+  more: Fields = {},
+  isDeciding = true,
 ): CalledBucket {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;
   const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
   if (!definition) checkNamed(definitions, call, args);
   const { name, key, config, plan } = args;
+  const fields: Fields = { ...BUCKET_FIELDS, ...(!isDeciding && { plan: anyPlanField }), ...more };
   for (const field of Object.keys(args)) {
     if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
@@ -152,7 +147,6 @@ export function findBucket(
   }
   if (!definition) throw undefinedError(name, definitions);
   const { overrides } = definition;
-  const isDeciding = fields["plan"]?.isRequired;
   const held =
     definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, isDeciding) : definition;
   const plans = isDeciding || plan !== undefined ? undefined : plansOf(definition);
@@ -186,9 +180,9 @@ export function judge(
   { definitions, options }: { definitions: Definitions; options: Pick<Terms, "throws"> },
   call: string,
   args: AnyArgs,
-  fields: Fields,
+  more: Fields,
 ): JudgedRequest {
-  const bucket = findBucket(definitions, call, args, fields);
+  const bucket = findBucket(definitions, call, args, more);
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;

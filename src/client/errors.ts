@@ -1,7 +1,10 @@
 /** The denial as an error: thrown by the client code where `throws` says so, in both places alike. */
-import { misuseError, show } from "../engine/misuse.js";
 import { ConvexError } from "convex/values";
+import { misuseError, show } from "../engine/misuse.js";
 import { END_OF_TIME } from "../engine/time.js";
+import type { BucketId } from "../storage/rows.js";
+import { present } from "../wire/present.js";
+import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 
 /**
  * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
@@ -17,24 +20,20 @@ export type RateLimitErrorData = {
   reason?: "blocked";
 };
 
-/** @param jitter - by what fraction of itself the wait may be longer, at random. */
+/** @param throws - with `jitter`, the wait is longer at random by up to this fraction of itself. */
 export function denialError(
-  { name, key }: { name: string; key: string | undefined },
+  { name, key }: BucketId,
   { retryAt: dueAt, reason }: { retryAt: number; reason?: "blocked" },
-  jitter: number,
+  throws: ThrowChoice,
+  { errorKeys = false }: RateLimitsOptions,
 ): ConvexError<RateLimitErrorData> {
+  const jitter = typeof throws === "object" ? throws.jitter : 0;
   const now = Date.now();
   const waitMs = Math.max(0, dueAt - now);
   const retryAt = jitter > 0 ? Math.min(END_OF_TIME, dueAt + Math.floor(waitMs * jitter * Math.random())) : dueAt;
   const retryAfter = Math.max(0, retryAt - now);
-  return new ConvexError({
-    kind: "RateLimited",
-    name,
-    ...(key === undefined ? {} : { key }),
-    retryAt,
-    retryAfter,
-    ...(reason && { reason }),
-  });
+  const shown = errorKeys ? key : undefined;
+  return new ConvexError(present({ kind: "RateLimited", name, key: shown, retryAt, retryAfter, reason }));
 }
 
 /**
@@ -58,21 +57,16 @@ export function denialError(
  */
 export function isRateLimitError(error: unknown): error is ConvexError<RateLimitErrorData> {
   try {
-    return hasDenialData(error);
+    // Not instanceof: a bundle may hold a second copy of convex, and a test its own realm.
+    const { data } = error as { data: Partial<Record<keyof RateLimitErrorData, unknown>> };
+    const { kind, name, key = "", retryAt, retryAfter } = data;
+    const isDenial = typeof error === "object" && typeof data === "object" && kind === "RateLimited";
+    const isOfBucket = typeof name === "string" && typeof key === "string";
+    return isDenial && isOfBucket && typeof retryAt === "number" && typeof retryAfter === "number";
   } catch {
-    // A proxy or a getter threw: none of ours.
+    // No object, or a proxy or a getter that throws: none of ours.
     return false;
   }
-}
-
-function hasDenialData(error: unknown): boolean {
-  // Not instanceof: a bundle may hold a second copy of convex, and a test its own realm.
-  if (typeof error !== "object" || error === null || !("data" in error)) return false;
-  const data = error.data as Partial<Record<keyof RateLimitErrorData, unknown>> | null;
-  if (typeof data !== "object" || data?.kind !== "RateLimited") return false;
-  const { name, key, retryAt, retryAfter } = data;
-  if (typeof name !== "string" || (key !== undefined && typeof key !== "string")) return false;
-  return typeof retryAt === "number" && typeof retryAfter === "number";
 }
 
 /** The misuse of a call that gives no key where one is needed, or one where there is none. */

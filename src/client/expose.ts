@@ -1,12 +1,5 @@
 /** What clients see of a limit: its state, and that as public functions. A client may ask, and request a key; the server decides everything. */
-import {
-  type GenericDataModel,
-  type GenericQueryCtx,
-  mutationGeneric,
-  queryGeneric,
-  type RegisteredMutation,
-  type RegisteredQuery,
-} from "convex/server";
+import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
 import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
@@ -15,12 +8,12 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, findBucket, writtenFields } from "./definitions.js";
+import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 
 /** A value that the server chooses from a query's ctx and a key, and the client cannot. */
-type Decided<DataModel extends GenericDataModel, Value> = (
-  ctx: GenericQueryCtx<DataModel>,
+type Decided<DataModel extends convex.GenericDataModel, Value> = (
+  ctx: convex.GenericQueryCtx<DataModel>,
   key: string | undefined,
 ) => Value | Promise<Value>;
 
@@ -28,19 +21,19 @@ type Decided<DataModel extends GenericDataModel, Value> = (
  * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request, or
  * check it: the client sees the bucket of the returned key. Throw to refuse.
  */
-type ExposedKey<DataModel extends GenericDataModel> = Decided<DataModel, string>;
+type ExposedKey<DataModel extends convex.GenericDataModel> = Decided<DataModel, string>;
 
 /** The config, where it is not the defined one: the same for all, or chosen by the server for a key (plans, tiers). */
-type ExposedConfig<DataModel extends GenericDataModel> = RateLimitConfig | Decided<DataModel, RateLimitConfig>;
+type ExposedConfig<DataModel extends convex.GenericDataModel> = RateLimitConfig | Decided<DataModel, RateLimitConfig>;
 
 /** The plan of a limit with plans: the same for all, or chosen by the server for a key. */
-type ExposedPlan<Definition, DataModel extends GenericDataModel> = Decided<
+type ExposedPlan<Definition, DataModel extends convex.GenericDataModel> = Decided<
   DataModel,
   Definition extends { plans: infer Plans } ? keyof Plans & string : never
 >;
 
 /** The arguments of `exposeRateLimit`: a key function if calls of the limit need a key. */
-export type ExposeArgs<Limits, Name, DataModel extends GenericDataModel> = Name extends keyof Limits
+export type ExposeArgs<Limits, Name, DataModel extends convex.GenericDataModel> = Name extends keyof Limits
   ? KeyArg<Limits[Name], ExposedKey<DataModel>> &
       Partial<PlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>>> &
       ConfigArg<Limits[Name], ExposedConfig<DataModel>>
@@ -55,9 +48,9 @@ export interface AnyExposeArgs {
 
 /** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
 export interface ExposedRateLimit {
-  getRateLimit: RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
+  getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
   /** The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached. */
-  getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
 const fields = (): Fields => ({
@@ -78,7 +71,7 @@ export async function getRateLimit(
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args, writtenFields()));
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args, {}, false));
   return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
@@ -91,13 +84,13 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   const isChosenLater = typeof config === "function" || typeof plan === "function";
   if (!isChosenLater) {
     const bucket = { name, key: keyFor && "any", config, plan };
-    set.place.check(findBucket(set.definitions, call, bucket, writtenFields()));
+    set.place.check(findBucket(set.definitions, call, bucket, {}, false));
   }
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
   const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));
   return {
-    getRateLimit: queryGeneric(
-      functionOf(args, snapshotValidator, async (ctx: GenericQueryCtx<AnyDataModel>, { key: requested }) => {
+    getRateLimit: convex.queryGeneric(
+      functionOf(args, snapshotValidator, async (ctx: convex.GenericQueryCtx<AnyDataModel>, { key: requested }) => {
         const key = keyFor && someKey(name, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
         const under = typeof plan === "function" ? await plan(ctx, key) : plan;
@@ -110,13 +103,8 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
 
 /** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
 export function serverTime(): ExposedRateLimit["getServerTime"] {
-  return mutationGeneric(
-    functionOf(
-      () => ({}),
-      v.number,
-      async () => await Promise.resolve(Date.now()),
-    ),
-  );
+  const now = async () => await Promise.resolve(Date.now());
+  return convex.mutationGeneric(functionOf(() => ({}), v.number, now));
 }
 
 /** A key function that finds nobody must not show the bucket that belongs to everybody. */

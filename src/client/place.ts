@@ -1,7 +1,4 @@
-/**
- * The two places where limits live: the app's own tables, or the component. Both answer the same questions, which are asked in the form
- * that crosses into the component.
- */
+/** Limits live in the app's own tables or in the component. Both answer the same questions, in the form that crosses into it. */
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
@@ -36,10 +33,7 @@ export interface InTables {
   queueMutation: MutationCtxWithRateLimitQueue;
 }
 
-/**
- * The required part of a ctx: no options, and nothing of its data model. Those of queries, mutations, actions and HTTP actions fit,
- * and the step of a Workflow.
- */
+/** The required part of a ctx, without its data model: that of a query, mutation, action, HTTP action or Workflow step fits. */
 interface Caller {
   runMutation: RunOne<"mutation">;
   runQuery: RunOne<"query">;
@@ -76,21 +70,21 @@ export interface CalledPause {
   readonly until: number;
 }
 
-export interface Place<Contexts extends InTables | InComponent> {
+export interface Place {
   /** @throws what a call of the bucket would throw before it reads. */
   check(bucket: CalledBucket): void;
-  consume(ctx: Contexts["mutation"], request: CalledRequest): Promise<RateLimitStatus>;
-  peek(ctx: Contexts["query"], request: CalledRequest): Promise<RateLimitStatus>;
-  consumeAll(ctx: Contexts["mutation"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  peekAll(ctx: Contexts["query"], requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  adjust(ctx: Contexts["mutation"], adjustment: CalledAdjustment): Promise<RateLimitStatus>;
+  consume(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
+  peek(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
+  consumeAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
+  peekAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
+  adjust(ctx: Ctx, adjustment: CalledAdjustment): Promise<RateLimitStatus>;
   /** Several adjustments in their order, in one transaction. */
-  adjustAll(ctx: Contexts["mutation"], adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
-  get(ctx: Contexts["query"], bucket: CalledBucket): Promise<RateLimitSnapshot>;
-  pause(ctx: Contexts["mutation"], pause: CalledPause): Promise<null>;
-  reset(ctx: Contexts["mutation"], bucket: BucketId): Promise<null>;
+  adjustAll(ctx: Ctx, adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
+  get(ctx: Ctx, bucket: CalledBucket): Promise<RateLimitSnapshot>;
+  pause(ctx: Ctx, pause: CalledPause): Promise<null>;
+  reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
-  wake(ctx: Contexts["mutation"], bucket: BucketId, options: RateLimitsOptions): Promise<null>;
+  wake(ctx: Ctx, bucket: BucketId, options: RateLimitsOptions): Promise<null>;
   /** Calls into the component, for what has an entry of its own; undefined in the app's tables. */
   readonly component?: ComponentCalls;
 }
@@ -103,8 +97,8 @@ export interface ComponentCalls {
 }
 
 /** A set of limits: what the functions of every entry work on. */
-export interface LimitSet<Contexts extends InTables | InComponent = InTables | InComponent> {
+export interface LimitSet {
   readonly definitions: Definitions;
-  readonly place: Place<Contexts>;
+  readonly place: Place;
   readonly options: RateLimitsOptions;
 }

@@ -2,13 +2,7 @@
 import type { Field } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { NamedPlan } from "../engine/written.js";
-import type { RateLimitConfig } from "../wire/configs.js";
-
-/** A definition, as far as plans are concerned. */
-interface Planned<Own> {
-  readonly config: RateLimitConfig;
-  readonly plans?: ReadonlyMap<string, Own>;
-}
+import type { Definition } from "./definitionTypes.js";
 
 const isText = (value: unknown) => typeof value === "string";
 /** For calls that a plan changes: they need one if the limit has plans. */
@@ -17,11 +11,7 @@ export const planField: Field = { permitted: "the name of a plan", holds: isText
 export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
-export function parsePlans<Own extends { config: RateLimitConfig }>(
-  name: string,
-  given: unknown,
-  shared: Own,
-): ReadonlyMap<string, Own> {
+export function parsePlans(name: string, given: unknown, shared: Definition): ReadonlyMap<string, Definition> {
   const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
   const plans = isObject ? Object.entries(given as Record<string, unknown>) : [];
   if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
@@ -37,10 +27,10 @@ export function parsePlans<Own extends { config: RateLimitConfig }>(
 }
 
 /** Checks each plan by itself. @throws what the check throws, naming the plan. */
-export function checkPlans<Own>(
+export function checkPlans(
   name: string,
-  plans: ReadonlyMap<string, Own>,
-  check: (name: string, definition: Own) => void,
+  plans: ReadonlyMap<string, Definition>,
+  check: (name: string, definition: Definition) => void,
 ): void {
   for (const [plan, definition] of plans) {
     try {
@@ -53,7 +43,7 @@ export function checkPlans<Own>(
 }
 
 /** The plans of a definition by name; of one without them there are none. */
-export function plansOf<Own extends Planned<Own>>({ plans = new Map<string, Own>() }: Own): NamedPlan[] {
+export function plansOf({ plans = new Map<string, Definition>() }: Definition): NamedPlan[] {
   return Array.from(plans, ([plan, { config }]) => ({ plan, config }));
 }
 
@@ -61,14 +51,17 @@ export function plansOf<Own extends Planned<Own>>({ plans = new Map<string, Own>
  * The definition that holds in a call; the first plan's, if a call may leave the plan out and does.
  * @throws when the limit has plans and the call names none of them, or it has none and the call names one.
  */
-export function definitionUnder<Own extends Planned<Own>>(
+export function definitionUnder(
   name: string,
-  definition: Own,
+  definition: Definition,
   plan: string | undefined,
   isRequired: boolean | undefined,
-): Own {
+): Definition {
   const { plans } = definition;
-  if (!plans) throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
+  if (!plans) {
+    if (plan === undefined) return definition;
+    throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
+  }
   const [first] = plans.values();
   const found = plan === undefined && !isRequired ? first : plans.get(plan ?? "");
   if (found) return found;

@@ -1,11 +1,5 @@
 /** The functions of limits with a queue, as their users see them, and what calls to them say. */
-import type {
-  GenericDataModel,
-  GenericQueryCtx,
-  OptionalRestArgs,
-  RegisteredQuery,
-  SchedulableFunctionReference,
-} from "convex/server";
+import type * as convex from "convex/server";
 import type { RegisteredQueue } from "../queue/registered.js";
 import type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
 import type { CountArg, KeyArg, PlanArg, CallAnswer, ThrowsArg } from "./args.js";
@@ -57,14 +51,14 @@ interface OnlyWithFairTrue {
 }
 
 /** The server's function from the caller, and the id of a job that the client asks for, to that job; null to show nothing. */
-export type ExposedJob<DataModel extends GenericDataModel = GenericDataModel> = (
-  ctx: GenericQueryCtx<DataModel>,
+export type ExposedJob<DataModel extends convex.GenericDataModel = convex.GenericDataModel> = (
+  ctx: convex.GenericQueryCtx<DataModel>,
   requested: string,
 ) => RateLimitQueuedJob | null | Promise<RateLimitQueuedJob | null>;
 
 /** The public query of a queue. */
 export interface ExposedQueue {
-  getQueued: RegisteredQuery<"public", { job: string }, Promise<RateLimitQueuePosition | null>>;
+  getQueued: convex.RegisteredQuery<"public", { job: string }, Promise<RateLimitQueuePosition | null>>;
 }
 
 export interface RateLimitQueues<
@@ -80,13 +74,13 @@ export interface RateLimitQueues<
    */
   enqueueRateLimited: <
     Name extends keyof Limits & string,
-    Fn extends SchedulableFunctionReference,
+    Fn extends convex.SchedulableFunctionReference,
     Said extends ThrowChoice | undefined = undefined,
   >(
     ctx: Contexts["queueMutation"],
     args: EnqueueArgs<Limits, Name, Fn["_type"], Said>,
     fn: Fn,
-    ...fnArgs: OptionalRestArgs<Fn>
+    ...fnArgs: convex.OptionalRestArgs<Fn>
   ) => CallAnswer<EnqueueResult, Limits, Name, Said, Default>;
 
   /** Takes a job out of its queue: those behind it move up. Too late for one that has its start time, which is at most a second ahead. */
@@ -99,7 +93,7 @@ export interface RateLimitQueues<
    * A public query for a page that shows where a job stands: export it from a module. `job` is the server's function from ctx and the id
    * that the client asks for to the job; null or a throw for one that this client may not see.
    */
-  exposeQueue: <DataModel extends GenericDataModel = GenericDataModel>(args: {
+  exposeQueue: <DataModel extends convex.GenericDataModel = convex.GenericDataModel>(args: {
     job: ExposedJob<DataModel>;
   }) => ExposedQueue;
 

@@ -2,19 +2,7 @@
 import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
 import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type {
-  AdjustArgs,
-  DemandList,
-  NameIn,
-  PauseArgs,
-  RateLimitArgs,
-  CallAnswer,
-  ScheduleArgs,
-  StatusOf,
-  TakenStatus,
-  ThrowsArg,
-  WrittenBucketArgs,
-} from "./args.js";
+import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables } from "./place.js";
@@ -34,78 +22,81 @@ export interface RateLimits<
 > extends TypedRateLimits<Limits, Contexts, Default> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
-    Name extends NameIn<Limits>,
+    Name extends args.NameIn<Limits>,
     Said extends ThrowChoice | undefined = undefined,
     Least extends number | undefined = undefined,
   >(
     ctx: Contexts["mutation"] & Ctx,
-    args: RateLimitArgs<Limits, Name, Said, Least>,
-  ) => CallAnswer<TakenStatus<StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
+    args: args.RateLimitArgs<Limits, Name, Said, Least>,
+  ) => args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
 
   /** The same decision as `rateLimit` would make now, taking nothing; also for queries. */
   checkRateLimit: <
-    Name extends NameIn<Limits>,
+    Name extends args.NameIn<Limits>,
     Said extends ThrowChoice | undefined = undefined,
     Least extends number | undefined = undefined,
   >(
     ctx: Contexts["query"],
-    args: RateLimitArgs<Limits, Name, Said, Least>,
-  ) => CallAnswer<TakenStatus<ExactRateLimitStatus, Least>, Limits, Name, Said, Default>;
+    args: args.RateLimitArgs<Limits, Name, Said, Least>,
+  ) => args.CallAnswer<args.TakenStatus<ExactRateLimitStatus, Least>, Limits, Name, Said, Default>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add up;
    * their order does not matter. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
    */
-  rateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
+  rateLimitAll: <const Names extends readonly args.NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["mutation"] & Ctx,
-    requests: DemandList<Limits, Names>,
-    options?: ThrowsArg<Said>,
-  ) => CallAnswer<RateLimitAllStatus<StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
+    requests: args.DemandList<Limits, Names>,
+    options?: args.ThrowsArg<Said>,
+  ) => args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
 
   /** The same decision as `rateLimitAll` would make now, taking nothing; also for queries. */
-  checkRateLimitAll: <const Names extends readonly NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
+  checkRateLimitAll: <
+    const Names extends readonly args.NameIn<Limits>[],
+    Said extends ThrowChoice | undefined = undefined,
+  >(
     ctx: Contexts["query"],
-    requests: DemandList<Limits, Names>,
-    options?: ThrowsArg<Said>,
-  ) => CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>;
+    requests: args.DemandList<Limits, Names>,
+    options?: args.ThrowsArg<Said>,
+  ) => args.CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>;
 
   /**
    * Settles when the true count is known only later (LLM tokens). A positive `count` is charged without asking, below zero if need
    * be. A negative one is given back, never above capacity. The status is always `ok`; its `retryAt`, if any, is when the debt will
    * be paid.
    */
-  adjustRateLimit: <Name extends NameIn<Limits>>(
+  adjustRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
-    args: AdjustArgs<Limits, Name>,
-  ) => Promise<StatusOf<Limits, Name>>;
+    args: args.AdjustArgs<Limits, Name>,
+  ) => Promise<args.StatusOf<Limits, Name>>;
 
   /**
    * Nothing of the bucket starts before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
    * has answered 429. At `until` the bucket is empty. If there are several pauses, the longest applies: one that is over, or
    * shorter, changes nothing. Reservations keep their times.
    */
-  pauseRateLimit: <Name extends NameIn<Limits>>(
+  pauseRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
-    args: PauseArgs<Limits, Name>,
+    args: args.PauseArgs<Limits, Name>,
   ) => Promise<null>;
 
   /** Forgets the bucket: it is full again. For failed logins, on success. */
-  resetRateLimit: <Name extends NameIn<Limits>>(
+  resetRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
-    args: WrittenBucketArgs<Limits, Name>,
+    args: args.WrittenBucketArgs<Limits, Name>,
   ) => Promise<null>;
 
   /** The bucket's state, the same at any time; for live queries, with `projectRateLimit` in the client. */
-  getRateLimit: <Name extends NameIn<Limits>>(
+  getRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["query"],
-    args: WrittenBucketArgs<Limits, Name>,
+    args: args.WrittenBucketArgs<Limits, Name>,
   ) => Promise<RateLimitSnapshot>;
 
   /**
    * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
    * the key that the client requests) to the key; a client can choose neither name nor config nor shards.
    */
-  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
+  exposeRateLimit: <Name extends args.NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
     name: Name,
     args: ExposeArgs<Limits, Name, DataModel>,
   ) => ExposedRateLimit;
@@ -116,15 +107,15 @@ export interface RateLimits<
    * neither the job nor the reservation.
    */
   scheduleRateLimited: <
-    Name extends NameIn<Limits>,
+    Name extends args.NameIn<Limits>,
     Fn extends SchedulableFunctionReference,
     Said extends ThrowChoice | undefined = undefined,
   >(
     ctx: Contexts["mutation"] & SchedulingCtx & Ctx,
-    args: ScheduleArgs<Limits, Name, Said>,
+    args: args.ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>
-  ) => CallAnswer<ScheduleResult, Limits, Name, Said, Default>;
+  ) => args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>;
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that

@@ -1,21 +1,16 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
-import {
-  getFunctionAddress,
-  type OptionalRestArgs,
-  type SchedulableFunctionReference,
-  type Scheduler,
-} from "convex/server";
+import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { checkField, type Fields } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
-import { countField } from "../engine/request.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { type JobReader, readJobState } from "../storage/jobs.js";
-import { idOf, inTurn } from "../storage/rows.js";
+import { inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import { alone, concludeOne, orGiveBack, report } from "./decision.js";
-import { type AnyArgs, BUCKET_FIELDS, findBucket, judge, writtenFields } from "./definitions.js";
+import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, LimitSet } from "./place.js";
@@ -23,7 +18,7 @@ import { wakeQueue } from "./set.js";
 
 /** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {
-  scheduler: Scheduler;
+  scheduler: convex.Scheduler;
 }
 
 /** The same for cancelling, which also reads the job's state. */
@@ -44,17 +39,16 @@ export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
 const scheduleFields = (): Fields => ({
-  ...BUCKET_FIELDS,
-  count: countField,
+  count: anything,
   spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
   mode: modeField,
   throws: throwsField,
 });
 
 /** A function and its arguments, as the scheduler takes them. */
-interface Work {
-  fn: SchedulableFunctionReference;
-  fnArgs: OptionalRestArgs<SchedulableFunctionReference>;
+export interface JobCall {
+  fn: convex.SchedulableFunctionReference;
+  fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
 }
 
 /** Reserves tokens, and schedules a function for the time at which they exist. */
@@ -62,7 +56,7 @@ export async function schedule(
   set: LimitSet,
   ctx: Ctx & SchedulingCtx,
   args: AnyArgs,
-  work: Work,
+  work: JobCall,
 ): Promise<ScheduleResult> {
   const request = judge(set, "scheduleRateLimited", args, scheduleFields());
   const { name, key, config, count = 1, spread = 0 } = args;
@@ -71,13 +65,23 @@ export async function schedule(
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
   const decided = await set.place.consume(ctx, reserving);
+  const requests = [reserving];
   const all = alone(decided);
-  return await orGiveBack(set, ctx, [[reserving], all], async () => {
-    await report(ctx, [reserving], all, set.options);
+  await report(set, ctx, requests, all);
+  return await orGiveBack(set, ctx, requests, all, async () => {
     const status = concludeOne(reserving, decided, set.options);
+    if (!status.ok) return { ok: false, retryAt: status.retryAt };
+    const now = Date.now();
+    const { shadow } = status;
+    const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
+    const id = await ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs);
+    // A denial in shadow took nothing, so nothing is given back.
+    const promise = shadow ?? status;
+    const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
+    const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt };
     // The job is stored in documents: only its own fields, and none that is undefined.
-    const reserved = { ...idOf({ name, key }), count, ...(config && { config }) };
-    return await scheduleReserved(ctx, status, { ...reserved, spread }, work);
+    const job = present({ name, key, count: promise.ok ? count : 0, config, runAt, ...others, id });
+    return { ok: true, runAt, job, ...(shadow && { shadow }) };
   });
 }
 
@@ -94,7 +98,7 @@ export async function cancelScheduled(
   const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findBucket(set.definitions, "cancelRateLimited", { name, key, config }, writtenFields());
+  const bucket = findBucket(set.definitions, "cancelRateLimited", { name, key, config }, {}, false);
   set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
   const state = await inTurn(ctx, async () => {
@@ -125,7 +129,7 @@ export function checkFunction(name: string, fn: unknown, [args = {}]: readonly u
 export function isReference(fn: unknown): boolean {
   if (fn === "") return false;
   try {
-    getFunctionAddress(fn);
+    convex.getFunctionAddress(fn);
     return true;
   } catch {
     // No reference, or one that stops at a module.
@@ -136,27 +140,6 @@ export function isReference(fn: unknown): boolean {
 /** @throws when the ctx has no scheduler. */
 export function checkScheduler(ctx: unknown, call: string): void {
   checkCtx(ctx, "scheduler", `${call} needs the ctx of a mutation or action`);
-}
-
-/** Schedules what a reservation has granted: now, or when its tokens will be there, and up to `spread` later. */
-async function scheduleReserved(
-  ctx: SchedulingCtx,
-  status: RateLimitStatus,
-  { spread, ...reserved }: Omit<RateLimitedJob, "id" | "runAt"> & { spread: number },
-  { fn, fnArgs }: Work,
-): Promise<ScheduleResult> {
-  if (!status.ok) return { ok: false, retryAt: status.retryAt };
-  const now = Date.now();
-  const { shadow } = status;
-  const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
-  const id = await ctx.scheduler.runAt(runAt, fn, ...fnArgs);
-  const promise = shadow ?? status;
-  // A denial in shadow took nothing, so nothing is given back.
-  const count = promise.ok ? reserved.count : 0;
-  const { retryAt: dueAt = now, takenAt = dueAt } = promise.ok ? promise : {};
-  const times = { runAt, ...(runAt !== dueAt && { dueAt }), ...(takenAt !== dueAt && { takenAt }) };
-  const job = { ...reserved, count, ...times, id };
-  return { ok: true, runAt, job, ...(shadow && { shadow }) };
 }
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */

@@ -4,11 +4,9 @@ import { checkFields } from "../engine/fields.js";
 import { adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/limit.js";
 import { parseBucket, requestOf } from "../engine/request.js";
-import { adjust, adjustAll } from "../operations/adjust.js";
+import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";
 import { check, consume, get } from "../operations/consume.js";
-import { pause } from "../operations/pause.js";
-import { reset } from "../operations/reset.js";
 import { inQueue, wake } from "../queue/wake.js";
 import { inTurn, takingTurns } from "../storage/rows.js";
 import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
@@ -68,7 +66,7 @@ export function defineRateLimits(
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
 const adjustmentTo = ({ bucket, ...asked }: CalledAdjustment) => adjustmentOf(parseBucket(bucket), asked);
 
-const inTables: Place<InTables> = {
+const inTables: Place = {
   check: parseBucket,
   consume: takingTurns(requestOf, consume),
   peek: takingTurns(requestOf, check, false),

@@ -29,14 +29,7 @@ export function calculateRateLimit(
   const periods = isWindow ? Math.floor(elapsed) : elapsed;
   const value = Math.min(capacity, from.value + periods * rate) - count;
   const ts = isWindow ? from.ts + periods * period : Math.max(now, from.ts);
-  return {
-    value,
-    ts,
-    retryAfter: value < 0 ? ts - now + periodsFor(-value / rate, isWindow) * period : undefined,
-    windowStart: isWindow ? from.ts : undefined,
-  };
-}
-
-function periodsFor(missing: number, isWindow: boolean): number {
-  return isWindow ? Math.ceil(missing) : missing;
+  const missing = -value / rate;
+  const retryAfter = value < 0 ? ts - now + (isWindow ? Math.ceil(missing) : missing) * period : undefined;
+  return { value, ts, retryAfter, windowStart: isWindow ? from.ts : undefined };
 }

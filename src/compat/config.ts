@@ -1,5 +1,6 @@
 /** The official component's form of a limit → ours. */
 import type { RateLimitConfig as OwnConfig } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 
 interface Quantities {
   rate: number;
@@ -21,12 +22,9 @@ export type RateLimitConfig = (TokenBucket | FixedWindow) & (Transactional | Asy
 /** The config without fields that mean nothing here. The parser refuses unknown fields. */
 export function ownConfig(config: RateLimitConfig): OwnConfig {
   // JavaScript may pass anything: the parser names the limit and the field.
-  const { applyUpdates, start, ...rest } = { ...config };
-  const given = { applyUpdates: applyUpdates as unknown, start: start as unknown };
-  const isMode = given.applyUpdates === "transactionally" || given.applyUpdates === "asynchronously";
-  return {
-    ...rest,
-    ...(given.applyUpdates === undefined || isMode ? {} : { applyUpdates }),
-    ...(given.start === undefined || (given.start === null && rest.kind === "token bucket") ? {} : { start }),
-  } as OwnConfig;
+  const { applyUpdates, start, ...rest } = { ...config } as Record<string, unknown>;
+  const isMode = applyUpdates === "transactionally" || applyUpdates === "asynchronously";
+  const isNone = start === null && rest["kind"] === "token bucket";
+  const unknown = { applyUpdates: isMode ? undefined : applyUpdates, start: isNone ? undefined : start };
+  return present({ ...rest, ...unknown }) as unknown as OwnConfig;
 }

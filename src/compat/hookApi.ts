@@ -1,11 +1,5 @@
 /** A limit as public functions, with the arguments and the answer that the official component's React hook expects. */
-import {
-  type GenericDataModel,
-  type GenericQueryCtx,
-  queryGeneric,
-  type RegisteredMutation,
-  type RegisteredQuery,
-} from "convex/server";
+import * as convex from "convex/server";
 import { type ObjectType, v } from "convex/values";
 import { serverTime } from "../client/expose.js";
 import type { AnyDataModel } from "../client/place.js";
@@ -14,9 +8,9 @@ import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { GetValueReturns } from "./value.js";
 
-export interface HookOptions<DataModel extends GenericDataModel> {
+export interface HookOptions<DataModel extends convex.GenericDataModel> {
   /** The key, or the server's function from the caller (and the key that the client asks for) to the key. */
-  key?: string | ((ctx: GenericQueryCtx<DataModel>, keyFromClient?: string) => string | Promise<string>);
+  key?: string | ((ctx: convex.GenericQueryCtx<DataModel>, keyFromClient?: string) => string | Promise<string>);
   /** Accepted, and without effect: a limit's value is that of all its shards. */
   sampleShards?: number;
 }
@@ -36,42 +30,30 @@ export type HookValue = Omit<RateLimitSnapshot, keyof GetValueReturns> & GetValu
 
 /** The public functions of one limit. Export them from a module. */
 export interface HookApi {
-  getRateLimit: RegisteredQuery<"public", HookArgs, Promise<HookValue>>;
-  getServerTime: RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+  getRateLimit: convex.RegisteredQuery<"public", HookArgs, Promise<HookValue>>;
+  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
 export function hookApi(
   name: string,
   key: HookOptions<AnyDataModel>["key"],
-  read: (ctx: GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
+  read: (ctx: convex.GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
 ): HookApi {
-  return {
-    getRateLimit: queryGeneric(
-      functionOf(hookArgs, hookValue, async (ctx: GenericQueryCtx<AnyDataModel>, args) => {
-        if (args.name !== undefined && args.name !== name) {
-          throw new Error(`Rate limit "${name}": a client cannot choose another limit; export a hookAPI for each.`);
-        }
-        return await read(ctx, await keyFor(name, key, ctx, args.key));
-      }),
-    ),
-    getServerTime: serverTime(),
+  const error = (problem: string) => new Error(`Rate limit "${name}": ${problem}`);
+  const handler = async (ctx: convex.GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
+    if (args.name !== undefined && args.name !== name) {
+      throw error("a client cannot choose another limit; export a hookAPI for each.");
+    }
+    if (typeof key === "function") {
+      const found: unknown = await key(ctx, args.key);
+      // A key function that finds nobody must not show the bucket that belongs to everybody.
+      if (typeof found === "string" && found !== "") return await read(ctx, found);
+      throw error("the key function of hookAPI must return a non-empty string.");
+    }
+    if (key === undefined && args.key !== undefined) {
+      throw error("a client can send a key only if hookAPI has a key function.");
+    }
+    return await read(ctx, key);
   };
-}
-
-async function keyFor(
-  name: string,
-  key: HookOptions<AnyDataModel>["key"],
-  ctx: GenericQueryCtx<AnyDataModel>,
-  keyFromClient: string | undefined,
-): Promise<string | undefined> {
-  if (typeof key === "function") {
-    const found: unknown = await key(ctx, keyFromClient);
-    // A key function that finds nobody must not show the bucket that belongs to everybody.
-    if (typeof found === "string" && found !== "") return found;
-    throw new Error(`Rate limit "${name}": the key function of hookAPI must return a non-empty string.`);
-  }
-  if (key === undefined && keyFromClient !== undefined) {
-    throw new Error(`Rate limit "${name}": a client can send a key only if hookAPI has a key function.`);
-  }
-  return key;
+  return { getRateLimit: convex.queryGeneric(functionOf(hookArgs, hookValue, handler)), getServerTime: serverTime() };
 }

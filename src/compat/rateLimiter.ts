@@ -3,7 +3,8 @@ import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { isAllOf } from "../engine/units.js";
-import { defineRateLimits, type RateLimitDefinitions, type RateLimitStatus } from "../client/component.js";
+import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
+import { anything } from "../client/definitions.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import { rateLimited } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
@@ -21,10 +22,7 @@ export interface RateLimitArgs {
   throws?: boolean;
 }
 
-/**
- * `ok: true` without `retryAfter`: go. `ok: true` with it: reserved, do the work after that many milliseconds. `ok: false`: ask
- * again after that many milliseconds.
- */
+/** `ok: true`: go, but after `retryAfter` milliseconds if that is there (reserved). `ok: false`: ask again after `retryAfter`. */
 export type RateLimitReturns = { ok: true; retryAfter?: number } | { ok: false; retryAfter: number };
 
 type Limits = Record<string, RateLimitConfig>;
@@ -159,16 +157,13 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
 const ANY_CONFIG = { kind: "token bucket", rate: 1, period: 1 } as const;
 
 function functionsIn(component: ComponentApi, limits: Limits) {
-  const own: RateLimitDefinitions = Object.fromEntries(
-    Object.entries(limits).map(([name, config]) => [name, ownConfig(config)]),
-  );
-  return defineRateLimits(own, { component });
+  const own = Object.entries(limits).map(([name, config]) => [name, ownConfig(config)] as const);
+  return defineRateLimits(Object.fromEntries(own), { component });
 }
 
 type AnyArgs = RateLimitArgs & { config?: RateLimitConfig | undefined };
 
 /** A slip in `key` would ask the bucket that everybody shares. The values of fields are checked where they are used. */
-const anything = { permitted: "anything", holds: () => true };
 const OF_BUCKET: Fields = { key: anything, config: anything };
 const OF_VALUE: Fields = { ...OF_BUCKET, sampleShards: anything };
 const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, throws: anything };

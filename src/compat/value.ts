@@ -1,4 +1,5 @@
 /** A bucket's stored state, in the official component's form. */
+import { present } from "../wire/present.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 interface Reported {
@@ -24,15 +25,9 @@ export function valueOf({ value, ts, config }: RateLimitSnapshot, shards = 1): G
   const { rate, capacity = rate, maxReserved } = config;
   // A RateLimiter takes periods in ms only.
   const period = Number(config.period);
-  const reported = { rate, period, capacity, ...(maxReserved === undefined ? {} : { maxReserved }), shards };
-  if (config.kind !== "fixed window") {
-    return { value, ts, shard: 0, config: { kind: "token bucket", ...reported } };
-  }
+  const reported = present({ rate, period, capacity, maxReserved, shards });
+  if (config.kind !== "fixed window") return { value, ts, shard: 0, config: { kind: "token bucket", ...reported } };
   const { start = 0 } = config;
-  return {
-    value,
-    ts: ts === 0 ? 0 : start + Math.floor((ts - start) / period) * period,
-    shard: 0,
-    config: { kind: "fixed window", ...reported, start },
-  };
+  const begun = ts === 0 ? 0 : start + Math.floor((ts - start) / period) * period;
+  return { value, ts: begun, shard: 0, config: { kind: "fixed window", ...reported, start } };
 }

@@ -45,7 +45,7 @@ export const countField: Field = {
   permitted: "a finite number of at least 0",
   holds: (value) => Number.isFinite(value) && (value as number) >= 0,
 };
-export const reserveField: Field = {
+const reserveField: Field = {
   permitted: "true, false or { within: a number of milliseconds of at least 0 }",
   holds(value) {
     if (typeof value !== "object" || value === null) return typeof value === "boolean";

@@ -7,13 +7,6 @@ export const NAMES = /^((rateLimit|checkRateLimit)(All)?|(schedule|enqueue)RateL
 /** This package, and the app's own modules: relative, or by the usual aliases. */
 const SOURCE = /^(convex-rate-limits($|\/)|\.|\/|~|#|@\/)/;
 
-/** A call that asks a limit: the function's own name, and the call that defines its limits, if that is in this file. */
-interface LimitingCall {
-  readonly name: string;
-  readonly node: CallExpression;
-  readonly definitions: CallExpression | undefined;
-}
-
 /** A value by its name in an object or a module. */
 interface Member {
   readonly name: string;
@@ -25,7 +18,11 @@ interface Member {
 export class SourceReader {
   constructor(private readonly source: SourceCode) {}
 
-  limitingCall(node: CallExpression): LimitingCall | undefined {
+  /**
+   * The own name of the function by which a call asks a limit, and whether it throws a denial.
+   * @param elsewhere - whether limits throw that are defined in another file.
+   */
+  limitingCall(node: CallExpression, elsewhere: boolean): { name: string; throws: boolean } | undefined {
     const member = this.memberOf(node.callee);
     if (!member || !NAMES.test(member.name)) return undefined;
     const limits = member.object && this.valueOf(member.object);
@@ -33,11 +30,11 @@ export class SourceReader {
     const isOurs = definitions
       ? this.memberOf(definitions.callee)?.name === "defineRateLimits"
       : SOURCE.test(member.module ?? "");
-    return isOurs ? { name: member.name, node, definitions } : undefined;
+    return isOurs ? { name: member.name, throws: this.throwsDenial(node, definitions, elsewhere) } : undefined;
   }
 
-  /** @param elsewhere - whether limits throw that are defined in another file. */
-  throwsDenial({ node, definitions }: LimitingCall, elsewhere: boolean): boolean {
+  /** @param definitions - the call that defines its limits, if that is in this file. */
+  private throwsDenial(node: CallExpression, definitions: CallExpression | undefined, elsewhere: boolean): boolean {
     const [, first, options] = node.arguments;
     const [limits, defaults] = definitions?.arguments ?? [];
     const throwsFor = (request: Node | null | undefined): boolean => {
@@ -80,19 +77,18 @@ export class SourceReader {
   }
 
   private memberOf(expression: Node): Member | undefined {
-    const memberIn = (object: Node, named: Node | null) => {
-      return { name: nameIn(named), object, module: this.memberOf(object)?.module };
-    };
     const node = this.valueOf(expression);
-    if (node.type === "MemberExpression") return memberIn(node.object, node);
     const definition = this.definitionOf(node);
     if (definition?.type === "ImportBinding") {
       // TypeScript's `import a = b` has no source.
       const { source } = definition.parent as Partial<ImportDeclaration>;
       return source && { name: nameIn(definition.node), module: String(source.value) };
     }
-    if (definition?.type !== "Variable" || !definition.node.init) return undefined;
-    return memberIn(definition.node.init, (definition.name as Rule.Node).parent);
+    const object =
+      node.type === "MemberExpression" ? node.object : definition?.type === "Variable" && definition.node.init;
+    if (!object) return undefined;
+    const named = node.type === "MemberExpression" ? node : (definition?.name as Rule.Node).parent;
+    return { name: nameIn(named), object, module: this.memberOf(object)?.module };
   }
 
   /** Where an import or a constant is defined. */

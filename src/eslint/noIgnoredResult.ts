@@ -61,9 +61,9 @@ export const noIgnoredResult: Rule.RuleModule = {
       "CallExpression:exit"(node) {
         const messageId = unread.has(node) ? "ignored" : tested.has(node) ? "truthy" : undefined;
         if (!messageId) return;
-        const call = reader.limitingCall(node);
+        const call = reader.limitingCall(node, elsewhere);
         // The type of a result knows every definition. Without types, the names and constants of this file decide.
-        const isDenial = canBeDenied(node, context.sourceCode) ?? (call && !reader.throwsDenial(call, elsewhere));
+        const isDenial = canBeDenied(node, context.sourceCode) ?? (call && !call.throws);
         const name = call?.name ?? nameIn(node.callee);
         if (isDenial && NAMES.test(name)) context.report({ node, messageId, data: { name } });
       },

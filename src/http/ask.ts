@@ -1,7 +1,7 @@
 /** Asks the limits, all in one transaction: the component directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
 import { v } from "convex/values";
-import { conclude, orGiveBack, report } from "../client/decision.js";
+import { conclude, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wakeQueue } from "../client/set.js";
@@ -48,7 +48,7 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
       return { bucket: find(bucket), asked, mode, throws: false };
     });
     const all = await place.consumeAll(ctx, requests);
-    await orGiveBack(set, ctx, [requests, all], () => report(ctx, requests, all, options));
+    await report(set, ctx, requests, all);
     return conclude(requests, all, options).statuses;
   }
   const adjustments = giveBack.map(({ bucket, count, ...more }) => ({ ...more, bucket: find(bucket), count: -count }));

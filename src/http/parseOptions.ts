@@ -1,6 +1,6 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { BUCKET_FIELDS, type Definitions, findBucket, writtenFields } from "../client/definitions.js";
+import { type Definitions, findBucket } from "../client/definitions.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
 import { checkFields, describePermitted, type Field, isFunction, isPermitted, required } from "../engine/fields.js";
@@ -109,7 +109,7 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   const named = isText(plan) ? { plan } : {};
   const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
   const isPlanned = identify !== undefined || typeof plan === "function";
-  parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? writtenFields() : BUCKET_FIELDS));
+  parseBucket(findBucket(definitions, "limitHttp", bucket, {}, !isPlanned));
 }
 
 const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

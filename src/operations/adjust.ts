@@ -1,48 +1,36 @@
-/** Settling after the fact: charging what was really used, giving back what was not. */
+/** Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting. */
 import { outlook, renewsAt } from "../engine/decide.js";
-import { type Adjustment, adjustmentOf } from "../engine/adjustment.js";
+import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
+import { checkBucket } from "../engine/names.js";
+import type { Bucket } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll } from "../engine/sharding/pool.js";
+import { adjustOnAll, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
-import { type Row, write, type Writer } from "../storage/rows.js";
+import { type BucketId, deleteRow, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { changeOf, loadAll, loadAt, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import type { Call } from "./answer.js";
-import { countedUnder, findTerms } from "./override.js";
+import { findTerms } from "./override.js";
 import { reshaped } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
-export async function adjust(ctx: Writer, adjustment: Adjustment): Promise<RateLimitStatus> {
+export async function adjust(ctx: Writer, asked: Adjustment): Promise<RateLimitStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
-  if (!adjustment.isOverridable && !adjustment.plans) return await adjustRows(ctx, adjustment, call);
-  const { bucket, override, ...known } = await findTerms(ctx, adjustment, call);
-  return await adjustRows(ctx, adjustmentOf(countedUnder(override, bucket), adjustment), call, known);
-}
-
-/** The rows of a bucket that have been read: all of them, or one. */
-interface Known {
-  readonly rows?: readonly Row[];
-  readonly row?: Row | null;
-}
-
-async function adjustRows(
-  ctx: Writer,
-  adjustment: Adjustment,
-  call: Call,
-  { rows, row }: Known = {},
-): Promise<RateLimitStatus> {
-  const { limit } = adjustment;
   const { now } = call;
+  const { counted, rows, row } = await findTerms(ctx, asked, call);
+  const adjustment = counted === asked ? asked : adjustmentOf(counted, asked);
   const alone = await adjustOneRow(ctx, adjustment, call, row);
   if (alone) return alone;
+  const { limit, renews } = adjustment;
   const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
   const left = adjustOnAll(limit, shards, now, adjustment);
   await write(ctx, changeOf(adjustment, shards, left));
   const { state } = fold(limit, WHOLE, left, now);
   // `retryAt` of a bucket in debt is when the debt is paid.
-  const wait = state.value < 0 ? { retryAt: limit.kind.whenHolding(limit, state, 0) } : {};
-  const next = adjustment.renews === undefined ? undefined : renewsAt(limit, state, adjustment.renews, now);
-  return { ok: true, ...wait, ...outlook(limit, state, now), ...(next !== undefined && { renewsAt: next }) };
+  const retryAt = state.value < 0 ? limit.kind.whenHolding(limit, state, 0) : undefined;
+  const next = renews === undefined ? undefined : renewsAt(limit, state, renews, now);
+  return present({ ok: true, retryAt, ...outlook(limit, state, now), renewsAt: next });
 }
 
 /** Several adjustments in their order: two may be of one bucket. */
@@ -52,15 +40,12 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/**
- * Adjusts one of several rows, if it has the units of the charge, or had the refund taken from it. A cancelled job's tokens may
- * have been taken from other rows.
- */
+/** Adjusts one of several rows, if it has what is charged, or gave what comes back. Tokens of a cancelled job may be another row's. */
 async function adjustOneRow(
   ctx: Writer,
   adjustment: Adjustment,
   call: Call,
-  known: Known["row"],
+  known: Row | null | undefined,
 ): Promise<RateLimitStatus | undefined> {
   const { units, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;
@@ -73,4 +58,26 @@ async function adjustOneRow(
   const change = units > 0 ? await reshaped(ctx, adjustment, charged, call) : changeOf(adjustment, [shard], [after]);
   await write(ctx, change);
   return { ok: true };
+}
+
+/**
+ * Pauses a bucket as a whole. A time that has passed, or one before the end of a longer pause, changes nothing and writes nothing.
+ * @throws when the time is more than five years ahead.
+ */
+export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & { until: number }): Promise<null> {
+  const call: Call = { now: Date.now(), random: Math.random };
+  const { now } = call;
+  const until = parsePause(bucket.name, asked, now);
+  if (until <= now) return null;
+  const { counted, rows } = await findTerms(ctx, bucket, call);
+  const shards = rows ? shardsOf(counted, rows) : await loadAll(ctx, counted);
+  await write(ctx, changeOf(counted, shards, pauseAll(counted.limit, shards, now, until)));
+  return null;
+}
+
+/** Forgets a bucket: no row means full. Overrides stay. */
+export async function reset(ctx: Writer, bucket: BucketId): Promise<null> {
+  checkBucket(bucket);
+  for (const row of (await readRows(ctx, bucket)).filter(holdsTokens)) await deleteRow(ctx, row);
+  return null;
 }

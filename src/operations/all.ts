@@ -1,7 +1,4 @@
-/**
- * Several limits at once, all or nothing: nothing is written unless every one of them lets its part go. A limit in shadow is asked,
- * and charged if it can be, but stops none of the others.
- */
+/** Several limits at once: all are charged, or none. One in shadow is charged if it can be, and stops none of the others. */
 import type { Bundle } from "../engine/bundle.js";
 import { type Reader, write, type Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus } from "../wire/answers.js";

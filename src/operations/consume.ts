@@ -13,8 +13,7 @@ import { type Reader, readRows, type Row, write, type Writer } from "../storage/
 import { loadAll, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerOnAll, type Call, renewing } from "./answer.js";
-import { answerUnder } from "./overridden.js";
+import { type Answer, answerOnAll, answerUnder, type Call, renewing } from "./answer.js";
 import { findTerms, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 
@@ -37,13 +36,10 @@ export async function answerInFull(ctx: Reader, request: Request, now: number): 
 
 /** The answer of all rows of a bucket, with its override. */
 export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
-  const ask = (own: Request) => answerOnAll(own, shardsOf(own, rows), now);
+  const load = (own: Bucket) => shardsOf(own, rows);
+  const ask = (own: Request) => answerOnAll(own, load(own), now);
   if (!request.isOverridable) return ask(request);
-  return await answerUnder(overrideAmong(request, rows, now), request, {
-    now,
-    ask,
-    load: (own) => shardsOf(own, rows),
-  });
+  return await answerUnder(overrideAmong(request, rows, now), request, { now, ask, load });
 }
 
 /** The stored state, the same at any time. */
@@ -54,12 +50,8 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
   if (!override) return snapshot;
   const { until } = override;
-  if (override.does !== "configure") {
-    return {
-      ...snapshot,
-      override: { until, ...(override.does === "block" ? { reason: "blocked" } : { unlimited: true }) },
-    };
-  }
+  if (override.does === "block") return { ...snapshot, override: { until, reason: "blocked" } };
+  if (override.does !== "configure") return { ...snapshot, override: { until, unlimited: true } };
   const { limit } = override;
   return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
 }

@@ -5,15 +5,7 @@ import { misuseError } from "../engine/misuse.js";
 import { bucketAt, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import { asWritten, type NamedPlan } from "../engine/written.js";
-import {
-  type BucketRows,
-  type Cursor,
-  cursorError,
-  mayGoOn,
-  readBatch,
-  readCursor,
-  writeCursor,
-} from "../storage/batches.js";
+import * as walk from "../storage/batches.js";
 import { type Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
@@ -21,13 +13,7 @@ import { answerOnRows, planned } from "./consume.js";
 import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
-interface ListRequest {
-  readonly listed: Listed;
-  readonly from: Cursor;
-  readonly most: number;
-  readonly onlyLimited: boolean;
-  readonly onlyOverridden: boolean;
-}
+type ListRequest = ReturnType<typeof parseList>;
 
 /** The limit that is listed; its plans, if rows say which of them holds. */
 interface Listed {
@@ -36,10 +22,14 @@ interface Listed {
   readonly isOverridable?: boolean | undefined;
 }
 
-interface ListOptions {
+export interface ListOptions {
+  /** The `cursor` of the page before; absent for the first. */
   cursor?: string | undefined;
+  /** The most keys on a page: a whole number from 1 to 1,000, default 100. */
   limit?: number | undefined;
+  /** Only keys that would be denied a token now. A page may then be short, even empty, before the last. */
   onlyLimited?: boolean | undefined;
+  /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
 }
 
@@ -50,18 +40,16 @@ const FIELDS: Fields = {
   onlyOverridden: booleanField,
 };
 
-/**
- * @throws when `limit` is no whole number from 1 to 1,000, the cursor is not of this limit, or the limit has no overrides to list.
- */
-export function parseList(listed: Listed, options: ListOptions): ListRequest {
+/** @throws when `limit` is no whole number from 1 to 1,000, the cursor is another limit's, or the limit has no overrides to list. */
+export function parseList(listed: Listed, options: ListOptions) {
   const { name } = listed.limit;
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
   if (onlyOverridden && !listed.isOverridable) {
     throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
   }
-  const from = cursor === undefined ? { name } : readCursor(name, cursor);
-  if (from.name !== name) throw cursorError(name, cursor);
+  const from = cursor === undefined ? { name } : walk.readCursor(name, cursor);
+  if (from.name !== name) throw walk.cursorError(name, cursor);
   return { listed, from, most, onlyLimited, onlyOverridden };
 }
 
@@ -70,20 +58,20 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const now = Date.now();
   const { listed, from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
-  let next: Cursor | null = from;
-  for (let batches = 0, bytes = 0; next && mayGoOn(batches, bytes); batches++) {
-    const batch = await readBatch(ctx, next);
+  let next: walk.Cursor | null = from;
+  for (let batches = 0, bytes = 0; next && walk.mayGoOn(batches, bytes); batches++) {
+    const batch = await walk.readBatch(ctx, next);
     for (const bucket of batch.buckets) {
       const { key } = bucket;
       const entry = await describe(listed, bucket, now);
       const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
       if (isWanted) page.push(key === undefined ? entry : { key, ...entry });
-      if (page.length === most) return { page, cursor: writeCursor({ name: from.name, after: { key } }) };
+      if (page.length === most) return { page, cursor: walk.writeCursor({ name: from.name, after: { key } }) };
     }
     bytes += batch.bytes;
     next = batch.next;
   }
-  return { page, cursor: next && writeCursor(next) };
+  return { page, cursor: next && walk.writeCursor(next) };
 }
 
 type Entry = Omit<RateLimitPage["page"][number], "key">;
@@ -91,7 +79,7 @@ type Entry = Omit<RateLimitPage["page"][number], "key">;
 /** The state of a bucket and its answer to one more token; for a damaged one, the error. */
 async function describe(
   { limit, plans, isOverridable }: Listed,
-  { key, rows }: BucketRows,
+  { key, rows }: walk.BucketRows,
   now: number,
 ): Promise<Entry> {
   const [override] = isOverridable ? overridesAmong(rows) : [];

@@ -5,25 +5,16 @@ import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
 import { isInForce, type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
 import type { Bucket } from "../engine/request.js";
-import {
-  type BucketId,
-  deleteRow,
-  holdsTokens,
-  type Reader,
-  readOverrideRows,
-  readRows,
-  type Row,
-  writeOverride,
-  type Writer,
-} from "../storage/rows.js";
+import * as storage from "../storage/rows.js";
 import { planOf, readAt } from "../storage/shards.js";
 import type { Call } from "./answer.js";
 
-/**
- * Puts an override in the place of the one that is there, if any.
- * @throws when it is none, or ends before it begins.
- */
-export async function setOverride(ctx: Writer, bucket: BucketId, given: RateLimitOverride): Promise<null> {
+/** Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins. */
+export async function setOverride(
+  ctx: storage.Writer,
+  bucket: storage.BucketId,
+  given: RateLimitOverride,
+): Promise<null> {
   const now = Date.now();
   checkBucket(bucket);
   const override = parseOverride(bucket.name, given);
@@ -31,42 +22,35 @@ export async function setOverride(ctx: Writer, bucket: BucketId, given: RateLimi
   if (until !== undefined && until <= now) {
     throw fieldError(bucket.name, "until", `a time after now (${now}), in milliseconds since the epoch`, until);
   }
-  await writeOverride(ctx, bucket, override, now);
+  await storage.writeOverride(ctx, bucket, override, now);
   return null;
 }
 
-export async function clearOverride(ctx: Writer, bucket: BucketId): Promise<null> {
+export async function clearOverride(ctx: storage.Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);
-  for (const row of await readOverrideRows(ctx, bucket)) await deleteRow(ctx, row);
+  for (const row of await storage.readOverrideRows(ctx, bucket)) await storage.deleteRow(ctx, row);
   return null;
 }
 
-/** A bucket as its rows say, its override, and what was read of its rows for that. */
-interface Found {
-  readonly bucket: Bucket;
-  readonly override: Override | undefined;
-  readonly rows?: readonly Row[];
-  readonly row?: Row | null;
+/** The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that. */
+interface Terms {
+  readonly override?: Override | undefined;
+  readonly counted: Bucket;
+  readonly rows?: readonly storage.Row[] | undefined;
+  readonly row?: storage.Row | null;
 }
 
-/**
- * If a bucket cannot be split, it is read with its override, in one range. Otherwise only the override is read, and one row if the
- * stored plan decides.
- */
-export async function findTerms(ctx: Reader, asked: Bucket, { now, random }: Call): Promise<Found> {
+/** One that cannot be split is read with its override, in one range. Else the override is read, and a row if the stored plan decides. */
+export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call): Promise<Terms> {
   const { isOverridable, plans } = asked;
-  if (asked.limit.levels.most === 0) {
-    const rows = await readRows(ctx, asked);
-    const bucket = asWritten(asked, planOf(rows));
-    return { bucket, override: isOverridable ? overrideAmong(bucket, rows, now) : undefined, rows };
-  }
-  const row = plans ? await readAt(ctx, asked, random()) : null;
-  const bucket = asWritten(asked, row?.plan);
-  return {
-    bucket,
-    override: isOverridable ? overrideAmong(bucket, await readOverrideRows(ctx, asked), now) : undefined,
-    row,
-  };
+  if (!isOverridable && !plans) return { counted: asked };
+  const rows = asked.limit.levels.most === 0 ? await storage.readRows(ctx, asked) : undefined;
+  const row = plans && !rows ? await readAt(ctx, asked, random()) : null;
+  const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);
+  const override = isOverridable
+    ? overrideAmong(bucket, rows ?? (await storage.readOverrideRows(ctx, asked)), now)
+    : undefined;
+  return { override, counted: countedUnder(override, bucket), rows, row };
 }
 
 /** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
@@ -78,7 +62,7 @@ export function countedUnder(override: Override | undefined, bucket: Bucket): Bu
  * The override in force, if one is among the rows; without `now`, the one that was set last.
  * @throws when it cannot be used, or when there are several: nothing is let through until they are cleared.
  */
-export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Override | undefined {
+export function overrideAmong(bucket: Bucket, rows: readonly storage.Row[], now = 0): Override | undefined {
   const [stored, ...others] = overridesAmong(rows);
   if (others.length > 0) throw overrideError(bucket, "There must be one, not several.");
   const override = stored && overrideOf(bucket, stored);
@@ -86,6 +70,6 @@ export function overrideAmong(bucket: Bucket, rows: readonly Row[], now = 0): Ov
 }
 
 /** The override among the rows of a bucket, as it is stored: one, or none. */
-export function overridesAmong(rows: readonly Row[]): RateLimitOverride[] {
-  return rows.flatMap((row) => (row.override && !holdsTokens(row) ? [row.override] : []));
+export function overridesAmong(rows: readonly storage.Row[]): RateLimitOverride[] {
+  return rows.flatMap((row) => (row.override && !storage.holdsTokens(row) ? [row.override] : []));
 }

@@ -3,15 +3,16 @@
  * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twenty. Then all.
  */
 import { decide } from "../engine/decide.js";
-import type { Bucket, Request } from "../engine/request.js";
+import type { Bucket, Demand, Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
 import { advance, balance, fold, heldBy, heldByAll, splitTo } from "../engine/sharding/shard.js";
 import type { Reader, RowChange } from "../storage/rows.js";
-import type { RateLimitStatus } from "../wire/answers.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
+import type { RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import { type Answer, answerOnAll, type Call } from "./answer.js";
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
@@ -21,8 +22,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   // A request that takes nothing gets an exact answer.
   if (units === 0) return answerOnAll(request, await loadAll(ctx, request), now);
   const first = await loadAt(ctx, request, random());
-  if (first.interval === WHOLE || heldBy(first, now) >= units)
-    return await answerOn(ctx, request, { shard: first }, call);
+  if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, call, first);
 
   if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, request, first, call);
   const needsMore = demand.reserve || 2 * units > first.limit.capacity;
@@ -33,8 +33,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const second = near
     ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
     : await loadAt(ctx, request, random());
-  if (heldBy(second, now) >= units)
-    return await answerOn(ctx, request, { shard: second, ...(!near && { short: first }) }, call);
+  if (heldBy(second, now) >= units) return await answerOn(ctx, request, call, second, near ? undefined : first);
   const rows = near ?? [first, second];
   if (mayDenyOnTwo(limit, demand) && !areJustWritten(rows, now)) return denialOn(request, rows, now);
   // If the span is the whole bucket, it has been read.
@@ -54,7 +53,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
   for (let draws = 0; draws < MOST_DRAWS && (rows.length < 2 || !areEnough(limit, rows, now, units)); draws++) {
     const row = await loadAt(ctx, request, random());
     if (rows.some(({ interval }) => interval === row.interval)) continue;
-    if (heldBy(row, now) >= units) return await answerOn(ctx, request, { shard: row, short: first }, call);
+    if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, row, first);
     rows.push(row);
     if (heldByAll(rows, now) < units) continue;
     const left = distribute(rows, now, { units, isRefundable });
@@ -73,16 +72,18 @@ function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now:
   return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) } };
 }
 
-/** A shard that answers, and another row, which was read before and does not hold the demand. */
-interface Found {
-  readonly shard: StoredShard;
-  readonly short?: StoredShard;
-}
-
-/** The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown. */
-async function answerOn(ctx: Reader, request: Request, { shard, short }: Found, call: Call): Promise<Answer> {
+/**
+ * The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown.
+ * @param short - another row, which was read before and does not hold the demand.
+ */
+async function answerOn(
+  ctx: Reader,
+  request: Request,
+  call: Call,
+  shard: StoredShard,
+  short?: StoredShard,
+): Promise<Answer> {
   const { limit, demand } = request;
-  const { units, atLeast } = demand;
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);
   const isWhole = shard.interval === WHOLE;
@@ -91,24 +92,18 @@ async function answerOn(ctx: Reader, request: Request, { shard, short }: Found, 
   const after = { ...shard, state: taken };
   // Evening out two rows of a window writes to one that other calls have just read.
   const balanced = short && !looksFurther(limit, demand) && balance(advance(short, now), after);
+  const change = { before: shard, after, demand: { ...demand, wasShort: short !== undefined } };
   return {
-    status: isWhole ? status : partStatus(status, atLeast?.tokens(units)),
+    status: isWhole ? status : partStatus(status, demand),
     ...known,
-    change: balanced
-      ? changeOf(request, [short, shard], balanced)
-      : await reshaped(
-          ctx,
-          request,
-          { before: shard, after, demand: { ...demand, wasShort: short !== undefined } },
-          call,
-        ),
+    change: balanced ? changeOf(request, [short, shard], balanced) : await reshaped(ctx, request, change, call),
   };
 }
 
 /** The status of a part that has given tokens: `remaining` is unknown. */
-function partStatus(status: RateLimitStatus, taken: number | undefined): RateLimitStatus {
+function partStatus(status: RateLimitStatus, { units, atLeast }: Demand): RateLimitStatus {
   const { takenAt } = status as Extract<RateLimitStatus, { ok: true }>;
-  return { ok: true, ...(taken !== undefined && { taken }), ...(takenAt !== undefined && { takenAt }) };
+  return present({ ok: true, taken: atLeast?.tokens(units), takenAt });
 }
 
 /** The write of a row's new state: the row stays, is split, or is merged with its neighbours. */

@@ -5,16 +5,7 @@ import { isUsable, overrideOf } from "../engine/override.js";
 import { heldBy } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/written.js";
 import { type BucketRows, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
-import {
-  type BucketId,
-  deleteRow,
-  holdsTokens,
-  type Reader,
-  readNextName,
-  readRows,
-  type Row,
-  type Writer,
-} from "../storage/rows.js";
+import * as storage from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { SweepArgs } from "../wire/answers.js";
@@ -28,12 +19,11 @@ const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
 type NamedRows = BucketRows & { readonly name: string };
+type Batch = { targets: Targets; cursor?: string | undefined };
+type Found = { buckets: NamedRows[]; cursor: string | null };
 
 /** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
-export async function findFull(
-  ctx: Reader,
-  { targets, cursor }: { targets: Targets; cursor?: string | undefined },
-): Promise<{ buckets: NamedRows[]; cursor: string | null }> {
+export async function findFull(ctx: storage.Reader, { targets, cursor }: Batch): Promise<Found> {
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
@@ -48,12 +38,9 @@ export async function findFull(
   return { buckets, cursor: next && writeCursor(next) };
 }
 
-/**
- * The next limit in the table whose rows can be judged: those of one that is not defined here say their config, if calls gave it. Others
- * belong to another set of limits.
- */
-async function findNext(ctx: Reader, limitsOf: Limits, after?: string): Promise<Cursor | null> {
-  const row = await readNextName(ctx, after);
+/** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
+async function findNext(ctx: storage.Reader, limitsOf: Limits, after?: string): Promise<Cursor | null> {
+  const row = await storage.readNextName(ctx, after);
   if (!row) return null;
   const { name, plan } = row;
   const isJudged = typeof plan === "object" || limitsOf(name).length > 0;
@@ -61,14 +48,18 @@ async function findNext(ctx: Reader, limitsOf: Limits, after?: string): Promise<
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */
-export async function deleteFull(ctx: Writer, targets: Targets, buckets: readonly BucketId[]): Promise<number> {
+export async function deleteFull(
+  ctx: storage.Writer,
+  targets: Targets,
+  buckets: readonly storage.BucketId[],
+): Promise<number> {
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   let deleted = 0;
   for (const { name, key } of buckets) {
-    const all = await readRows(ctx, { name, key });
+    const all = await storage.readRows(ctx, { name, key });
     const rows = rowsToDelete(limitsOf(name), { name, key, rows: all }, now);
-    for (const row of rows) await deleteRow(ctx, row);
+    for (const row of rows) await storage.deleteRow(ctx, row);
     deleted += rows.length;
   }
   return deleted;
@@ -76,12 +67,12 @@ export async function deleteFull(ctx: Writer, targets: Targets, buckets: readonl
 
 /** One batch where the rows are at hand, in the same transaction. */
 export async function sweepBatch(
-  ctx: Writer,
-  args: { targets: Targets; cursor?: string | undefined },
+  ctx: storage.Writer,
+  batch: Batch,
 ): Promise<{ deleted: number; cursor: string | null }> {
-  const { buckets, cursor } = await findFull(ctx, args);
+  const { buckets, cursor } = await findFull(ctx, batch);
   const rows = buckets.flatMap((bucket) => bucket.rows);
-  for (const row of rows) await deleteRow(ctx, row);
+  for (const row of rows) await storage.deleteRow(ctx, row);
   return { deleted: rows.length, cursor };
 }
 
@@ -101,11 +92,11 @@ function parseTargets(targets: Targets): Limits {
  * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
  * be used, or one of several, continues to deny after its end.
  */
-function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, now: number): Row[] {
-  const [row, ...others] = rows.filter((each) => !holdsTokens(each));
+function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, now: number): storage.Row[] {
+  const [row, ...others] = rows.filter((each) => !storage.holdsTokens(each));
   if (others.length > 0 || (row?.override && !isUsable(row.name, row.override))) return [];
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
-  const bucket = rows.filter(holdsTokens);
+  const bucket = rows.filter(storage.holdsTokens);
   const isGoing = isFull(limits, { name, key, rows: bucket }, hasEnded ? undefined : row?.override, now);
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }

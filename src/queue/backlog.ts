@@ -15,13 +15,6 @@ const MOST_FULL_MS = 60_000;
 /** While a worker that has slept runs, the queue is still full: what it says next must not come too late. */
 const WAKING_MS = 400;
 
-interface Backlog {
-  /** The state for the next run. */
-  readonly run: Pick<RunArgs, "queued" | "countedAt">;
-  /** The state for callers. */
-  readonly row: Partial<Pick<WorkerRow, "queued" | "fullUntil">>;
-}
-
 /** What a run has found and done. */
 interface Look {
   readonly queue: Queue;
@@ -36,10 +29,11 @@ interface Look {
   readonly isDrained: boolean;
 }
 
+/** The state for the next run (`run`), and the state for callers (`row`). */
 export async function backlogOf(
   ctx: WorkerCtx,
   { queue, row, run, pace, arrived, taken, retried, isDrained }: Look,
-): Promise<Backlog> {
+): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; row: Partial<WorkerRow> }> {
   const { now } = ctx;
   const { maxQueued, exact, fair } = queue.terms;
   const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;

@@ -5,19 +5,10 @@
  */
 import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
+import { present } from "../wire/present.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
 import { inOrder, merged, roundAfter } from "./order.js";
-import {
-  countJobs,
-  hasAbove,
-  type JobRange,
-  type JobRow,
-  jobsOf,
-  patchJob,
-  type QueueReader,
-  type QueueWriter,
-  readJob,
-} from "./rows.js";
+import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
 
@@ -29,7 +20,7 @@ export const MOST_COUNTED = 500;
 const MOST_SHOWN = 512;
 
 /** The fields that order a job and pay for it. */
-export type WaitingJob = Pick<JobRow, "_id" | "at" | "priority" | "count">;
+export type WaitingJob = Pick<storage.JobRow, "_id" | "at" | "priority" | "count">;
 
 /** The ctx of the worker's own mutations. */
 export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runQuery" | "runMutation"> {
@@ -39,8 +30,8 @@ export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericData
 }
 
 /** The first jobs of each class. */
-const readClasses = (ctx: QueueReader, bucket: BucketId, classes: number, range: JobRange) =>
-  Promise.all(Array.from({ length: classes }, (_, priority) => jobsOf(ctx, bucket, { ...range, priority })));
+const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
+  Promise.all(Array.from({ length: classes }, (_, priority) => storage.jobsOf(ctx, bucket, { ...range, priority })));
 
 /** Of all classes together `ofAll` jobs are read at most. */
 const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
@@ -48,24 +39,20 @@ const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.
 /** The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go on. */
 interface Heads {
   readonly share: number;
-  readonly arrivals: JobRow[][];
-  readonly rounds: JobRow[][];
+  readonly arrivals: storage.JobRow[][];
+  readonly rounds: storage.JobRow[][];
 }
 
 /** @param most - of each class; without `upTo` the jobs as they are now. */
 export async function readHeads(
-  ctx: QueueReader,
+  ctx: storage.QueueReader,
   bucket: BucketId & Pick<FindArrivalsArgs, "priorities">,
-  {
-    most,
-    ofAll = MOST_SHOWN,
-    upTo,
-    withRounds = true,
-  }: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
+  range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
 ): Promise<Heads> {
+  const { most, ofAll = MOST_SHOWN, upTo, withRounds = true } = range;
   const { priorities } = bucket;
   // While jobs wait that came when there were more priorities, all that there can be.
-  const isCut = priorities < MAX_PRIORITIES && (await hasAbove(ctx, bucket, priorities - 1));
+  const isCut = priorities < MAX_PRIORITIES && (await storage.hasAbove(ctx, bucket, priorities - 1));
   const classes = isCut ? MAX_PRIORITIES : priorities;
   const share = shareOfClass(most, classes, ofAll);
   const [arrivals, rounds] = await Promise.all([
@@ -76,28 +63,23 @@ export async function readHeads(
 }
 
 /** The batch of a run: the first jobs of each class, and how many have come. */
-async function findArrivals(ctx: QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
+async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
   const { fair, most, since, mostCounted, mostWaiting } = asked;
   const [heads, [newest], fresh, waiting] = await Promise.all([
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
     readHeads(ctx, asked, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
-    jobsOf(ctx, asked, { upTo, order: "desc", most: 1 }),
-    mostCounted > 0 ? jobsOf(ctx, asked, { since, upTo, most: mostCounted }) : [],
-    mostWaiting === undefined ? undefined : countJobs(ctx, asked, mostWaiting, upTo),
+    storage.jobsOf(ctx, asked, { upTo, order: "desc", most: 1 }),
+    mostCounted > 0 ? storage.jobsOf(ctx, asked, { since, upTo, most: mostCounted }) : [],
+    mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, mostWaiting, upTo),
   ]);
   const seenTo = newest && (since === undefined || newest.at > since) ? newest.at : since;
-  return {
-    ...heads,
-    arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since),
-    ...(seenTo !== undefined && { seenTo }),
-    ...(waiting && { waiting }),
-  };
+  return present({ ...heads, arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since), seenTo, waiting });
 }
 
 /** The same for the wire: what orders and pays for the jobs. */
-export async function findBatch(ctx: QueueReader, asked: FindArrivalsArgs): Promise<ArrivalBatch> {
+export async function findBatch(ctx: storage.QueueReader, asked: FindArrivalsArgs): Promise<ArrivalBatch> {
   const found = await findArrivals(ctx, asked);
-  const shorten = (lists: readonly (readonly JobRow[])[]) =>
+  const shorten = (lists: readonly (readonly storage.JobRow[])[]) =>
     lists.map((jobs) => jobs.map(({ _id, at, priority, count }) => ({ _id, at, priority, count })));
   return { ...found, arrivals: shorten(found.arrivals), rounds: shorten(found.rounds) };
 }
@@ -145,7 +127,7 @@ export async function look(
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
   // All arrivals that it may read: a round that is assigned late is a later round.
-  const asked = { most: fair ? MOST_READ : most, mostCounted, ...(since !== undefined && { since }) };
+  const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
   if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...rounds], aging, share) };
   for (const [priority, jobs] of arrivals.entries()) await sortIn(ctx, queue, priority, await readPresent(ctx, jobs));
@@ -158,33 +140,40 @@ export async function look(
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
 async function sortIn(
-  ctx: QueueWriter,
+  ctx: storage.QueueWriter,
   bucket: BucketId,
   priority: number,
-  arrivals: readonly JobRow[],
+  arrivals: readonly storage.JobRow[],
 ): Promise<void> {
   if (arrivals.length === 0) return;
   const users = [...new Set(arrivals.map(({ fairBy }) => fairBy))];
   const [[lowest], ...lasts] = await Promise.all([
-    jobsOf(ctx, bucket, { priority, isSorted: true, most: 1 }),
-    ...users.map((fairBy) => jobsOf(ctx, bucket, { priority, user: { fairBy }, order: "desc", most: 1 })),
+    storage.jobsOf(ctx, bucket, { priority, isSorted: true, most: 1 }),
+    ...users.map((fairBy) => storage.jobsOf(ctx, bucket, { priority, user: { fairBy }, order: "desc", most: 1 })),
   ]);
   const own = new Map(users.map((user, i) => [user, lasts[i]?.[0]?.round]));
   for (const job of arrivals) {
     const round = roundAfter(lowest?.round, own.get(job.fairBy));
     own.set(job.fairBy, round);
-    await patchJob(ctx, job, { round });
+    await storage.patchJob(ctx, job, { round });
   }
 }
 
 /** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
-export async function readPresent(ctx: QueueReader, jobs: readonly (WaitingJob | JobRow)[]): Promise<JobRow[]> {
-  const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await readJob(ctx, job._id))));
+export async function readPresent(
+  ctx: storage.QueueReader,
+  jobs: readonly (WaitingJob | storage.JobRow)[],
+): Promise<storage.JobRow[]> {
+  const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await storage.readJob(ctx, job._id))));
   return rows.filter((row) => row !== null);
 }
 
 /** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */
-export async function isFirst(ctx: QueueReader, queue: Queue, id: JobRow["_id"] | undefined): Promise<boolean> {
+export async function isFirst(
+  ctx: storage.QueueReader,
+  queue: Queue,
+  id: storage.JobRow["_id"] | undefined,
+): Promise<boolean> {
   const { priorities, fair, aging } = queue.terms;
   const { arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
   // A job that has not been sorted in may still go first.

@@ -9,6 +9,7 @@ import { unitsOf } from "../engine/units.js";
 import { asWritten } from "../engine/written.js";
 import { idOf } from "../storage/rows.js";
 import { loadAll } from "../storage/shards.js";
+import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { merged } from "./order.js";
@@ -27,14 +28,13 @@ export const FULL_MS = 1000;
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
 
-/** A job as it is stored, besides its bucket and the time of its arrival. `fn` is a function handle. */
-type QueuedArgs = ReturnType<typeof parseJob>;
+/** A job as it is stored, besides its bucket, its function and the time of its arrival. */
+type ParsedJob = ReturnType<typeof parseJob>;
 
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
 export function parseJob(
   queue: Queue,
   asked: Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles">,
-  fn: string,
   args: JoinArgs["args"],
 ) {
   const { name, terms } = queue;
@@ -61,7 +61,7 @@ export function parseJob(
       `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}: store them and pass the id.`,
     );
   }
-  return { count, priority, ...(fairBy !== undefined && { fairBy }), fn, args, ...(settles && { settles }) };
+  return present({ count, priority, fairBy, args, settles });
 }
 
 /**
@@ -69,7 +69,11 @@ export function parseJob(
  * @throws when the job would start years after its bucket was full, since none could be scheduled for then; and when jobs wait and their
  * worker cannot run.
  */
-export async function enqueue(ctx: QueueCtx, queue: Queue, job: QueuedArgs): Promise<EnqueueResult> {
+export async function enqueue(
+  ctx: QueueCtx,
+  queue: Queue,
+  job: ParsedJob & Pick<JoinArgs, "fn">,
+): Promise<EnqueueResult> {
   const { now } = ctx;
   const { name, limit, terms } = queue;
   const { maxQueued, exact } = terms;
@@ -114,10 +118,7 @@ export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<C
   return { canceled: true };
 }
 
-/**
- * The place of a job in its queue, and when its tokens will be there if nothing else happens. Null if the job does not wait any more:
- * its start time is set, or it was cancelled.
- */
+/** A job's place, and when its tokens are there if nothing else happens. Null if it was cancelled or its start time is set. */
 export async function getPosition(
   ctx: QueueReader & Pick<QueueCtx, "now">,
   asked: Queue,

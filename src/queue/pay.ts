@@ -45,10 +45,7 @@ export function payFor(limit: Limit, before: readonly Shard[], now: number, job:
   return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
 
-/**
- * The demand for a job. A lowered limit may make a job larger than the bucket can ever serve. Such a job starts when the bucket has
- * all it can give, and owes the rest.
- */
+/** The demand for a job. One that a lowered limit can never serve starts when the bucket has all it can give, and owes the rest. */
 function demandOf(
   limit: Limit,
   now: number,

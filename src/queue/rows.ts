@@ -1,27 +1,15 @@
 /** Rows of the table of jobs, and what is asked of a database: only this file and workers.ts touch the tables of queues. */
-import type {
-  DocumentByName,
-  GenericDatabaseReader,
-  GenericDataModel,
-  IndexRange,
-  IndexRangeBuilder,
-  NamedIndex,
-  NamedTableInfo,
-  OrderedQuery,
-  Query,
-  Scheduler,
-  WithoutSystemFields,
-} from "convex/server";
+import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 
-type JobTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
-type WorkerTable = NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
-type StoredJob = DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
+type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
+type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
+type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
 export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
-export type WorkerRow = DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
+export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
 /** The required part of a `ctx.db`. */
 export interface QueueReader {
@@ -32,14 +20,16 @@ export interface QueueReader {
     query(table: "rateLimitQueue"): {
       withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_first">(
         index: Index,
-        range: (q: IndexRangeBuilder<StoredJob, NamedIndex<JobTable, Index>>) => IndexRange,
-      ): Query<JobTable>;
+        range: (q: convex.IndexRangeBuilder<StoredJob, convex.NamedIndex<JobTable, Index>>) => convex.IndexRange,
+      ): convex.Query<JobTable>;
     };
     query(table: "rateLimitWorkers"): {
       withIndex(
         index: "by_name_key",
-        range: (q: IndexRangeBuilder<WorkerRow, NamedIndex<WorkerTable, "by_name_key">>) => IndexRange,
-      ): Query<WorkerTable>;
+        range: (
+          q: convex.IndexRangeBuilder<WorkerRow, convex.NamedIndex<WorkerTable, "by_name_key">>,
+        ) => convex.IndexRange,
+      ): convex.Query<WorkerTable>;
     };
   };
 }
@@ -48,19 +38,23 @@ export interface QueueWriter {
   db: Writer["db"] &
     QueueReader["db"] & {
       vars: { commitTs: CommitTsPlaceholder };
-      system: GenericDatabaseReader<GenericDataModel>["system"];
-      insert(table: "rateLimitQueue", row: WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
-      insert(table: "rateLimitWorkers", row: WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
-      patch(table: "rateLimitQueue", id: JobRow["_id"], fields: Partial<WithoutSystemFields<StoredJob>>): Promise<void>;
+      system: convex.GenericDatabaseReader<convex.GenericDataModel>["system"];
+      insert(table: "rateLimitQueue", row: convex.WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
+      insert(table: "rateLimitWorkers", row: convex.WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
+      patch(
+        table: "rateLimitQueue",
+        id: JobRow["_id"],
+        fields: Partial<convex.WithoutSystemFields<StoredJob>>,
+      ): Promise<void>;
       patch(
         table: "rateLimitWorkers",
         id: WorkerRow["_id"],
-        fields: Partial<WithoutSystemFields<WorkerRow>>,
+        fields: Partial<convex.WithoutSystemFields<WorkerRow>>,
       ): Promise<void>;
       delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
       delete(table: "rateLimitWorkers", id: WorkerRow["_id"]): Promise<void>;
     };
-  scheduler: Scheduler;
+  scheduler: convex.Scheduler;
 }
 
 /** As the database compares a commit that is yet to come. */
@@ -68,10 +62,7 @@ const YET_TO_COME = 2n ** 63n - 1n;
 /** All commits come after this. */
 const BEFORE_ALL = -1n;
 
-/**
- * The part of the 16 MiB that a transaction may read which is for arguments of jobs that are only counted. The rest of a job may be
- * as large.
- */
+/** Counting jobs may read this much of their arguments, and as much of the rest: half of the 16 MiB of a transaction. */
 const MOST_BYTES = 4 * 2 ** 20;
 
 const toJob = (stored: StoredJob): JobRow => ({
@@ -94,37 +85,34 @@ export interface JobRange {
   readonly most: number;
 }
 
-/** The one query for jobs of a bucket: in order of arrival, or of rounds. */
+/** The one query for jobs of a bucket: by arrival, or by rounds. */
 function queryJobs(
   { db }: QueueReader,
   { name, key }: BucketId,
   range: Omit<JobRange, "most">,
-): OrderedQuery<JobTable> {
-  const { priority, isSorted = false, user, since = BEFORE_ALL, upTo, order = "asc" } = range;
-  const until = (jobs: IndexRange & { lte: (field: "at", upTo: bigint) => IndexRange }) =>
+): convex.Query<JobTable> {
+  const { priority, isSorted = false, user, since = BEFORE_ALL, upTo } = range;
+  const until = (jobs: convex.IndexRange & { lte: (field: "at", upTo: bigint) => convex.IndexRange }) =>
     upTo === undefined ? jobs : jobs.lte("at", upTo);
   const table = db.query("rateLimitQueue");
   if (priority === undefined) {
-    return table.withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since))).order(order);
+    return table.withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since)));
   }
   if (user) {
-    const { fairBy } = user;
-    return table
-      .withIndex("by_user", (q) =>
-        q.eq("name", name).eq("key", key).eq("priority", priority).eq("fairBy", fairBy).gt("round", undefined),
-      )
-      .order(order);
-  }
-  return table
-    .withIndex("by_order", (q) => {
+    return table.withIndex("by_user", (q) => {
       const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
-      return isSorted ? jobs.gt("round", undefined) : until(jobs.eq("round", undefined));
-    })
-    .order(order);
+      return jobs.eq("fairBy", user.fairBy).gt("round", undefined);
+    });
+  }
+  return table.withIndex("by_order", (q) => {
+    const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
+    return isSorted ? jobs.gt("round", undefined) : until(jobs.eq("round", undefined));
+  });
 }
 
 export async function jobsOf(ctx: QueueReader, bucket: BucketId, range: JobRange): Promise<JobRow[]> {
-  return (await queryJobs(ctx, bucket, range).take(range.most)).map(toJob);
+  const { order = "asc", most } = range;
+  return (await queryJobs(ctx, bucket, range).order(order).take(most)).map(toJob);
 }
 
 /** Whether any job waits, in a round or not. */
@@ -171,8 +159,10 @@ export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: str
 }
 
 /** @param job - one that waits again came when it first did. */
-export const insertJob = ({ db }: QueueWriter, job: Omit<WithoutSystemFields<StoredJob>, "at"> & { at?: bigint }) =>
-  db.insert("rateLimitQueue", { at: db.vars.commitTs, ...job });
+export const insertJob = (
+  { db }: QueueWriter,
+  job: Omit<convex.WithoutSystemFields<StoredJob>, "at"> & { at?: bigint },
+) => db.insert("rateLimitQueue", { at: db.vars.commitTs, ...job });
 
 export const patchJob = (
   { db }: QueueWriter,

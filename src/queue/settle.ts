@@ -1,13 +1,5 @@
-/**
- * Runs of jobs that are paid for their start time. Some say what they have used: the difference to their count is charged or given back in
- * the mutation that ends them, once.
- */
-import {
-  type FunctionHandle,
-  type GenericActionCtx,
-  type GenericDataModel,
-  makeFunctionReference,
-} from "convex/server";
+/** Runs of paid jobs. If one says what it used, the mutation that ends it charges or gives back the difference, once. */
+import * as convex from "convex/server";
 import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { parseBucket } from "../engine/request.js";
@@ -15,7 +7,8 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
-import type { JoinArgs, QueuedRunArgs, SettleArgs } from "../wire/queue.js";
+import { present } from "../wire/present.js";
+import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
 import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
@@ -34,9 +27,9 @@ export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Pr
   try {
     if (settles === "mutation") await planWork(ctx, runAt, { job: runOf(queue, job) });
     else if (settles === undefined) {
-      await ctx.scheduler.runAt(runAt, fn as unknown as FunctionHandle<"mutation">, args);
+      await ctx.scheduler.runAt(runAt, fn as unknown as convex.FunctionHandle<"mutation">, args);
     } else {
-      const run = makeFunctionReference<"action">(`${ctx.module}:runQueuedAction`);
+      const run = convex.makeFunctionReference<"action">(`${ctx.module}:runQueuedAction`);
       await ctx.scheduler.runAt(runAt, run, runOf(queue, job));
     }
     return true;
@@ -54,17 +47,11 @@ function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
   const { _id, at, priority, fairBy, round, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
   const run = { ...bucket, count, fn, args, at: runAt, takenAt };
   if (of.terms.attempts === 1) return run;
-  const user = fairBy !== undefined && { fairBy };
-  const turn = { at, priority, ...user, ...(round !== undefined && { round }), runs: runs + 1, first, queue };
-  return { ...run, turn };
+  return { ...run, turn: present({ at, priority, fairBy, round, runs: runs + 1, first, queue }) };
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
-function settlementOf(
-  result: unknown,
-  run: QueuedRunArgs,
-  settles: JoinArgs["settles"] & string,
-): SettleArgs | undefined {
+function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" | "action"): SettleArgs | undefined {
   const said = typeof result === "object" && result !== null ? (result as { used?: unknown; again?: unknown }) : {};
   const { fn, args, turn, ...bucket } = run;
   const wait = waitOf(bucket.name, said.again);
@@ -93,27 +80,24 @@ function waitOf(name: string, again: unknown): number | undefined {
 
 /** Runs a job that is a mutation: what it writes and what it settles are one transaction. */
 export async function runMutation(ctx: WorkerCtx, run: QueuedRunArgs): Promise<void> {
-  const result: unknown = await ctx.runMutation(run.fn as FunctionHandle<"mutation">, run.args);
+  const result: unknown = await ctx.runMutation(run.fn as convex.FunctionHandle<"mutation">, run.args);
   const settlement = settlementOf(result, run, "mutation");
   if (settlement) await settle(ctx, settlement);
 }
 
 /** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
 export async function runAction(
-  ctx: Pick<GenericActionCtx<GenericDataModel>, "runMutation" | "runAction">,
+  ctx: Pick<convex.GenericActionCtx<convex.GenericDataModel>, "runMutation" | "runAction">,
   run: QueuedRunArgs,
   module: string,
 ): Promise<null> {
-  const result: unknown = await ctx.runAction(run.fn as FunctionHandle<"action">, run.args);
+  const result: unknown = await ctx.runAction(run.fn as convex.FunctionHandle<"action">, run.args);
   const settlement = settlementOf(result, run, "action");
   if (settlement) await ctx.runMutation(workIn(module), { settlement });
   return null;
 }
 
-/**
- * Charges what was used beyond the count, or gives back what was not: then the jobs that wait move up. By the limit as it is now: the job
- * may have begun before a deploy.
- */
+/** Charges or gives back the difference, by the limit as it is now: the job may have begun before a deploy. Then the queue moves up. */
 export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;
@@ -148,10 +132,9 @@ async function waitAgain(
     await planWork(ctx, notBefore, { settlement: { ...settling, used: count, again: { turn, ...call } } });
     return;
   }
-  const { at, priority, fairBy, round, runs, first } = turn;
-  const place = { at, priority, ...(fairBy !== undefined && { fairBy }), runs, first };
-  const inRound = round !== undefined && { round: await roundOf(ctx, queue, priority, round) };
-  await insertJob(ctx, { ...idOf(queue), ...place, ...inRound, count, ...call });
+  const { at, priority, fairBy, runs, first } = turn;
+  const round = turn.round === undefined ? undefined : await roundOf(ctx, queue, priority, turn.round);
+  await insertJob(ctx, present({ ...idOf(queue), at, priority, fairBy, round, runs, first, count, ...call }));
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
   await ensureRunning(ctx, queue, row, queued);
 }

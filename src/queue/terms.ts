@@ -2,8 +2,8 @@
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { type Bucket, parseBucket } from "../engine/request.js";
-import { idOf } from "../storage/rows.js";
 import type { QueueConfig } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import type { StoredQueue } from "../wire/queue.js";
 
 const MINUTE_MS = 60_000;
@@ -63,7 +63,6 @@ export function toStoredQueue({ name, key, limit, terms, plan }: Queue): StoredQ
 }
 
 /** The queue alone, of a row or a run. */
-export function storedPart(of: StoredQueue): StoredQueue {
-  const { config, plan, queue } = of;
-  return { ...idOf(of), config, ...(plan !== undefined && { plan }), queue };
+export function storedPart({ name, key, config, plan, queue }: StoredQueue): StoredQueue {
+  return present({ name, key, config, plan, queue });
 }

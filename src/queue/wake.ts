@@ -26,10 +26,7 @@ export const workIn = (module: string) => makeFunctionReference<"mutation">(`${m
 export const planWork = (ctx: QueueCtx, at: number, work: WorkArgs) =>
   ctx.scheduler.runAt(at, workIn(ctx.module), work);
 
-/**
- * A worker counts as running for this long without a report, and reports twice as often. If its chain of runs was broken, by hand
- * or by an error, the next caller starts it again.
- */
+/** A worker counts as running this long after a report; it reports twice as often. If its chain broke, the next caller restarts it. */
 export const LEASE_MS = 60_000;
 
 /** Whether the chain of runs was broken: the next one should have come long ago. */

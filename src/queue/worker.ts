@@ -5,12 +5,13 @@
 import type { Shard } from "../engine/sharding/shard.js";
 import { write } from "../storage/rows.js";
 import { changeOf, loadAll, type StoredShard } from "../storage/shards.js";
+import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { payFor } from "./pay.js";
-import { deleteJob, patchJob, type WorkerRow } from "./rows.js";
+import { deleteJob, patchJob } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork } from "./wake.js";
@@ -45,25 +46,36 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   if (!row) return;
   const queue = ctx.lookUp(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
-  const found = await look(ctx, queue, { since: run.seenTo, most });
-  const { taken, retried, awaited } = await takeJobs(ctx, queue, found.first);
+  const { seenTo, arrived, first, hasMore: mayHaveMore } = await look(ctx, queue, { since: run.seenTo, most });
+  const { taken, retried, awaited } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
-  const busyAt = found.arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
-  const hasMore = !awaited && found.hasMore;
-  const pace = paceOf({ now, hasMore, awaited, busyAt });
+  const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
+  const hasMore = !awaited && mayHaveMore;
+  const found = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
-  const { arrived } = found;
-  const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, retried, isDrained });
-  // A number that was counted under other terms is not passed on: without a bound nobody counts.
-  const next: RunArgs = {
-    ...toStoredQueue(queue),
-    generation: run.generation,
-    ...(found.seenTo !== undefined && { seenTo: found.seenTo }),
-    busyAt,
-    most: awaited ? mostWhileShort(taken) : MOST_JOBS,
-    ...backlog.run,
+  const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, retried, isDrained });
+  // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
+  const isDamaged = awaited !== undefined && !awaited.job;
+  const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
+  const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
+  const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
+  const nextAt = pace.kind === "stop" ? now : Math.min(Math.max(now + 1, pace.at), now + MOST_SLEEP_MS);
+  const mustRenew = pace.kind === "wait" || (pace.kind === "run" && row.runsUntil - now < LEASE_MS / 2);
+  const fields = {
+    ...backlog.row,
+    ...(state !== row.state && { state }),
+    ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
+    // Nothing waits, so the number is known here.
+    ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
   };
-  await goOn(ctx, { queue, row, next, pace, awaited }, backlog.row);
+  if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
+  if (pace.kind === "stop") return;
+  if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
+  // A number that was counted under other terms is not passed on: without a bound nobody counts.
+  const { generation } = run;
+  const nextMost = awaited ? mostWhileShort(taken) : MOST_JOBS;
+  const next = present({ ...toStoredQueue(queue), generation, seenTo, busyAt, most: nextMost, ...backlog.run });
+  await planWork(ctx, nextAt, { run: next });
 }
 
 interface Awaited {
@@ -114,36 +126,4 @@ async function loadUndamaged(ctx: WorkerCtx, queue: Queue): Promise<StoredShard[
     console.error(error);
     return undefined;
   }
-}
-
-interface Step {
-  readonly queue: Queue;
-  readonly row: WorkerRow;
-  readonly next: RunArgs;
-  readonly pace: Pace;
-  readonly awaited: Awaited | undefined;
-}
-
-/** Plans the next run, and writes the worker's row if its state changes. */
-async function goOn(ctx: WorkerCtx, step: Step, more: Partial<Pick<WorkerRow, "fullUntil" | "queued">>): Promise<void> {
-  const { queue, row, next, pace: found, awaited } = step;
-  const { now } = ctx;
-  // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
-  const isDamaged = awaited !== undefined && !awaited.job;
-  const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
-  const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
-  const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
-  const nextAt = pace.kind === "stop" ? now : Math.min(Math.max(now + 1, pace.at), now + MOST_SLEEP_MS);
-  const mustRenew = pace.kind === "wait" || (pace.kind === "run" && row.runsUntil - now < LEASE_MS / 2);
-  const fields = {
-    ...more,
-    ...(state !== row.state && { state }),
-    ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
-    // Nothing waits, so the number is known here.
-    ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
-  };
-  if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
-  if (pace.kind === "stop") return;
-  if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-  await planWork(ctx, nextAt, { run: next });
 }

@@ -12,10 +12,7 @@ import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./r
 import { type Queue, storedPart, toStoredQueue } from "./terms.js";
 import { isLost, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
 
-/**
- * Makes sure that the worker runs, under the queue's own config.
- * @param queued - with `exact`, the jobs that wait now.
- */
+/** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */
 export async function ensureRunning(
   ctx: QueueCtx,
   queue: Queue,
@@ -66,10 +63,7 @@ export async function readOwnWorker(ctx: QueueCtx, run: RunArgs): Promise<Worker
   return await readWorker(ctx, run);
 }
 
-/**
- * A row stays for this long after its worker was last due. By its config jobs are settled that still run, and an action runs for
- * ten minutes at most. Clocks of servers differ by less.
- */
+/** Kept this long after it was due: running jobs settle by its config, actions take ten minutes at most, clocks differ by less. */
 const KEPT_MS = 15 * 60_000;
 
 /** With a few hundred bytes each, and one read of the jobs of each, far below what a transaction may read. */

@@ -34,15 +34,15 @@ interface Batch {
   readonly next: Cursor | null;
 }
 
-export async function readBatch(ctx: Reader, { name, after }: Cursor): Promise<Batch> {
+export async function readBatch(ctx: Reader, cursor: Cursor): Promise<Batch> {
   const buckets: { key: string | undefined; rows: Row[] }[] = [];
   let read = 0;
   let bytes = 0;
-  for await (const row of rowsAfter(ctx, { name, after })) {
+  for await (const row of rowsAfter(ctx, cursor)) {
     const last = buckets.at(-1);
     if (last && last.key === row.key) last.rows.push(row);
     else if (last && (read >= BATCH_ROWS || bytes >= BATCH_BYTES)) {
-      return { buckets, bytes, next: { name, after: { key: last.key } } };
+      return { buckets, bytes, next: { name: cursor.name, after: { key: last.key } } };
     } else buckets.push({ key: row.key, rows: [row] });
     read++;
     bytes += sizeOf(row);
@@ -66,24 +66,19 @@ export function writeCursor({ name, after }: Cursor): string {
 
 /** @throws when the text is none that `writeCursor` wrote; `limit` is the one to name then. */
 export function readCursor(limit: string, text: string): Cursor {
-  const [name, key, ...more] = parseArray(text);
-  if (typeof name === "string" && more.length === 0) {
-    if (key === undefined) return { name };
-    if (key === null) return { name, after: { key: undefined } };
-    if (typeof key === "string") return { name, after: { key } };
+  try {
+    const parsed: unknown = JSON.parse(text);
+    const [name, key, ...more] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
+    const isKey = key === undefined || key === null || typeof key === "string";
+    if (typeof name === "string" && isKey && more.length === 0) {
+      return key === undefined ? { name } : { name, after: { key: key ?? undefined } };
+    }
+  } catch {
+    // It is no JSON.
   }
   throw cursorError(limit, text);
 }
 
 export function cursorError(limit: string, text: unknown): Error {
   return fieldError(limit, "cursor", "one that the page before returned", text);
-}
-
-function parseArray(text: string): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
 }

@@ -8,10 +8,7 @@ import { configValidator, queueConfigValidator } from "../wire/configs.js";
 import { callArgs, queuedJobValidator, queuePositionValidator, settlesValidator } from "../wire/queue.js";
 import { type rateLimitTables } from "./schema.js";
 
-/**
- * Spread into the app's schema, beside `rateLimitTables`, for limits with a queue in the app's own tables. Only the functions of this
- * package write here.
- */
+/** Spread into the app's schema, beside `rateLimitTables`, for queues in the app's tables. Only this package writes here. */
 export const rateLimitQueueTables = {
   /** Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. */
   rateLimitQueue: defineTable({

@@ -1,13 +1,5 @@
 /** Rows: the only file that touches ctx.db. */
-import type {
-  DocumentByName,
-  IndexRange,
-  IndexRangeBuilder,
-  NamedIndex,
-  NamedTableInfo,
-  Query,
-  WithoutSystemFields,
-} from "convex/server";
+import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
@@ -15,9 +7,9 @@ import type { StoredPlan } from "../engine/written.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
-type Table = NamedTableInfo<RateLimitsDataModel, "rateLimits">;
-type Index = NamedIndex<Table, "by_name_key_shard">;
-export type Row = DocumentByName<RateLimitsDataModel, "rateLimits">;
+type Table = convex.NamedTableInfo<RateLimitsDataModel, "rateLimits">;
+type Index = convex.NamedIndex<Table, "by_name_key_shard">;
+export type Row = convex.DocumentByName<RateLimitsDataModel, "rateLimits">;
 
 /** The name and key that all rows of a bucket share. */
 export interface BucketId {
@@ -38,7 +30,10 @@ export interface Reader {
   db: {
     normalizeId?: (spreadRateLimitTablesIntoTheSchema: "rateLimits", id: string) => unknown;
     query(table: "rateLimits"): {
-      withIndex(index: "by_name_key_shard", range: (q: IndexRangeBuilder<Row, Index>) => IndexRange): Query<Table>;
+      withIndex(
+        index: "by_name_key_shard",
+        range: (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange,
+      ): convex.Query<Table>;
     };
   };
 }
@@ -52,8 +47,8 @@ export interface Writer {
 type ReaderDb = Reader["db"];
 interface WriterDb extends ReaderDb {
   normalizeId?: NonNullable<ReaderDb["normalizeId"]>;
-  insert(table: "rateLimits", row: WithoutSystemFields<Row>): Promise<Row["_id"]>;
-  patch(table: "rateLimits", id: Row["_id"], fields: Partial<WithoutSystemFields<Row>>): Promise<void>;
+  insert(table: "rateLimits", row: convex.WithoutSystemFields<Row>): Promise<Row["_id"]>;
+  patch(table: "rateLimits", id: Row["_id"], fields: Partial<convex.WithoutSystemFields<Row>>): Promise<void>;
   delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
 }
 
@@ -123,29 +118,30 @@ export async function readRows({ db }: Reader, { name, key }: BucketId, within =
     .collect();
 }
 
+type Range = (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange;
+
+/** Rows in another range, in order. */
+function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
+  return db.query("rateLimits").withIndex("by_name_key_shard", range);
+}
+
 /** The last row with a `shard` of at most this, or none; the transaction depends on what lies from there on, and no more. */
-export async function readLast({ db }: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
-  return await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).lte("shard", most))
-    .order("desc")
-    .first();
+export async function readLast(ctx: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
+  const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).lte("shard", most));
+  return await rows.order("desc").first();
 }
 
 /** The first row of the limit whose name comes after this one; of the first limit, without one. */
-export async function readNextName({ db }: Reader, after = ""): Promise<Row | null> {
-  const rows = db.query("rateLimits").withIndex("by_name_key_shard", (q) => q.gt("name", after));
-  return await rows.first();
+export async function readNextName(ctx: Reader, after = ""): Promise<Row | null> {
+  return await rowsIn(ctx, (q) => q.gt("name", after)).first();
 }
 
 /** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
 export function rowsAfter(
-  { db }: Reader,
-  { name, after }: { name: string; after: { key: string | undefined } | undefined },
+  ctx: Reader,
+  { name, after }: { name: string; after?: { key: string | undefined } | undefined },
 ): AsyncIterable<Row> {
-  return db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
+  return rowsIn(ctx, (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 
 /** A write: contents in the place of a bucket's rows. */
@@ -169,12 +165,9 @@ export async function write({ db }: Writer, { bucket, rows, contents }: RowChang
 }
 
 /** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */
-export async function readOverrideRows({ db }: Reader, { name, key }: BucketId): Promise<Row[]> {
-  const rows = await db
-    .query("rateLimits")
-    .withIndex("by_name_key_shard", (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD))
-    .collect();
-  return rows.filter((row) => !holdsTokens(row));
+export async function readOverrideRows(ctx: Reader, { name, key }: BucketId): Promise<Row[]> {
+  const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD));
+  return (await rows.collect()).filter((row) => !holdsTokens(row));
 }
 
 /** Puts an override in the place of those that are there. */

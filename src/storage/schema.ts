@@ -5,13 +5,7 @@
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
-import {
-  allStatusValidator,
-  jobValidator,
-  pageValidator,
-  statusValidator,
-  sweepResultValidator,
-} from "../wire/answers.js";
+import * as wire from "../wire/answers.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
 import { snapshotValidator } from "../wire/snapshots.js";
 
@@ -48,10 +42,7 @@ export const rateLimitTables = {
     config: v.optional(configValidator()),
     /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. */
     recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-    /**
-     * For a bucket whose tokens may be returned: the fewest tokens that it was short of full since `at`, in milliseconds since the
-     * epoch. At most this many come back of an earlier take.
-     */
+    /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
     headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
     /**
      * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
@@ -83,12 +74,13 @@ export const vRateLimitOverride = /* @__PURE__ */ v.object(/* @__PURE__ */ overr
 /** The validator of a `RateLimitSnapshot`: what `getRateLimit` returns. */
 export const vRateLimitSnapshot: ReturnType<typeof snapshotValidator> = /* @__PURE__ */ snapshotValidator();
 /** The validator of a `RateLimitStatus`: what `rateLimit` returns. */
-export const vRateLimitStatus: ReturnType<typeof statusValidator> = /* @__PURE__ */ statusValidator();
+export const vRateLimitStatus: ReturnType<typeof wire.statusValidator> = /* @__PURE__ */ wire.statusValidator();
 /** The validator of a `RateLimitAllStatus`: what `rateLimitAll` returns. */
-export const vRateLimitAllStatus: ReturnType<typeof allStatusValidator> = /* @__PURE__ */ allStatusValidator();
+export const vRateLimitAllStatus: ReturnType<typeof wire.allStatusValidator> =
+  /* @__PURE__ */ wire.allStatusValidator();
 /** The validator of a `RateLimitPage`: what `listRateLimits` returns. */
-export const vRateLimitPage: ReturnType<typeof pageValidator> = /* @__PURE__ */ pageValidator();
+export const vRateLimitPage: ReturnType<typeof wire.pageValidator> = /* @__PURE__ */ wire.pageValidator();
 /** The validator of a `SweepResult`: what `sweepRateLimits` returns. */
-export const vSweepResult: ReturnType<typeof sweepResultValidator> = /* @__PURE__ */ sweepResultValidator();
+export const vSweepResult: ReturnType<typeof wire.sweepResultValidator> = /* @__PURE__ */ wire.sweepResultValidator();
 /** The validator of a `RateLimitedJob`, to store one in a document. */
-export const vRateLimitedJob: ReturnType<typeof jobValidator> = /* @__PURE__ */ jobValidator();
+export const vRateLimitedJob: ReturnType<typeof wire.jobValidator> = /* @__PURE__ */ wire.jobValidator();

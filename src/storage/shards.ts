@@ -7,6 +7,7 @@ import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding
 import { fromStored, toStored } from "../engine/units.js";
 import { type StoredPlan, storedLimit, type WrittenBucket } from "../engine/written.js";
 import type { RateLimitConfig } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import { holdsTokens, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
@@ -94,10 +95,7 @@ function gapError({ limit, key }: WrittenBucket): Error {
 
 /** The fields that decide how a limit's shares are cut and filled: all of its config but the bounds on reservations and rows. */
 function splitConfig({ config }: Limit): RateLimitConfig {
-  const shared = { ...config };
-  delete shared.shards;
-  delete shared.maxReserved;
-  return shared;
+  return present({ ...config, shards: undefined, maxReserved: undefined });
 }
 
 /**

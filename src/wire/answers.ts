@@ -6,10 +6,7 @@ import type { TypeOf } from "./typeOf.js";
 const outlook = () => ({
   /** Whole tokens left after this decision, never below 0. Absent if only some rows of a split bucket were read. */
   remaining: v.optional(v.number()),
-  /**
-   * When the bucket is full again; for a fixed window, the start of the next window. Absent if only some rows of a split bucket were
-   * read.
-   */
+  /** When the bucket is full again; of a fixed window, its end. Absent if only some rows of a split bucket were read. */
   resetAt: v.optional(v.number()),
 });
 /** The override in force at a key. */

@@ -99,10 +99,7 @@ const queue = () => ({
   aging: v.optional(v.number()),
   /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
   fair: v.optional(v.boolean()),
-  /**
-   * Requires `maxQueued` and makes it exact, at the price of conflicts. Without it, jobs are accepted until the worker notices: within
-   * a second. Default false.
-   */
+  /** Makes `maxQueued`, which it requires, exact, at the price of conflicts. Else the worker enforces it within a second. Default false. */
   exact: v.optional(v.boolean()),
   /**
    * How often a job may run in all: a whole number from 1 to 100, default 1. A function with `settles` that returns `{ again }` then waits once

@@ -1,10 +1,7 @@
 /** Registered functions: validators and a handler. */
 import type { ObjectType, PropertyValidators, Validator } from "convex/values";
 
-/**
- * The definition of a function that Convex registers. Its validators are getters, since Convex reads them at a deploy, and evaluates
- * the module in every run.
- */
+/** A definition for Convex to register. Validators are getters: only a deploy reads them, but every run evaluates the module. */
 export function functionOf<
   Args extends PropertyValidators,
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any answer.

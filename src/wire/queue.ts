@@ -23,10 +23,7 @@ export type EnqueueResult =
 
 export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
 
-/**
- * Whether the job was still waiting, and is now removed. A job whose start time is set, at most a second ahead, cannot be cancelled
- * any more.
- */
+/** Whether the job still waited, and is now removed. One whose start time is set, at most a second ahead, cannot be cancelled any more. */
 export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValidator>>;
 
 export const queuePositionValidator = () => v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
