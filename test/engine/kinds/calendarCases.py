@@ -2,6 +2,8 @@
 
 Run: python3 test/engine/kinds/calendarCases.py && npx prettier --write test/engine/kinds/calendarCases.json
 
+Of each zone: period, anchor, what happens there, the first start, and the minutes from each start to the next.
+
 It has nothing in common with the code under test: it walks from half minute to half minute until the clocks show the nominal
 start or later. Committed with version 2025b of the database.
 """
@@ -96,18 +98,17 @@ def first_moment(zone, local):
     moment = (local - 2 * DAY).replace(tzinfo=dt.timezone.utc)
     while moment.astimezone(zone).replace(tzinfo=None) < local:
         moment += HALF_MINUTE
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment
 
 
-def starts(period, zone, anchor, first, count):
-    # Of windows that start at one moment all but the last are empty: they never were.
+def case(period, zone, anchor, first, count, about):
     moments = (first_moment(ZoneInfo(zone), local) for local in nominal_starts(period, anchor, first, count))
-    return list(dict.fromkeys(moments))
+    # Of windows that start at one moment all but the last are empty: they never were.
+    starts = list(dict.fromkeys(moments))
+    minutes = [(later - start) / dt.timedelta(minutes=1) for start, later in zip(starts, starts[1:])]
+    return [period, anchor, about, starts[0].strftime("%Y-%m-%dT%H:%M:%SZ"), minutes]
 
 
-cases = [
-    {"period": period, "timeZone": zone, "anchor": anchor, "about": about, "starts": starts(period, zone, anchor, first, count)}
-    for period, zone, anchor, first, count, about in CASES
-]
+cases = {zone: [case(*one) for one in CASES if one[1] == zone] for zone in dict.fromkeys(one[1] for one in CASES)}
 path = pathlib.Path(__file__).with_suffix(".json")
-path.write_text(json.dumps(cases, indent=2) + "\n")
+path.write_text(json.dumps(cases).replace(".0,", ",").replace(".0]", "]"))
