@@ -2,6 +2,15 @@
 import { isRateLimitError, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { adjustmentOf } from "../../src/engine/adjustment.js";
+import { bundle } from "../../src/engine/bundle.js";
+import { parseBucket, parseRequest } from "../../src/engine/request.js";
+import { adjust } from "../../src/operations/adjust.js";
+import { consumeAll } from "../../src/operations/all.js";
+import { consume } from "../../src/operations/consume.js";
+import { setOverride } from "../../src/operations/override.js";
+import { pause } from "../../src/operations/pause.js";
+import type { Writer } from "../../src/storage/rows.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 import { runs } from "../support/random.js";
@@ -158,4 +167,21 @@ describe.each(placeNames)("in the %s", (place) => {
       { numRuns: runs(150) },
     );
   });
+});
+
+/** A database without rows, in which no write succeeds. */
+const db = {
+  query: () => ({ withIndex: () => ({ collect: () => Promise.resolve([]), first: () => Promise.resolve(null) }) }),
+  insert: () => Promise.reject(new Error("not written")),
+};
+const asked = { name: "everyone", count: 1 };
+
+it.each<[string, (ctx: Writer) => Promise<unknown>]>([
+  ["a call", (ctx) => consume(ctx, parseRequest({ ...asked, config: user }))],
+  ["several limits at once", (ctx) => consumeAll(ctx, bundle([parseRequest({ ...asked, config: user })]))],
+  ["a charge", (ctx) => adjust(ctx, adjustmentOf(parseBucket({ ...asked, config: user }), asked))],
+  ["a pause", (ctx) => pause(ctx, { ...parseBucket({ ...asked, config: user }), until: NOW + 1 })],
+  ["an override", (ctx) => setOverride(ctx, asked, { block: true })],
+])("%s waits for its writes, and fails with them", async (_what, operation) => {
+  await expect(operation({ db } as unknown as Writer)).rejects.toThrow("not written");
 });

@@ -399,6 +399,8 @@ describe.each(placeNames)("in the %s", (place) => {
       ]);
       expect(page[0]).not.toHaveProperty("override");
       expect(await keys({ onlyOverridden: true })).toEqual(["mallory", "zoe"]);
+      await insert({ name: "api", key: "mallory", value: NaN, ts: NOW });
+      expect((await list())[1]).toMatchObject({ error: expect.stringContaining("unusable") as string, override: spam });
       expect(await keys({ onlyLimited: true })).toEqual(["alice", "mallory"]);
       vi.setSystemTime(NOW + 1000);
       expect(await keys({ onlyOverridden: true })).toEqual(["zoe"]);
@@ -412,32 +414,6 @@ describe.each(placeNames)("in the %s", (place) => {
       const { page } = await asPlain.listRateLimits({ name: "api" });
       expect(page).toMatchObject([{ key: "alice", value: 4, ok: true }]);
       expect(page[0]).not.toHaveProperty("override");
-    });
-  });
-
-  describe("a sweep", () => {
-    const only = define({ api: { ...bucket, overrides: true } });
-    const sweep = () => only.sweepRateLimits({ next });
-    const stored = async () => (await rows()).map(({ key, shard }) => `${key} ${shard}`);
-
-    it("takes overrides a minute after their end, and leaves those in force", async () => {
-      await override({ block: true, ...ending(1000) });
-      await override({ unlimited: true }, { name: "api", key: "bob" });
-      await rateLimit({ name: "api", key: "bob" });
-      vi.setSystemTime(NOW + MINUTE + 999);
-      expect(await sweep()).toEqual({ deleted: 1, isDone: true });
-      expect(await stored()).toEqual([`alice ${OVERRIDE_SHARD}`, `bob ${OVERRIDE_SHARD}`]);
-      vi.setSystemTime(NOW + MINUTE + 1000);
-      expect(await sweep()).toEqual({ deleted: 1, isDone: true });
-      expect(await stored()).toEqual([`bob ${OVERRIDE_SHARD}`]);
-    });
-
-    it("leaves a bucket that is full by the limit's config and not by the override's", async () => {
-      await override({ config: nearlyShut });
-      await take(1);
-      vi.setSystemTime(NOW + 2 * MINUTE);
-      expect(await sweep()).toMatchObject({ deleted: 0 });
-      expect(await checkRateLimit({ ...alice, count: 0 })).toMatchObject({ remaining: 3 });
     });
   });
 

@@ -138,12 +138,7 @@ const rows: Row[] = [
   ],
   ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],
   ["and gives from others", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 499) }],
-  [
-    "also if only the first is new",
-    [0, 0, 16, 16],
-    [0, 0, 15, 16],
-    { ages: [0, 10, 10, 10], status: whole(31, 514) },
-  ],
+  ["also if only the first is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], status: whole(31, 514) }],
   ["also if only the second is", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [10, 0, 10, 10], status: whole(31, 514) }],
   [
     "is read whole by a count of 0",
