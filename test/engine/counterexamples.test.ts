@@ -6,7 +6,6 @@ import { decide } from "../../src/engine/decide.js";
 import { type DemandArgs, parseDemand, parseRequest } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { checkKey } from "../../src/engine/names.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;
@@ -82,13 +81,5 @@ describe("bundle", () => {
     const other = { ...config, ...spelt };
     const requests = [config, other].map((one) => parseRequest({ name: "send", config: one }));
     expect(bundle(requests).summed).toHaveLength(1);
-  });
-});
-
-describe("checkKey", () => {
-  it("shows a key that is too long once quoted, not twice", () => {
-    expect(() => {
-      checkKey("send", "k".repeat(257));
-    }).toThrow(`makes one of 64, got 257 characters: "${"k".repeat(40)}".`);
   });
 });

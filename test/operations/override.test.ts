@@ -49,133 +49,118 @@ const forEver = { ok: false, retryAt: END_OF_TIME };
 const never = (what: string, most: number) =>
   `Rate limit "api": ${what} can never be served: it can hold at most ${most}`;
 
-const standings: [what: string, standing: Standing, ...rows: Row[]][] = [
-  [
-    "a larger config",
-    { terms: { config: large } },
+const when = (what: string, standing: Standing, rows: readonly Row[]) =>
+  rows.map(([at, request, answer]) => ({ what, at, request, answer, ...standing }));
+
+const cases = [
+  ...when("a larger config", { terms: { config: large } }, [
     [0, { count: 30 }, served({ remaining: 10, resetAt: NOW + 1500 })],
     [0, { count: 100, atLeast: 10 }, served({ taken: 40, remaining: 0 })],
-  ],
-  [
+  ]),
+  ...when(
     "a config that serves before it ends",
     { after: 4, terms: { config: { ...bucket, rate: 4 }, ...ending(MINUTE) } },
-    [0, {}, denied(250, { remaining: 0, resetAt: NOW + 1000 })],
-  ],
-  [
+    [[0, {}, denied(250, { remaining: 0, resetAt: NOW + 1000 })]],
+  ),
+  ...when(
     "a config whose very end gives what is not there by the one that holds then",
     { before: 4, terms: { config: { ...bucket, rate: 4 }, ...ending(1000) } },
-    [0, { count: 4 }, denied(2000)],
-    [0, { count: 5, reserve: true }, served({ retryAt: NOW + 1250 })],
-  ],
-  [
-    "a config that gives nothing before its end",
-    { before: 4, terms: { config: nearlyShut, ...ending(5000) } },
+    [
+      [0, { count: 4 }, denied(2000)],
+      [0, { count: 5, reserve: true }, served({ retryAt: NOW + 1250 })],
+    ],
+  ),
+  ...when("a config that gives nothing before its end", { before: 4, terms: { config: nearlyShut, ...ending(5000) } }, [
     [0, {}, denied(5000)],
     [4999, {}, denied(5000)],
     [5000, {}, served()],
-  ],
-  [
-    "a config that alone could serve",
-    { after: 40, terms: { config: large, ...ending(1000) } },
+  ]),
+  ...when("a config that alone could serve", { after: 40, terms: { config: large, ...ending(1000) } }, [
     [0, { count: 19 }, denied(950)],
     [0, { count: 30 }, forEver],
     [0, { count: 30, reserve: { within: 500 } }, forEver],
-  ],
-  [
+  ]),
+  ...when(
     "a bucket whose own sliding window can never hold the reservation",
     { name: "slide", after: 4, terms: { config: { ...nearlyShut, maxReserved: 2 }, ...ending(1000) } },
-    [0, { count: 6, reserve: true }, forEver],
-    [1000, { count: 6, reserve: true }, "can never be served"],
-  ],
-  [
-    "a smaller config",
-    { terms: { config: small } },
+    [
+      [0, { count: 6, reserve: true }, forEver],
+      [1000, { count: 6, reserve: true }, "can never be served"],
+    ],
+  ),
+  ...when("a smaller config", { terms: { config: small } }, [
     [0, { count: 3 }, forEver],
     [0, { count: 5 }, never("count 5", 2)],
-  ],
-  [
-    "a smaller config that ends",
-    { terms: { config: small, ...ending(MINUTE) } },
+  ]),
+  ...when("a smaller config that ends", { terms: { config: small, ...ending(MINUTE) } }, [
     [0, { count: 3 }, denied(MINUTE, { remaining: 2, resetAt: NOW })],
     [0, { count: 9, atLeast: 3 }, denied(MINUTE, { remaining: 2, resetAt: NOW })],
     [0, { count: 9, atLeast: 2 }, served({ taken: 2 })],
     [0, { count: 9, atLeast: 5 }, never("atLeast 5", 2)],
     [MINUTE, { count: 9, atLeast: 5 }, never("atLeast 5", 4)],
-  ],
-  [
+  ]),
+  ...when(
     "a smaller config on several rows",
     { name: "wide", before: 1, terms: { config: { ...large, capacity: 20 } } },
-    [0, { count: 30 }, { ...forEver, remaining: 20, resetAt: NOW }],
-  ],
-  [
-    "another kind of limit",
-    { after: 3, terms: { config: { kind: "sliding window", rate: 3, period: 1000 } } },
+    [[0, { count: 30 }, { ...forEver, remaining: 20, resetAt: NOW }]],
+  ),
+  ...when("another kind of limit", { after: 3, terms: { config: { kind: "sliding window", rate: 3, period: 1000 } } }, [
     [0, { reserve: true }, served({ retryAt: NOW + 1000 })],
-  ],
-  [
+  ]),
+  ...when(
     "a config that ends before what is asked would start",
     { name: "slow", after: 4, terms: { config: { ...slow, period: 1000 }, ...ending(4000) } },
-    [0, { count: 4 }, denied(8000)],
-    [0, { count: 4, reserve: true }, served({ retryAt: NOW + 4000 })],
-    [0, { count: 5, reserve: true }, served({ retryAt: NOW + 5000 })],
-  ],
-  [
-    "a block",
-    { terms: { block: true, ...ending(MINUTE) } },
+    [
+      [0, { count: 4 }, denied(8000)],
+      [0, { count: 4, reserve: true }, served({ retryAt: NOW + 4000 })],
+      [0, { count: 5, reserve: true }, served({ retryAt: NOW + 5000 })],
+    ],
+  ),
+  ...when("a block", { terms: { block: true, ...ending(MINUTE) } }, [
     [0, {}, blocked(MINUTE, { remaining: 0 })],
     [0, { count: 0 }, blocked(MINUTE, { remaining: 0 })],
     [0, { reserve: true }, blocked(MINUTE, { remaining: 0 })],
     [0, { config: large }, blocked(MINUTE, { remaining: 0 })],
     [MINUTE, {}, served({ remaining: 3, resetAt: NOW + MINUTE + 500 })],
-  ],
-  [
-    "a block without an end",
-    { terms: { block: true } },
+  ]),
+  ...when("a block without an end", { terms: { block: true } }, [
     [0, {}, { ...forEver, remaining: 0, resetAt: END_OF_TIME, reason: "blocked" }],
-  ],
-  ["a block of the bucket without a key", { name: "all", terms: { block: true } }, [0, {}, forEver]],
-  [
-    "a block that ends before the bucket's debt",
-    { before: 14, terms: { block: true, ...ending(1000) } },
+  ]),
+  ...when("a block of the bucket without a key", { name: "all", terms: { block: true } }, [[0, {}, forEver]]),
+  ...when("a block that ends before the bucket's debt", { before: 14, terms: { block: true, ...ending(1000) } }, [
     [0, {}, blocked(5500)],
     [5499, {}, denied(5500)],
     [5500, {}, served()],
-  ],
-  [
-    "a block that ends before there is enough",
-    { before: 4, terms: { block: true, ...ending(1) } },
+  ]),
+  ...when("a block that ends before there is enough", { before: 4, terms: { block: true, ...ending(1) } }, [
     [0, { count: 4, atLeast: 2 }, blocked(1000)],
-  ],
-  [
-    "unlimited",
-    { terms: { unlimited: true } },
+  ]),
+  ...when("unlimited", { terms: { unlimited: true } }, [
     [0, { count: 3, atLeast: 1 }, served({ taken: 3, remaining: 1 })],
     [0, { count: 1e300, atLeast: 1 }, served({ taken: 1e12 })],
     [0, { count: NaN }, "count must be a finite number"],
     [0, { count: 2e12 }, "can never be served"],
-  ],
-  [
+  ]),
+  ...when(
     "unlimited, for a time, and taken more than there is",
     { after: 3, terms: { unlimited: true, ...ending(1000) } },
-    [0, { count: 5 }, served({ remaining: 0, resetAt: NOW + 4000 })],
-    [0, { count: 6, atLeast: 5 }, served({ taken: 6, remaining: 0, resetAt: NOW + 4500 })],
-  ],
-  [
-    "unlimited, for a time, and in debt",
-    { after: 10, terms: { unlimited: true, ...ending(1000) } },
+    [
+      [0, { count: 5 }, served({ remaining: 0, resetAt: NOW + 4000 })],
+      [0, { count: 6, atLeast: 5 }, served({ taken: 6, remaining: 0, resetAt: NOW + 4500 })],
+    ],
+  ),
+  ...when("unlimited, for a time, and in debt", { after: 10, terms: { unlimited: true, ...ending(1000) } }, [
     [0, { reserve: true }, served({ remaining: 0, resetAt: NOW + 5500 })],
     [1000, {}, denied(3500)],
-  ],
-  [
-    "a block of a limit in shadow",
-    { name: "tried", terms: { block: true, ...ending(MINUTE) } },
+  ]),
+  ...when("a block of a limit in shadow", { name: "tried", terms: { block: true, ...ending(MINUTE) } }, [
     [0, {}, shadowing(MINUTE, blocked(MINUTE))],
-  ],
-  [
+  ]),
+  ...when(
     "another config of a limit in shadow",
     { name: "tried", after: 1, terms: { config: { ...bucket, capacity: 1 } } },
-    [0, {}, shadowing(500, denied(500))],
-  ],
+    [[0, {}, shadowing(500, denied(500))]],
+  ),
 ];
 
 describe.each(placeNames)("in the %s", (place) => {
@@ -204,9 +189,6 @@ describe.each(placeNames)("in the %s", (place) => {
   const list = async (options: object = {}) => (await listRateLimits({ name: "api", ...options })).page;
 
   /** A call, a check and a projection answer alike, and only a call that is served writes. */
-  const cases = standings.flatMap(([what, standing, ...rows]) =>
-    rows.map(([at, request, answer]) => ({ what, at, request, answer, ...standing })),
-  );
   it.each(cases)("$what: after $at ms $request is answered by $answer", async (given) => {
     const { name = "api", before = 0, after = 0, terms, at, request, answer } = given;
     const id = name === "api" ? alice : { name };

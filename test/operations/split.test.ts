@@ -167,6 +167,12 @@ const rows: Row[] = [
     },
   ],
   [
+    "denies though the third row is new",
+    each(4, 0),
+    each(4, 0),
+    { ...windows, ages: [10, 10, 0, 10], draws: [0, 0.3, 0.6, 0.9], status: { ok: false, retryAt: NOW + 500 } },
+  ],
+  [
     "reads a row once that is drawn twice",
     [0, 1, 2, 1],
     [0, 0, 2, 0],

@@ -284,23 +284,14 @@ describe("in the component", () => {
   it("the buckets of a batch are those that are full under each config that a name is given with", async () => {
     await insert(...Object.entries({ a: -100, b: 10, c: 9 }).map(([key, value]) => row({ key, value })));
     vi.setSystemTime(NOW + SETTLED);
-    const found = (configs: RateLimitConfig[]) =>
-      query((ctx) => findFull(ctx, { targets: configs.map((config) => ({ name: "send", configs: [config] })) }));
-    expect(await found([send])).toMatchObject({ buckets: [{ name: "send", key: "b" }], cursor: null });
-    const [small, large] = [
-      { ...send, capacity: 9 },
-      { ...send, capacity: 11 },
-    ];
-    expect((await found([small])).buckets.map(({ key }) => key)).toEqual(["b", "c"]);
-    for (const configs of [
-      [send, small],
-      [small, send],
-    ])
-      expect(await found(configs)).toEqual(await found([send]));
-    for (const configs of [
-      [send, large],
-      [large, send],
-    ])
-      expect((await found(configs)).buckets).toEqual([]);
+    const find = (...given: RateLimitConfig[][]) =>
+      query((ctx) => findFull(ctx, { targets: given.map((configs) => ({ name: "send", configs })) }));
+    const own = await find([send]);
+    expect(own).toMatchObject({ buckets: [{ name: "send", key: "b" }], cursor: null });
+    const small = { ...send, capacity: 9 };
+    expect((await find([small])).buckets.map(({ key }) => key)).toEqual(["b", "c"]);
+    for (const given of [[[send, small]], [[small, send]], [[send], [small]], [[small], [send]]]) {
+      expect(await find(...given)).toEqual(own);
+    }
   });
 });

@@ -70,6 +70,7 @@ describe("a hot row splits", () => {
       [1 / 2, 1 / 2, 1 / 2, 1 / 8, 1 / 32],
     ],
     ["if a clock that is ahead has written it, too", [{ level: 3, gapMs: -5000 }], [1 / 2]],
+    ["by its gap if more is left, also when another was short", [{ level: 3, gapMs: 160, wasShort: true }], [1 / 32]],
     ["while it is the whole and left with less than a count that comes within 50 ms", [{ left: 0 }], [1 / 8]],
     [
       "in one of four if it is left with less than the count by a call which found another short, whatever its gap",
@@ -186,7 +187,7 @@ const rules: Record<string, Rule[]> = {
   ],
   "a fixed window, whose rows all fill up at once, is split into 256 and stays so, a sliding one into 64": [
     [{ ...auto, limit: fixed }, 8],
-    [{ ...auto, limit: fixed, level: 8, gapMs: 1e9 }, 8],
+    [{ ...auto, limit: fixed, level: 9, gapMs: 1e9 }, 8],
     [{ ...auto, limit: sliding }, 6],
     [{ ...auto, limit: sliding, level: 8, gapMs: 1e9 }, 6],
   ],
