@@ -1,14 +1,6 @@
 /** A walk over the buckets of a limit: batches of bounded size, never half a bucket, and cursors. */
 import { describe, expect, it } from "vitest";
-import {
-  BATCH_ROWS,
-  type Cursor,
-  cursorError,
-  mayGoOn,
-  readBatch,
-  readCursor,
-  writeCursor,
-} from "../../src/storage/batches.js";
+import { BATCH_ROWS, type Cursor, mayGoOn, readBatch, readCursor, writeCursor } from "../../src/storage/batches.js";
 import type { Reader, Row } from "../../src/storage/rows.js";
 import { partsOf } from "../support/parts.js";
 import { type Backend, insertRows, openBackend, type StoredRow } from "../support/places.js";
@@ -64,13 +56,10 @@ describe("a batch", () => {
 
   it("begins after its cursor", async () => {
     const t = await backendWith([rowOf(undefined), rowOf("a"), rowOf("b")]);
-    const keysAfter = async (after: Cursor["after"]) =>
-      (await batchOf(t, { name: "send", after })).buckets.map(({ key }) => key);
-    expect(await keysAfter(undefined)).toEqual([undefined, "a", "b"]);
-    expect(await keysAfter({ key: undefined })).toEqual(["a", "b"]);
-    expect(await keysAfter({ key: "a" })).toEqual(["b"]);
-    expect(await keysAfter({ key: "aa" })).toEqual(["b"]);
-    expect(await keysAfter({ key: "b" })).toEqual([]);
+    const afters = [undefined, { key: undefined }, { key: "a" }, { key: "aa" }, { key: "b" }];
+    const batches = await Promise.all(afters.map((after) => batchOf(t, { name: "send", after })));
+    const keys = batches.map(({ buckets }) => buckets.map(({ key }) => key));
+    expect(keys).toEqual([[undefined, "a", "b"], ["a", "b"], ["b"], ["b"], []]);
   });
 
   it("ends at the first bucket after 512 rows, and the next batch goes on there", async () => {
@@ -106,13 +95,12 @@ describe("the size of a batch", () => {
   const short = { name: "send", key: "ab", value: 0, ts: 0 };
 
   it("counts names, keys and what a row remembers", async () => {
-    const sizeOf = async (row: Partial<Row>) => (await readBatch(readerOf([row]), { name: "send" })).bytes;
+    const sizeOf = async (...rows: Partial<Row>[]) => (await readBatch(readerOf(rows), { name: "send" })).bytes;
     expect(await sizeOf(short)).toBe(300 + 3 * 6);
     expect(await sizeOf({ name: "send", value: 0, ts: 0 })).toBe(300 + 3 * 4);
     expect(await sizeOf({ ...short, recent: Array(64).fill({ at: 0, count: 1 }) })).toBe(300 + 3 * 6 + 64 * 40);
     expect(await sizeOf({ ...short, override: { block: true, note: "abc" } })).toBe(300 + 3 * 9);
-    const both = await readBatch(readerOf([short, { ...short, key: "abc" }]), { name: "send" });
-    expect(both.bytes).toBe(300 + 3 * 6 + 300 + 3 * 7);
+    expect(await sizeOf(short, { ...short, key: "abc" })).toBe(300 + 3 * 6 + 300 + 3 * 7);
   });
 
   it("is bounded in bytes, too: 4 MiB, and the rest of the bucket that it is in", async () => {
@@ -148,27 +136,10 @@ describe("a cursor", () => {
     expect(readCursor("send", writeCursor(cursor))).toEqual(cursor);
   });
 
-  it.each([
-    "",
-    "send",
-    "{}",
-    "[]",
-    "null",
-    "[5]",
-    '["send",5]',
-    '["send","a","b"]',
-    '["send",{}]',
-    '["send"',
-    "[null]",
-  ])("%s is none that a page has returned", (text) => {
+  const others = ["", "send", "{}", "[]", "null", "[5]", '["send",5]', '["send","a","b"]', '["send",{}]', '["send"'];
+  it.each([...others, "[null]", "__proto__"])("%s is none that a page has returned", (text) => {
     expect(() => readCursor("send", text)).toThrow(
       `Rate limit "send": cursor must be one that the page before returned, got ${JSON.stringify(text)}.`,
-    );
-  });
-
-  it("of another limit is misuse in the same words", () => {
-    expect(cursorError("send", 5).message).toBe(
-      'Rate limit "send": cursor must be one that the page before returned, got 5.',
     );
   });
 });
