@@ -20,36 +20,32 @@ const arrived = (limit: Limit, from: number, to: number) => limit.kind.advance(l
 const when = (limit: Limit, ts: number, units: number) => limit.kind.whenHolding(limit, empty(limit, ts), units);
 
 describe("a fixed window", () => {
+  const later = parseLimit("later", { ...config, start: 1e9 + 250 });
+  const ages = parseLimit("ages", { ...config, period: 1e15 });
+
   it("refills at each boundary, up to the capacity, and not when the clock steps back over one", () => {
-    expect(arrived(window, 250, 1249)).toBe(0);
-    expect(arrived(window, 1249, 1250)).toBe(perWindow);
-    expect(arrived(window, 249, 3250)).toBe(4 * perWindow);
-    expect(arrived(window, 1250, 1249)).toBe(0);
-    expect(arrived(window, 1250, 1250)).toBe(0);
+    const windows = [
+      [250, 1249],
+      [1249, 1250],
+      [249, 3250],
+      [1250, 1249],
+    ] as const;
+    expect(windows.map(([from, to]) => arrived(window, from, to) / perWindow)).toEqual([0, 1, 4, 0]);
+    expect(arrived(later, 0, 1250)).toBe(2 * perWindow);
     expect(arrived(window, 250, 1e9)).toBe(window.capacity);
   });
 
   it("waits for the boundary that brings enough", () => {
-    expect(when(window, 300, 0)).toBe(300);
-    expect(when(window, 300, 1)).toBe(1250);
-    expect(when(window, 300, perWindow)).toBe(1250);
-    expect(when(window, 300, perWindow + 1)).toBe(2250);
-    const ages = parseLimit("ages", { ...config, period: 1e15 });
+    const times = [0, 1, perWindow, perWindow + 1].map((units) => when(window, 300, units));
+    expect(times).toEqual([300, 1250, 1250, 2250]);
     expect(when(ages, 300, ages.capacity)).toBe(END_OF_TIME);
   });
 
-  it("has boundaries before and after a start in the future", () => {
-    const later = parseLimit("later", { ...config, start: 1e9 + 250 });
-    const resetAt = (now: number) => later.kind.whenReset(later, fullState(later), now);
-    expect([resetAt(0), resetAt(249), resetAt(250)]).toEqual([250, 250, 1250]);
-    expect(arrived(later, 0, 1250)).toBe(2 * perWindow);
-  });
-
-  it("is reset at the start of the next window, never before the last write's", () => {
-    const { kind } = window;
-    expect(kind.whenReset(window, { value: 0, ts: 300 }, 1249)).toBe(1250);
-    expect(kind.whenReset(window, { value: 0, ts: 300 }, 1250)).toBe(2250);
-    expect(kind.whenReset(window, { value: 0, ts: 5000 }, 300)).toBe(5250);
+  it("is reset at the start of the next window, never before the last write's, also before a start in the future", () => {
+    const resetAt = (limit: Limit, ts: number, now: number) => limit.kind.whenReset(limit, { value: 0, ts }, now);
+    expect([1249, 1250].map((now) => resetAt(window, 300, now))).toEqual([1250, 2250]);
+    expect(resetAt(window, 5000, 300)).toBe(5250);
+    expect([0, 249, 250].map((now) => resetAt(later, 0, now))).toEqual([250, 250, 1250]);
   });
 
   it("starts where the hash of the key says, unless the config does", () => {

@@ -17,7 +17,7 @@ import {
 } from "../../../src/engine/sharding/shard.js";
 import { partsOf } from "../../support/parts.js";
 import { worstInterval } from "../kinds/slidingBrute.js";
-import { histories, limits, NOW, stateAfter, tilings } from "../arbitraries.js";
+import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
 const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
@@ -46,27 +46,9 @@ describe("the share of an interval", () => {
       { numRuns: 60 },
     );
   });
-
-  it("adds up to the limit over any tiling", () => {
-    fc.assert(
-      fc.property(limits, tilings, (limit, intervals) => {
-        const shares = intervals.map((interval) => shareOf(limit, interval));
-        expect(capacityOf(shares)).toBe(limit.capacity);
-      }),
-    );
-  });
 });
 
 describe("a shard", () => {
-  it("holds what has arrived by now", () => {
-    const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
-    const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: 0, ts: NOW }), 1, NOW) as [Shard, Shard];
-    expect(heldBy(left, NOW + 200)).toBe(limit.unitsPerToken);
-    expect(heldByAll([left, right], NOW + 200)).toBe(2 * limit.unitsPerToken);
-    expect(heldByAll([], NOW)).toBe(0);
-    expect(advance(left, NOW + 200)).toEqual({ ...left, state: { value: limit.unitsPerToken, ts: NOW + 200 } });
-  });
-
   it("is split and folded into the same, for every kind, down to every level", () => {
     fc.assert(
       fc.property(limits, histories, levels, fc.nat(3000), (limit, history, level, laterMs) => {
