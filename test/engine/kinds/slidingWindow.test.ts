@@ -106,6 +106,7 @@ describe("a sliding window", () => {
     expect(kind.whenHolding(limit, cancelled, tokens(2))).toBe(NOW + 1000);
     expect(kind.reserve(limit, cancelled, tokens(2)).at).toBe(NOW + 2000);
     expect(kind.reserve(limit, stateOf(0, [-10, 1], [0, 2], [500, 1]), tokens(1)).at).toBe(NOW + 500);
+    expect(kind.reserve(limit, stateOf(0, [0, 3]), tokens(3))).toMatchObject({ at: NOW, owed: 0 });
   });
 
   it("can reserve again once what is promised has started, or nothing has to wait", () => {
