@@ -4,19 +4,14 @@
  */
 import { MINUTE } from "convex-rate-limits";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { defineIn, openBackend, placeNames } from "../support/places.js";
+import { NOW, useClock } from "../support/jobs.js";
 import { runs } from "../support/random.js";
 
-const NOW = 1_700_000_000_000;
 const LEASE = MINUTE;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock();
 
 type Act = { wait: number } | { take: true } | { release: number };
 const acts = fc.array(

@@ -2,13 +2,13 @@
 import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { clearOverride, setOverride } from "../../src/operations/override.js";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
+import { NOW, useClock } from "../support/jobs.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { openBackend, placeNames } from "../support/places.js";
 
-const NOW = 1_700_000_000_000;
 const END_OF_TIME = 8.64e15;
 const MINUTE = 60_000;
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000, capacity: 4 };
@@ -18,12 +18,9 @@ const slow: RateLimitConfig = { kind: "token bucket", rate: 1, period: 2000, cap
 const nearlyShut: RateLimitConfig = { ...bucket, rate: 0.001 };
 const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-});
+useClock();
 afterEach(() => {
   vi.restoreAllMocks();
-  vi.useRealTimers();
 });
 
 /** A bucket as it is when it is asked. */

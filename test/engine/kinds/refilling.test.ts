@@ -32,6 +32,19 @@ describe.each(limits)("a $name", (limit) => {
     expect(kind.take(limit, { value: 0, ts: NOW, window }, MAX_UNITS)).toEqual({ value: -MAX_UNITS, ts: NOW });
   });
 
+  it("is given back to, never above the capacity, with a date or without", () => {
+    for (const taking of [undefined, { takenAt: NOW, startsAt: NOW + 7 }]) {
+      const back = (held: number) => kind.giveBack(limit, { value: tokens(held), ts: NOW }, tokens(2), taking).value;
+      expect([3, 9, -9].map(back)).toEqual([5, 10, -7].map(tokens));
+    }
+  });
+
+  it("can reserve again once no more than maxReserved would be owed", () => {
+    const at = kind.whenReservable(limit, { value: -tokens(5), ts: NOW }, tokens(2));
+    const held = (now: number) => kind.advance(limit, { value: -tokens(5), ts: NOW }, now).value;
+    expect([at - 1, at].map((now) => tokens(2) - held(now) <= limit.maxReserved)).toEqual([false, true]);
+  });
+
   it("is joined as of the latest of its parts' moments; what is below zero is owed", () => {
     const states = [
       { value: 1, ts: NOW },
