@@ -81,7 +81,7 @@ describe("a bundle", () => {
     [same, {}, { config: { ...config, capacity: 11 } }],
     [same, {}, { config: { ...config, maxReserved: 0 } }],
     [same, {}, { config: { ...config, kind: "sliding window" } as RateLimitConfig }],
-    [same, {}, { config: { ...config, kind: "fixed window" } as RateLimitConfig }],
+    [same, {}, { config: { ...config, kind: "fixed window" } }],
     [consumed, {}, { reserve: true }],
     [consumed, { reserve: { within: 5 } }, { reserve: true }],
     [consumed, { reserve: { within: 5 } }, { reserve: { within: 6 } }],

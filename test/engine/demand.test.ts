@@ -81,11 +81,6 @@ describe("a demand", () => {
     expect(neverServedError(limit, asked).message).toBe(message);
   });
 
-  it("of a sliding window cannot be reserved beyond its rate", () => {
-    const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
-    expect(() => parseDemand(sliding, { count: 11, reserve: true })).toThrow("at most 10 ");
-  });
-
   it("equal to the capacity always fits, whatever the doubles", () => {
     const kinds: RateLimitConfig[] = [
       { kind: "token bucket", rate: 1, period: 1000 },
@@ -116,11 +111,6 @@ describe("a demand", () => {
     expect(tiny.capacity).toBe(0);
     expect(() => parseDemand(tiny, { count: 1e-20 })).toThrow("count 1e-20 can never be served");
     expect(parseDemand(tiny, { count: 1e-20, reserve: true }).units).toBe(1);
-  });
-
-  it("that is a sum of parts of the capacity fits as well", () => {
-    const third = parseLimit("third", { ...bucket, capacity: 0.3 });
-    expect(parseDemand(third, { count: 0.1 + 0.2 }).units).toBe(third.capacity);
   });
 });
 
