@@ -55,18 +55,26 @@ const faster = { config: { ...fast, rate: 640 } };
 const windows = { config: window };
 const two = { count: 2 };
 const ten = each(4, 10);
+const part = (count: number) => ({ count, atLeast: 1 });
+const took = (taken: number, ...left: Parameters<typeof whole> | []) => ({
+  ...(left.length > 0 ? whole(...left) : ok),
+  taken,
+});
+const slowFive = { ...slow, asked: { count: 5 } };
+const cold = each(3, 9000);
+const uneven = { "000": 0.5, "001": 8, "01": 16, "1": 32 };
+const reserved = { ...whole(0, 1006), retryAt: NOW + 6 };
+const looking = { ...windows, ages: ten, draws: [0, 0.3, 0.6, 0.9] };
+const dated = { ok: true, takenAt: NOW };
+const nextWindow = { ok: false, retryAt: NOW + 500 };
+const drawing = { draws: each(50, 0), asked: { count: 3 }, status: whole(61, 500) };
 /** A row that is emptied may split further. */
 const splitting = { ages: each(4, 1), shards: 8 };
 
 const rows: Row[] = [
   ["gives from the first row", [1, 16, 16, 16], [0, 16, 16, 16], faster],
   ["gives a row's whole share", each(4, 16), [0, 16, 16, 16], { ...faster, asked: { count: 16 } }],
-  [
-    "gives all that is asked where less would do",
-    each(4, 16),
-    [14, 16, 16, 16],
-    { ...faster, asked: { ...two, atLeast: 1 }, status: { ok: true, taken: 2 } },
-  ],
+  ["gives all, though less would do", each(4, 16), [14, 16, 16, 16], { ...faster, asked: part(2), status: took(2) }],
   ["gives from a second row if the first is short", [0, 1, 16, 16], [0, 0, 16, 16], faster],
   ["and the first half of what the second has more", [0, 16, 16, 16], [7, 8, 16, 16]],
   ["and not more than half", [0, 16, 16, 16], [4, 4, 16, 16], { ...faster, asked: { count: 8 } }],
@@ -78,64 +86,29 @@ const rows: Row[] = [
   ["not if a clock ahead wrote the first", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [-40], asked: two }],
   ["nor if it wrote the second", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [0, -40], asked: two }],
   ["nor if it is a window", [0, 16, 16, 16], [0, 15, 16, 16], windows],
-  [
-    "gives a smaller row no more than it has room for, and so loses nothing",
-    { "000": 0.5, "001": 8, "01": 16, "1": 32 },
-    [7.5, 8, 16, 24],
-    { draws: [0, 0.6], shards: 8 },
-  ],
+  ["nor more than a smaller row has room for", uneven, [7.5, 8, 16, 24], { draws: [0, 0.6], shards: 8 }],
   ["splits what it empties if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], { ...splitting, draws: [0, 0.3, 0] }],
   ["and not if none was", [1, 16, 16, 16], [0, 16, 16, 16], { ...splitting, draws: [0, 0, 0] }],
 
-  [
-    "merges a short row with those around it for a reservation",
-    [0, 16, 16, 16],
-    [14, 16, 16],
-    { ...slow, asked: { ...two, reserve: true } },
-  ],
-  [
-    "merges four such counts for a large one",
-    [4, ...each(7, 8)],
-    [23, ...each(4, 8)],
-    { ...slow, asked: { count: 5 } },
-  ],
+  ["merges rows for a reservation", [0, 16, 16, 16], [14, 16, 16], { ...slow, asked: { ...two, reserve: true } }],
+  ["merges rows that hold a large count four times", [4, ...each(7, 8)], [23, ...each(4, 8)], slowFive],
   // A row of a slow limit that is left with less than the count folds.
-  ["merges further if less is left", [1, 1, 1, 2, 8, 8, 8, 8], [32], { ...slow, asked: { count: 5 } }],
+  ["merges further if less is left", [1, 1, 1, 2, 8, 8, 8, 8], [32], slowFive],
   [
-    "takes a large count from all rows where those around the first are short",
-    [0, 0, 1, 1, 8, 8, 8, 8],
+    "merges all if those do not hold it",
+    [0, 0, 1, 1, ...each(4, 8)],
     [29],
-    { ...slow, ages: each(8, 100), asked: { count: 5 }, status: whole(29, 35 * HOUR - 50) },
+    { ...slowFive, status: whole(29, 35 * HOUR) },
   ],
-  [
-    "keeps its rows while the first is in use",
-    each(4, 12),
-    [11, 12, 12, 12],
-    { ...slow, ages: [1999, 9000, 9000, 9000] },
-  ],
-  ["folds those around it if it is idle", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000, 9000] }],
+  ["keeps its rows while the first is in use", each(4, 12), [11, 12, 12, 12], { ...slow, ages: [1999, ...cold] }],
+  ["folds those around it if it is idle", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
   ["folds more of them if it is idle for longer", each(4, 12), [47], { ...slow, ages: [4000] }],
 
   ["denies by two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
-  [
-    "but no reservation",
-    each(4, 0),
-    [-0.5],
-    { ages: ten, asked: { reserve: true }, status: { ...whole(0, 1006), retryAt: NOW + 6 } },
-  ],
-  [
-    "nor where less would suffice",
-    each(4, 2),
-    [0, 1, 2, 2],
-    { ...faster, ages: ten, asked: { count: 6, atLeast: 1 }, status: { ...whole(8, 87), taken: 6 } },
-  ],
+  ["but no reservation", each(4, 0), [-0.5], { ages: ten, asked: { reserve: true }, status: reserved }],
+  ["nor if less would do", each(4, 2), [0, 1, 2, 2], { ...faster, ages: ten, asked: part(6), status: took(6, 8, 87) }],
   // Rows that were written this very ms say nothing of the others.
-  [
-    "is read whole if the row that was found twice is new",
-    each(4, 0),
-    each(4, 0),
-    { draws: [0, 0.01], status: denied(empty) },
-  ],
+  ["is read whole if one row was found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
   ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],
   ["and gives from others", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 499) }],
   ["also if only the first is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], status: whole(31, 514) }],
@@ -148,41 +121,30 @@ const rows: Row[] = [
   ],
 
   // Of a window several rows are read, one after another, until they hold a count together. The fullest gives first.
-  [
-    "pays a window's count from several rows",
-    [0, 1, 2, 1],
-    [0, 0, 0, 1],
-    { ...windows, ages: ten, draws: [0, 0.3, 0.6], asked: { count: 3 } },
-  ],
+  ["pays a window's count from several rows", [0, 1, 2, 1], [0, 0, 0, 1], { ...looking, asked: { count: 3 } }],
   [
     "pays it by date, too",
     [0, 1, 2, 1],
     [0, 0, 0, 1],
-    {
-      ...windows,
-      ages: ten,
-      draws: [0, 0.3, 0.6],
-      asked: { count: 3, refundable: true },
-      status: { ok: true, takenAt: NOW },
-    },
+    { ...looking, asked: { count: 3, refundable: true }, status: dated },
   ],
   [
     "denies though the third row is new",
     each(4, 0),
     each(4, 0),
-    { ...windows, ages: [10, 10, 0, 10], draws: [0, 0.3, 0.6, 0.9], status: { ok: false, retryAt: NOW + 500 } },
+    { ...looking, ages: [10, 10, 0, 10], status: nextWindow },
   ],
   [
     "reads a row once that is drawn twice",
     [0, 1, 2, 1],
     [0, 0, 2, 0],
-    { ...windows, ages: ten, draws: [0, 0.3, 0.3], asked: two },
+    { ...looking, draws: [0, 0.3, 0.3], asked: two },
   ],
   [
-    "is read whole if all draws find one row, which is full",
+    "is read whole if all draws find one full row",
     each(32, 2),
     [0, 1, ...each(30, 2)],
-    { ...windows, ages: each(32, 10), draws: each(50, 0), asked: { count: 3 }, status: whole(61, 500) },
+    { ...looking, ...drawing, ages: each(32, 10) },
   ],
 ];
 
