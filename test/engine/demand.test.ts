@@ -115,22 +115,23 @@ describe("a demand", () => {
 });
 
 describe("a demand with a least", () => {
-  it("is for all that is asked, or for as many whole tokens beyond the least as the bucket can hold", () => {
-    const odd = parseLimit("odd", { ...bucket, capacity: 2.5 });
-    const unitsOf = (own: typeof limit, count: number, atLeast: number) => {
-      const demand = parseDemand(own, { count, atLeast });
-      expect(demand).toMatchObject({ reserve: false, withinMs: Infinity });
-      return [demand.units, demand.atLeast?.units].map((units = NaN) => units / own.unitsPerToken + 0);
-    };
-    expect(parseDemand(limit, { count: 6, atLeast: 2, reserve: false }).reserve).toBe(false);
-    expect(unitsOf(limit, 6, 2)).toEqual([6, 2]);
-    expect(unitsOf(limit, 6, 0)).toEqual([6, 0]);
-    expect(unitsOf(limit, 6, 6)).toEqual([6, 6]);
-    expect(unitsOf(limit, 25, 2.5)).toEqual([9.5, 2.5]);
-    expect(unitsOf(limit, 25, 10)).toEqual([10, 10]);
-    expect(unitsOf(odd, 2.5, 1)).toEqual([2.5, 1]);
-    expect(unitsOf(odd, 2.6, 1)).toEqual([2, 1]);
-  });
+  it.each<[capacity: number, count: number, atLeast: number, tokens: number]>([
+    [10, 6, 2, 6],
+    [10, 6, 0, 6],
+    [10, 6, 6, 6],
+    [10, 25, 2.5, 9.5],
+    [10, 25, 10, 10],
+    [2.5, 2.5, 1, 2.5],
+    [2.5, 2.6, 1, 2],
+  ])(
+    "of a capacity of %d is for all of %d, or for whole tokens beyond the least (%d): %d",
+    (capacity, count, atLeast, tokens) => {
+      const own = parseLimit("own", { ...bucket, capacity });
+      const demand = parseDemand(own, { count, atLeast, reserve: false });
+      expect(demand).toMatchObject({ units: tokens * own.unitsPerToken, reserve: false, withinMs: Infinity });
+      expect((demand.atLeast?.units ?? NaN) + 0).toBe(atLeast * own.unitsPerToken);
+    },
+  );
 
   it("says the tokens that are had in so many units: the very count when all are", () => {
     const { atLeast } = parseDemand(limit, { count: 6, atLeast: 2.5 });

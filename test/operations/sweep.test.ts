@@ -28,8 +28,9 @@ const all: RateLimitDefinitions = {
   spaced: { ...send, capacity: 0 },
   hot: { kind: "token bucket", rate: 64, period: 64_000, shards: { atLeast: 4, atMost: 4 } },
 };
-/** When the windows of key "a" end, whose phase is 15 of 64. */
-const hashedEnd = (Math.ceil(NOW / 64_000) + 1) * 64_000 - NOW + hashedStart("a", 64_000);
+/** The end of the window that key "a" is in, and one window more. NOW is a multiple of the period. */
+const hashedEnd = hashedStart("a", 64_000) + 64_000;
+const ample = { ...send, capacity: 100 };
 
 /** Rows that go a minute after this many ms, all at once and no sooner; or never. */
 const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
@@ -41,19 +42,10 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
   // It says when its windows began.
   ["one of a window, after one window more", 2000, row({ name: "window", value: 7 })],
   ["one of a window of the key's own", hashedEnd, row({ name: "hashed", value: 7 })],
-  [
-    "one of the config of a call, when it is full by that",
-    90_000,
-    row({ value: 10, plan: { ...send, capacity: 100 } }),
-  ],
+  ["one of the config of a call, when it is full by that", 90_000, row({ value: 10, plan: ample })],
   ["and by the definition's", 5000, row({ value: 5, plan: { ...send, rate: 1000 } })],
   ["an override goes when it ends", 1000, overridden({ block: true, until: NOW + 1000 })],
-  [
-    "a bucket's rows go with its override, whatever that would hold",
-    1,
-    row({ value: 10 }),
-    overridden({ config: { ...send, capacity: 1000 }, until: NOW + 1 }),
-  ],
+  ["a bucket's rows go with it", 1, row({ value: 10 }), overridden({ config: ample, until: NOW + 1 })],
   [
     "a bucket that is not full under its override stays",
     Infinity,
@@ -141,24 +133,15 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("rows of limits that are not defined go by the config that calls gave, and without one they stay", async () => {
-    const pro: RateLimitConfig = { ...send, capacity: 100 };
-    const inline: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000 };
+    const window: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000 };
     await rateLimit({ name: "hot", key: "of another set" });
-    await rateLimit({ name: "inline", key: "a", config: inline });
-    await rateLimit({ name: "inline", key: "b", config: pro, count: 50 });
-    await rateLimit({ name: "send", key: "free", count: 5 });
-    await rateLimit({ name: "send", key: "pro", count: 50, config: pro });
-    await rateLimit({ name: "window", key: "of another set" });
-    await rateLimit({ name: "zone", key: "a", config: { ...inline, period: "month", timeZone: "Asia/Tokyo" } });
+    await rateLimit({ name: "inline", key: "a", config: window });
+    await rateLimit({ name: "inline", key: "b", config: ample, count: 50 });
     await insert(row({ name: "inline", key: "c" }));
-    const others = ["hot of another set", "inline c", "window of another set"];
-    for (const [afterMs, stay] of [
-      [5000, ["inline b", "send pro", "zone a"]],
-      [50_000, ["zone a"]],
-      // A month's row stays for one month more.
-      [40 * DAY, ["zone a"]],
-      [63 * DAY, []],
-    ] as const) {
+    await rateLimit({ name: "zone", key: "a", config: { ...window, period: "month", timeZone: "Asia/Tokyo" } });
+    const others = ["hot of another set", "inline c"];
+    // A month's row stays for one month more.
+    for (const [afterMs, ...stay] of [[5000, "inline b", "zone a"], [40 * DAY, "zone a"], [63 * DAY]] as const) {
       await sweepAt(NOW + afterMs + SETTLED, { send });
       expect((await left()).sort()).toEqual([...others, ...stay].sort());
     }

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { BATCH_ROWS, type Cursor, mayGoOn, readBatch, readCursor, writeCursor } from "../../src/storage/batches.js";
 import type { Reader, Row } from "../../src/storage/rows.js";
-import { partsOf } from "../support/parts.js";
 import { type Backend, insertRows, openBackend, type StoredRow } from "../support/places.js";
 
 const rowOf = (key: string | undefined, more: Partial<StoredRow> = {}): StoredRow => ({
@@ -70,18 +69,6 @@ describe("a batch", () => {
     expect(batches.flat().map(({ key }) => key)).toEqual(keys);
     const { next } = await batchOf(t, { name: "send" });
     expect(next).toEqual({ name: "send", after: { key: keys[BATCH_ROWS - 1] } });
-  });
-
-  it("never has half a bucket", async () => {
-    const shards = Array.from({ length: BATCH_ROWS + 100 }, (_, i) => rowOf("big", { shard: partsOf(10)[i] ?? "" }));
-    const t = await backendWith([rowOf("a"), ...shards, rowOf("c")]);
-    expect(await walk(t)).toEqual([
-      [
-        { key: "a", rows: 1 },
-        { key: "big", rows: BATCH_ROWS + 100 },
-      ],
-      [{ key: "c", rows: 1 }],
-    ]);
   });
 });
 

@@ -230,29 +230,6 @@ describe("saving shards", () => {
     const fields = (await stored()).map((row) => Object.keys(row).sort());
     expect(fields).toEqual([["_creationTime", "_id", "key", "name", "ts", "value"]]);
   });
-
-  it("writes each part, whatever the order", async () => {
-    await splitBucket(1);
-    const shards = await load();
-    const after = shards.map((shard, index) => ({
-      ...shard,
-      state: { value: (index + 1) * shard.limit.unitsPerToken, ts: NOW + 1 },
-    }));
-    await save(bucket, shards, after.reverse());
-    expect((await load()).map(({ interval }) => interval)).toEqual(["0", "1"]);
-    expect(tokensIn(await load(), NOW + 1)).toEqual([1, 2]);
-  });
-
-  it("writes under the config of now what was split under another", async () => {
-    await splitBucket(1);
-    const slower = under({ rate: 8, capacity: 64 });
-    const shards = await load(slower);
-    const halves = shards.flatMap((shard) => splitTo(slower.limit, shard, 1, NOW));
-    await save(slower, shards, halves);
-    const read = await load(slower);
-    expect(tokensIn(read)).toEqual([16, 16]);
-    expect(read.map(({ interval }) => interval)).toEqual(["0", "1"]);
-  });
 });
 
 describe("several rows that each stand for the whole bucket", () => {

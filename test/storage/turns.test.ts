@@ -57,14 +57,6 @@ describe("turns of one run", () => {
     expect(await inTurn(ctx, () => Promise.resolve(7))).toBe(7);
   });
 
-  it("do not fail the caller of one for what the next does", async () => {
-    const ctx = open();
-    const first = inTurn(ctx, () => Promise.resolve(1));
-    const second = inTurn(ctx, () => Promise.reject(new Error("mine")));
-    expect(await first).toBe(1);
-    await expect(second).rejects.toThrow("mine");
-  });
-
   it.each<[string, (ctx: ReturnType<typeof open>) => object[]]>([
     ["its ctx three times", (ctx) => [ctx, ctx, ctx]],
     ["one database in three contexts", ({ db }) => [{ db }, { db }, { db }]],

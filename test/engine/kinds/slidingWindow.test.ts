@@ -11,7 +11,7 @@ import { fold, type Shard, shardAt, splitTo } from "../../../src/engine/sharding
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
 import { fromStored, MAX_UNITS, toStored } from "../../../src/engine/units.js";
-import { histories, NOW, stateAfter } from "../arbitraries.js";
+import { NOW } from "../arbitraries.js";
 import { type Started, worstInterval } from "./slidingBrute.js";
 
 const config = { kind: "sliding window" as const, rate: 10, period: 1000 };
@@ -156,24 +156,6 @@ describe("a split sliding window", () => {
       { at: NOW - 2000 + 255, count: 0 },
       { at: NOW - 500, count: 4 },
     ]);
-  });
-
-  it("holds the same units at the same moments, no half more than it can, and is the same again when it is joined", () => {
-    const rates = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.5, 2.25, 7.001));
-    fc.assert(
-      fc.property(rates, histories, (rate, history) => {
-        const own = parseLimit("send", { ...config, rate });
-        const { state, now } = stateAfter(own, history);
-        const halves = splitTo(own, shardAt(own, WHOLE, state), 1, now);
-        for (const half of halves) {
-          const taken = (half.state.recent ?? []).reduce((sum, { units }) => sum + units, 0);
-          expect(half.state.value).toBe(half.limit.capacity - taken);
-          expect(half.state.value).toBeGreaterThanOrEqual(0);
-        }
-        expect(fold(own, WHOLE, halves, now).state).toEqual(own.kind.advance(own, state, now));
-      }),
-      { numRuns: 500 },
-    );
   });
 });
 

@@ -14,24 +14,27 @@ const slow = parseLimit("slow", { ...roomy, rate: 1 / 3, period: 1e6 * Math.E })
 const slowest = parseLimit("slowest", { ...roomy, rate: 1 / 3, period: 1e15, capacity: 2.5 });
 
 describe("a token bucket", () => {
-  it.each([whole, odd, slow, slowest])("$name: the wait is the first millisecond by which the units are there", (limit) => {
-    const units = fc.double({ min: 0, max: 1, noNaN: true }).map((part) => Math.ceil(part * limit.capacity));
-    const debts = fc.oneof(
-      fc.constant(0),
-      fc.maxSafeInteger().map((n) => n % 2 ** 48),
-    );
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 2e12 }), debts, units, (ts, debt, wanted) => {
-        const state = { value: Math.min(limit.capacity, debt), ts };
-        const when = limit.kind.whenHolding(limit, state, wanted);
-        const held = (now: number) => limit.kind.advance(limit, state, now).value;
-        expect(Number.isInteger(when)).toBe(true);
-        if (when < END_OF_TIME) expect(held(when)).toBeGreaterThanOrEqual(wanted);
-        if (when > ts) expect(held(when - 1)).toBeLessThan(wanted);
-      }),
-      { numRuns: 3000 },
-    );
-  });
+  it.each([whole, odd, slow, slowest])(
+    "$name: the wait is the first millisecond by which the units are there",
+    (limit) => {
+      const units = fc.double({ min: 0, max: 1, noNaN: true }).map((part) => Math.ceil(part * limit.capacity));
+      const debts = fc.oneof(
+        fc.constant(0),
+        fc.maxSafeInteger().map((n) => n % 2 ** 48),
+      );
+      fc.assert(
+        fc.property(fc.integer({ min: 0, max: 2e12 }), debts, units, (ts, debt, wanted) => {
+          const state = { value: Math.min(limit.capacity, debt), ts };
+          const when = limit.kind.whenHolding(limit, state, wanted);
+          const held = (now: number) => limit.kind.advance(limit, state, now).value;
+          expect(Number.isInteger(when)).toBe(true);
+          if (when < END_OF_TIME) expect(held(when)).toBeGreaterThanOrEqual(wanted);
+          if (when > ts) expect(held(when - 1)).toBeLessThan(wanted);
+        }),
+        { numRuns: 3000 },
+      );
+    },
+  );
 
   it("needs no wait for what is there, and none that ends after time", () => {
     expect(whole.kind.whenHolding(whole, { value: 5, ts: 100 }, 5)).toBe(100);
