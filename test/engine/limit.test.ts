@@ -70,11 +70,7 @@ const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";
 const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
 const NOT_CALENDAR = 'left out unless period is "day", "week" or "month"';
 const every = [bucket, window, sliding];
-const [day, week, month] = (["day", "week", "month"] as const).map((period) => [{ ...window, period }]) as [
-  RateLimitConfig[],
-  RateLimitConfig[],
-  RateLimitConfig[],
-];
+const by = (period: "day" | "week" | "month"): RateLimitConfig[] => [{ ...window, period }];
 
 /** Values that a field must not have beside the others of these configs. */
 const bad: [configs: RateLimitConfig[], field: string, permitted: string, values: unknown[]][] = [
@@ -105,14 +101,14 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
     "a whole number of milliseconds at least -1e15 and at most 1e15",
     [-1e15 - 1, 1e15 + 1, 0.5, NaN],
   ],
-  [day, "start", 'left out when period is "day": give anchor', [5]],
-  [day, "timeZone", 'the IANA name of a time zone, such as "Europe/Berlin"', ["Mars/Base"]],
+  [by("day"), "start", 'left out when period is "day": give anchor', [5]],
+  [by("day"), "timeZone", 'the IANA name of a time zone, such as "Europe/Berlin"', ["Mars/Base"]],
   [[window], "timeZone", NOT_CALENDAR, ["UTC"]],
   [[window], "anchor", NOT_CALENDAR, [1]],
-  [day, "anchor", "a whole number", [0.5]],
-  [day, "anchor", 'a whole number from 0 to 1439 (period is "day")', [1440]],
-  [week, "anchor", 'a whole number from 1 to 7 (period is "week")', [0]],
-  [month, "anchor", 'a whole number from 1 to 31 (period is "month")', [32]],
+  [by("day"), "anchor", "a whole number", [0.5]],
+  [by("day"), "anchor", 'a whole number from 0 to 1439 (period is "day")', [1440]],
+  [by("week"), "anchor", 'a whole number from 1 to 7 (period is "week")', [0]],
+  [by("month"), "anchor", 'a whole number from 1 to 31 (period is "month")', [32]],
 ];
 
 describe("a config that is", () => {
@@ -159,7 +155,7 @@ describe("a config that is", () => {
 });
 
 it("the limit of a key is the limit itself where nothing depends on the key", () => {
-  for (const config of [bucket, sliding, { ...window, start: 7 }, ...day]) {
+  for (const config of [bucket, sliding, { ...window, start: 7 }, ...by("day")]) {
     const limit = parseLimit("send", config);
     expect(limit.kind.forKey(limit, "alice")).toBe(limit);
   }

@@ -65,49 +65,27 @@ describe("rows that are short of a count", () => {
   });
 });
 
-describe("rows of a sliding window whose tokens were taken", () => {
-  /** A row that was emptied so long after its tokens had come back. */
-  const emptied = (waitMs: number): Shard => {
-    const [row] = rowsOf(sliding, 8, [0]) as [Shard];
-    const { units } = adjusted(row, { units: 0 }).state.recent?.at(-1) as { units: number };
-    const state = {
-      value: 0,
-      ts: NOW,
-      recent: [
-        { at: NOW - terms.period - waitMs, units: 3 },
-        { at: NOW, units },
-      ],
-    };
-    return { ...row, state };
-  };
+/** A row of four tokens that holds so many. The others were taken now, so long after those before them had come back. */
+function taken(waitMs: number, held: number): Shard {
+  const [row] = rowsOf(sliding, 8, [held]) as [Shard];
+  // Of one that was never taken from, nothing had come back.
+  if (waitMs === Infinity) return row;
+  const recent = [{ at: NOW - terms.period - waitMs, units: 3 }, ...(row.state.recent ?? [])];
+  return { ...row, state: { ...row.state, recent } };
+}
 
-  it.each<[what: string, waits: number[], count: number, expected: boolean]>([
-    ["35 ms late, for one", each(4, 35), 1, false],
-    ["34 ms late, for one", each(4, 34), 1, true],
-    ["34 ms late, but three rows", each(3, 34), 1, false],
-    ["34 ms late, but one row never", [34, 34, 34, Infinity], 1, false],
-    ["34 ms late on average", [0, 0, 36, 100], 1, true],
-  ])("are enough if others wait for them: %s", (_what, waits, count, expected) => {
-    const rows = waits.flatMap((wait) => (wait === Infinity ? rowsOf(sliding, 8, [0]).slice(0, 1) : [emptied(wait)]));
-    const limit = parseLimit("some", sliding);
-    expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
-  });
-
-  it.each([
-    [50, false],
-    [49, true],
-  ])("are enough for more than one if they hold some of it, %i ms late: %s", (wait, expected) => {
-    const limit = parseLimit("some", sliding);
-    const rows = each(4, wait).map((waitMs) => {
-      const row = emptied(waitMs);
-      const recent = row.state.recent?.map((entry) => ({
-        ...entry,
-        units: Math.min(entry.units, limit.unitsPerToken),
-      }));
-      return { ...row, state: { ...row.state, value: 3 * limit.unitsPerToken, ...(recent && { recent }) } };
-    });
-    expect(areEnough(limit, rows, NOW, 4 * limit.unitsPerToken)).toBe(expected);
-  });
+it.each<[what: string, waits: number[], held: number, count: number, expected: boolean]>([
+  ["35 ms late, for one", each(4, 35), 0, 1, false],
+  ["34 ms late, for one", each(4, 34), 0, 1, true],
+  ["34 ms late, but three rows", each(3, 34), 0, 1, false],
+  ["34 ms late, but one row never", [34, 34, 34, Infinity], 0, 1, false],
+  ["34 ms late on average", [0, 0, 36, 100], 0, 1, true],
+  ["50 ms late, for more than one of which they hold some", each(4, 50), 3, 4, false],
+  ["49 ms late, for more than one of which they hold some", each(4, 49), 3, 4, true],
+])("rows of a sliding window are enough if others wait for them: taken %s", (_what, waits, held, count, expected) => {
+  const limit = parseLimit("some", sliding);
+  const rows = waits.map((wait) => taken(wait, held));
+  expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
 });
 
 describe("a count larger than a row's share", () => {
@@ -122,12 +100,8 @@ describe("a count larger than a row's share", () => {
     expect([most, most + 1].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, false]);
   });
 
-  it.each([
-    [[4, 4, 4], true],
-    [[4, 3, 4], false],
-    [[0], false],
-    [[4], true],
-  ])("of rows with four tokens that hold %j: whether they are full is %s", (holding, expected) => {
-    expect(areFull(rowsOf(fixed, 8, holding), NOW)).toBe(expected);
+  it("may be in other rows if those that do not hold it are full", () => {
+    const rows = [[4, 4, 4], [4, 3, 4], [0], [4]].map((holding) => rowsOf(fixed, 8, holding));
+    expect(rows.map((each) => areFull(each, NOW))).toEqual([true, false, false, true]);
   });
 });
