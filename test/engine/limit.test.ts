@@ -44,6 +44,8 @@ const extremes: [string, RateLimitConfig][] = [
   ["weeks", { ...window, period: "week", anchor: 7 }],
   ["weeks from their first day", { ...window, period: "week", anchor: 1 }],
   ["months", { ...window, period: "month", anchor: 31 }],
+  ["months from their first day", { ...window, period: "month", anchor: 1 }],
+  ["days from their first minute", { ...window, period: "day", anchor: 0 }],
 ];
 
 describe("a config with", () => {
@@ -82,8 +84,20 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
   ],
   [every, "rate", "a number above 0 and at most 1e12", [0, -1, NaN, Infinity, 1e12 + 1, "5", null]],
   [every, "maxReserved", QUANTITY, [-1, NaN, Infinity, 1e12 + 1, null]],
-  [every, "shards", SHARDS, [0, 2049, 1.5, -1, "many", null]],
-  [every, "shards", SHARDS, [{ atLeast: 0 }, { atMost: 2049 }, { atLeast: 9, atMost: 8 }, { about: 5 }]],
+  [every, "shards", SHARDS, [0, 2049, 1.5, -1, NaN, "1", "Auto", null, true, [5], { about: 5 }]],
+  [
+    every,
+    "shards",
+    SHARDS,
+    [
+      { atLeast: 0 },
+      { atMost: 2049 },
+      { atLeast: 9, atMost: 8 },
+      { atLeast: "1" },
+      { atLeast: null },
+      { atLeast: 1, about: 5 },
+    ],
+  ],
   [[bucket, window], "capacity", QUANTITY, [-1, NaN, 1e12 + 1]],
   [[bucket], "period", "a number above 0 and at most 1e15", [0, -1, NaN, 1e15 + 1, "day"]],
   [[bucket], "period", "at least 1e-11 at this rate", [5e-324, 1e-12]],
@@ -106,9 +120,9 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
   [[window], "timeZone", NOT_CALENDAR, ["UTC"]],
   [[window], "anchor", NOT_CALENDAR, [1]],
   [by("day"), "anchor", "a whole number", [0.5]],
-  [by("day"), "anchor", 'a whole number from 0 to 1439 (period is "day")', [1440]],
-  [by("week"), "anchor", 'a whole number from 1 to 7 (period is "week")', [0]],
-  [by("month"), "anchor", 'a whole number from 1 to 31 (period is "month")', [32]],
+  [by("day"), "anchor", 'a whole number from 0 to 1439 (period is "day")', [-1, 1440]],
+  [by("week"), "anchor", 'a whole number from 1 to 7 (period is "week")', [0, 8]],
+  [by("month"), "anchor", 'a whole number from 1 to 31 (period is "month")', [0, 32]],
 ];
 
 describe("a config that is", () => {

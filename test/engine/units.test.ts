@@ -68,11 +68,6 @@ describe("a count", () => {
     const whole = parseLimit("send", { ...config, capacity });
     expect(unitsOf(whole, count) === Math.sign(count) * whole.capacity).toBe(isWhole);
   });
-
-  it("is none of a capacity that is less than a unit", () => {
-    const nothing = parseLimit("send", { ...config, capacity: 1e-12 });
-    expect([nothing.capacity, unitsOf(nothing, 1e-12)]).toEqual([0, 1]);
-  });
 });
 
 it("a number just beside a whole one is that, once lowered and rounded up or raised and rounded down", () => {

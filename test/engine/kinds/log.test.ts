@@ -88,29 +88,8 @@ describe("a compact log", () => {
   });
 });
 
-describe("the work for the logs of all rows of a bucket", () => {
-  /** Logs in whose times each comparison counts. */
-  const counting = (rows: number) => {
-    const work = { steps: 0 };
-    const time = (at: number) => ({ valueOf: () => (work.steps++, at) }) as unknown as number;
-    const all = Array.from({ length: rows }, (_, row) =>
-      Array.from({ length: MAX_ENTRIES }, (_, i) => ({ at: time(i * rows + row), units: 1 + ((i * row) % 7) })),
-    );
-    return { work, all, count: rows * MAX_ENTRIES };
-  };
-
-  it.each([64, 1024])("on %i rows is that of some sorts, to merge and to compact", (rows) => {
-    const { work, all, count } = counting(rows);
-    const most = count * Math.log2(count);
-    const merged = merge(all);
-    expect(merged).toHaveLength(count);
-    expect(work.steps).toBeLessThanOrEqual(3 * most);
-    work.steps = 0;
-    expect(compact(merged, 0)).toHaveLength(MAX_ENTRIES);
-    expect(work.steps).toBeLessThanOrEqual(most);
-  });
-
-  it("is little for each log of several that are joined to fewer entries in passes, and loses little by it", () => {
+describe("the logs of all rows of a bucket", () => {
+  it("are joined in passes, and lose little by it", () => {
     const entries = spaced(1024);
     const joined = compact(entries, 1e6);
     // None waits for more than two of the 64th parts.

@@ -1,13 +1,8 @@
 /** How far a bucket may be split: what the config asks for, and what rate and capacity allow. */
 import type { RateLimitConfig } from "convex-rate-limits";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { isPermitted } from "../../../src/engine/fields.js";
-import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
 import type { Levels } from "../../../src/engine/sharding/levels.js";
-
-const shardsField = fieldsByKind()["token bucket"]?.["shards"];
-if (!shardsField) throw new Error("a token bucket has no field shards");
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -65,21 +60,6 @@ const rows: [what: string, config: RateLimitConfig, levels: Levels][] = [
   ["no bounds", { ...bucket, shards: {} }, asked(9)],
 ];
 
-describe("the levels of a limit with", () => {
-  it.each(rows)("%s", (_what, config, levels) => {
-    expect(parseLimit("send", config).levels).toEqual(levels);
-  });
-});
-
-describe("the field shards", () => {
-  it.each([1, 1024, "auto", {}, { atLeast: 1 }, { atMost: 1024 }, { atLeast: 5, atMost: 5 }])("may be %j", (shards) => {
-    expect(isPermitted(shardsField, shards)).toBe(true);
-  });
-
-  it.each([
-    ...[0, 2049, 1.5, NaN, "1", "Auto", null, true, { atLeast: 0 }, { atMost: 2049 }, { atLeast: "1" }],
-    ...[{ atLeast: 6, atMost: 5 }, { about: 5 }, { atLeast: 1, about: 5 }, { atLeast: null }, [5]],
-  ])("cannot be %j", (shards) => {
-    expect(isPermitted(shardsField, shards)).toBe(false);
-  });
+it.each(rows)("the levels of a limit with %s", (_what, config, levels) => {
+  expect(parseLimit("send", config).levels).toEqual(levels);
 });

@@ -16,6 +16,7 @@ import {
 } from "../../../src/engine/sharding/pool.js";
 import { fold, fullShard, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
+import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 
 const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
@@ -196,6 +197,7 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
     ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
     ["how it stands", () => describeWhole(limit, shards, NOW), { ok: true }],
     ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
+    ["what is stored", () => toStored(limit, fold(limit, WHOLE, shards, NOW).state), { value: rows }],
   ])("needs the work of a few sorts for %s", (_title, run, expected, sorts = 2) => {
     work.steps = 0;
     expect(run()).toMatchObject(expected);
