@@ -48,8 +48,9 @@ const extremes: [string, RateLimitConfig][] = [
   ["days from their first minute", { ...window, period: "day", anchor: 0 }],
 ];
 
-describe("a config with", () => {
-  it.each(extremes)("%s is accepted, serves its capacity and no more, and names whole moments", (_what, config) => {
+it.each(extremes)(
+  "a config with %s is accepted, serves its capacity and no more, and names whole moments",
+  (_what, config) => {
     const limit = parseLimit("extreme", config);
     const { capacity = config.rate } = config;
     const calendar = typeof config.period === "string" && { timeZone: "UTC" };
@@ -64,8 +65,8 @@ describe("a config with", () => {
     expect(status.ok).toBe(reserve);
     expect([status.retryAt, status.resetAt].every(Number.isInteger)).toBe(true);
     expect(status.retryAt).toBeGreaterThan(NOW);
-  });
-});
+  },
+);
 
 const QUANTITY = "a number at least 0 and at most 1e12";
 const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";

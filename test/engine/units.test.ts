@@ -48,26 +48,24 @@ describe("tokens as units", () => {
   });
 });
 
-describe("a count", () => {
-  const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
+const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
 
-  it.each([
-    // Only the rounding of a sum lies between them.
-    [0.1 + 0.2, 0.3, true],
-    [-0.1 - 0.2, 0.3, true],
-    [1 / 3 + 1 / 3 + 1 / 3, 1, true],
-    // Up to 16 units in the last place.
-    [1 + 2 ** -49, 1, true],
-    [1 - 2 ** -49, 1, true],
-    [1 + 2 ** -49 + 2 ** -52, 1, false],
-    // A caller could have meant two numbers.
-    [0.300_000_000_000_01, 0.3, false],
-    [0.299_999, 0.3, false],
-    [1e9 - 0.01, 1e9, false],
-  ])("of %d is all of a capacity of %d: %s", (count, capacity, isWhole) => {
-    const whole = parseLimit("send", { ...config, capacity });
-    expect(unitsOf(whole, count) === Math.sign(count) * whole.capacity).toBe(isWhole);
-  });
+it.each([
+  // Only the rounding of a sum lies between them.
+  [0.1 + 0.2, 0.3, true],
+  [-0.1 - 0.2, 0.3, true],
+  [1 / 3 + 1 / 3 + 1 / 3, 1, true],
+  // Up to 16 units in the last place.
+  [1 + 2 ** -49, 1, true],
+  [1 - 2 ** -49, 1, true],
+  [1 + 2 ** -49 + 2 ** -52, 1, false],
+  // A caller could have meant two numbers.
+  [0.300_000_000_000_01, 0.3, false],
+  [0.299_999, 0.3, false],
+  [1e9 - 0.01, 1e9, false],
+])("a count of %d is all of a capacity of %d: %s", (count, capacity, isWhole) => {
+  const whole = parseLimit("send", { ...config, capacity });
+  expect(unitsOf(whole, count) === Math.sign(count) * whole.capacity).toBe(isWhole);
 });
 
 it("a number just beside a whole one is that, once lowered and rounded up or raised and rounded down", () => {

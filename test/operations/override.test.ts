@@ -476,14 +476,12 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
-describe("a bucket whose override is set or cleared", () => {
-  it.each([
-    [{ name: "" }, "A rate limit's name must be a well-formed string"],
-    [{ name: "api", key: "" }, 'Rate limit "api": key must be a non-empty string, got "".'],
-    [{ name: "api", key: "k".repeat(257) }, 'Rate limit "api": key must be at most 256 characters'],
-  ])("has a name and a key that are permitted: %#", async (id, problem) => {
-    const t = openBackend();
-    await expect(t.mutation((ctx) => setOverride(ctx, id, { block: true }))).rejects.toThrow(problem);
-    await expect(t.mutation((ctx) => clearOverride(ctx, id))).rejects.toThrow(problem);
-  });
+it.each([
+  [{ name: "" }, "A rate limit's name must be a well-formed string"],
+  [{ name: "api", key: "" }, 'Rate limit "api": key must be a non-empty string, got "".'],
+  [{ name: "api", key: "k".repeat(257) }, 'Rate limit "api": key must be at most 256 characters'],
+])("a bucket whose override is set or cleared has a name and a key that are permitted: %#", async (id, problem) => {
+  const t = openBackend();
+  await expect(t.mutation((ctx) => setOverride(ctx, id, { block: true }))).rejects.toThrow(problem);
+  await expect(t.mutation((ctx) => clearOverride(ctx, id))).rejects.toThrow(problem);
 });

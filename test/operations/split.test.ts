@@ -56,10 +56,7 @@ const windows = { config: window };
 const two = { count: 2 };
 const ten = each(4, 10);
 const part = (count: number) => ({ count, atLeast: 1 });
-const took = (taken: number, ...left: Parameters<typeof whole> | []) => ({
-  ...(left.length > 0 ? whole(...left) : ok),
-  taken,
-});
+const took = (taken: number, known: object = {}) => ({ ok: true, ...known, taken });
 const slowFive = { ...slow, asked: { count: 5 } };
 const cold = each(3, 9000);
 const uneven = { "000": 0.5, "001": 8, "01": 16, "1": 32 };
@@ -106,7 +103,12 @@ const rows: Row[] = [
 
   ["denies by two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
   ["but no reservation", each(4, 0), [-0.5], { ages: ten, asked: { reserve: true }, status: reserved }],
-  ["nor if less would do", each(4, 2), [0, 1, 2, 2], { ...faster, ages: ten, asked: part(6), status: took(6, 8, 87) }],
+  [
+    "nor if less would do",
+    each(4, 2),
+    [0, 1, 2, 2],
+    { ...faster, ages: ten, asked: part(6), status: took(6, whole(8, 87)) },
+  ],
   // Rows that were written this very ms say nothing of the others.
   ["is read whole if one row was found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
   ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],

@@ -29,17 +29,15 @@ describe("an entry", () => {
   });
 });
 
-describe("logs", () => {
-  it("are merged in the order of their moments, whatever the order of the logs", () => {
-    expect(merge([log([3, 1], [7, 2]), [], log([1, 4], [7, 8])])).toEqual(log([1, 4], [3, 1], [7, 10]));
-    expect(merge([])).toEqual([]);
-    fc.assert(
-      fc.property(logs, logs, (one, other) => {
-        expect(merge([one, other])).toEqual(merge([other, one]));
-        expect(sum(merge([one, other]))).toBe(sum(one) + sum(other));
-      }),
-    );
-  });
+it("logs are merged in the order of their moments, whatever the order of the logs", () => {
+  expect(merge([log([3, 1], [7, 2]), [], log([1, 4], [7, 8])])).toEqual(log([1, 4], [3, 1], [7, 10]));
+  expect(merge([])).toEqual([]);
+  fc.assert(
+    fc.property(logs, logs, (one, other) => {
+      expect(merge([one, other])).toEqual(merge([other, one]));
+      expect(sum(merge([one, other]))).toBe(sum(one) + sum(other));
+    }),
+  );
 });
 
 describe("a compact log", () => {
@@ -88,31 +86,27 @@ describe("a compact log", () => {
   });
 });
 
-describe("the logs of all rows of a bucket", () => {
-  it("are joined in passes, and lose little by it", () => {
-    const entries = spaced(1024);
-    const joined = compact(entries, 1e6);
-    // None waits for more than two of the 64th parts.
-    const waits = entries.map(({ at }) => (joined.find((entry) => entry.at >= at)?.at ?? Infinity) - at);
-    expect(Math.max(...waits)).toBeLessThanOrEqual((2 * 10_240) / 64);
-  });
+it("the logs of all rows of a bucket are joined in passes, and lose little by it", () => {
+  const entries = spaced(1024);
+  const joined = compact(entries, 1e6);
+  // None waits for more than two of the 64th parts.
+  const waits = entries.map(({ at }) => (joined.find((entry) => entry.at >= at)?.at ?? Infinity) - at);
+  expect(Math.max(...waits)).toBeLessThanOrEqual((2 * 10_240) / 64);
 });
 
-describe("removing units backwards", () => {
-  const entries = log([1, 4], [3, 2], [7, 8]);
+const entries = log([1, 4], [3, 2], [7, 8]);
 
-  it.each<[units: number, at: number, left: Entry[]]>([
-    // Out of the latest entry up to the time, then out of those before it.
-    [0, 7, entries],
-    [3, 7, log([1, 4], [3, 2], [7, 5])],
-    [9, 7, log([1, 4], [3, 1])],
-    [10, 100, log([1, 4])],
-    [100, 7, []],
-    // What comes after the time stays, even if not all units can be removed.
-    [3, 6, log([1, 3], [7, 8])],
-    [100, 6, log([7, 8])],
-    [5, 0, entries],
-  ])("takes %d up to time %d", (units, at, left) => {
-    expect(removeBackwards(entries, units, at)).toEqual(left);
-  });
+it.each<[units: number, at: number, left: Entry[]]>([
+  // Out of the latest entry up to the time, then out of those before it.
+  [0, 7, entries],
+  [3, 7, log([1, 4], [3, 2], [7, 5])],
+  [9, 7, log([1, 4], [3, 1])],
+  [10, 100, log([1, 4])],
+  [100, 7, []],
+  // What comes after the time stays, even if not all units can be removed.
+  [3, 6, log([1, 3], [7, 8])],
+  [100, 6, log([7, 8])],
+  [5, 0, entries],
+])("removing units backwards takes %d up to time %d", (units, at, left) => {
+  expect(removeBackwards(entries, units, at)).toEqual(left);
 });

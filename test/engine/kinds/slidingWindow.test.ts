@@ -159,40 +159,38 @@ describe("a split sliding window", () => {
   });
 });
 
-describe("a log of more than 64 moments", () => {
-  const calls = fc.array(
-    fc.record({
-      waitMs: fc.oneof(fc.nat(3), fc.nat(40)),
-      count: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 4 })),
-      reserve: fc.boolean(),
-    }),
-    { minLength: 150, maxLength: 300 },
-  );
-  const busy: RateLimitConfig = { ...config, rate: 120 };
-  const many = parseLimit("busy", busy);
-  /** What a row makes of a state. */
-  const storedAs = (state: State) => fromStored(many, toStored(many, state), undefined);
+const calls = fc.array(
+  fc.record({
+    waitMs: fc.oneof(fc.nat(3), fc.nat(40)),
+    count: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 4 })),
+    reserve: fc.boolean(),
+  }),
+  { minLength: 150, maxLength: 300 },
+);
+const busy: RateLimitConfig = { ...config, rate: 120 };
+const many = parseLimit("busy", busy);
+/** What a row makes of a state. */
+const storedAs = (state: State) => fromStored(many, toStored(many, state), undefined);
 
-  it("is joined where it is stored, and never lets more than the rate through in any period; reservations have a moment each", () => {
-    let isJoined = false;
-    fc.assert(
-      fc.property(calls, (asked) => {
-        const started: Started[] = [];
-        let now = NOW;
-        let state = fullState(many);
-        for (const { waitMs, count, reserve } of asked) {
-          now += waitMs;
-          const { status, taken } = decide(many, state, now, parseDemand(many, { count, reserve }));
-          if (!taken) continue;
-          started.push({ at: status.retryAt ?? now, count });
-          state = storedAs(taken);
-          expect(state.recent?.length).toBeLessThanOrEqual(MAX_ENTRIES);
-        }
-        isJoined ||= new Set(started.map(({ at }) => at)).size > MAX_ENTRIES;
-        expect(worstInterval(started, { rate: 120, period: 1000 })).toMatchObject({ isWithin: true });
-      }),
-      { numRuns: 30 },
-    );
-    expect(isJoined).toBe(true);
-  });
+it("a log of more than 64 moments is joined where it is stored, and never lets more than the rate through in any period; reservations have a moment each", () => {
+  let isJoined = false;
+  fc.assert(
+    fc.property(calls, (asked) => {
+      const started: Started[] = [];
+      let now = NOW;
+      let state = fullState(many);
+      for (const { waitMs, count, reserve } of asked) {
+        now += waitMs;
+        const { status, taken } = decide(many, state, now, parseDemand(many, { count, reserve }));
+        if (!taken) continue;
+        started.push({ at: status.retryAt ?? now, count });
+        state = storedAs(taken);
+        expect(state.recent?.length).toBeLessThanOrEqual(MAX_ENTRIES);
+      }
+      isJoined ||= new Set(started.map(({ at }) => at)).size > MAX_ENTRIES;
+      expect(worstInterval(started, { rate: 120, period: 1000 })).toMatchObject({ isWithin: true });
+    }),
+    { numRuns: 30 },
+  );
+  expect(isJoined).toBe(true);
 });

@@ -53,20 +53,18 @@ describe("an interval", () => {
   });
 });
 
-describe("a point", () => {
-  it("is a part of the smallest size, the one that holds the random number", () => {
-    expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(
-      ["0", "1", "11", "1".repeat(11)].map((digits) => digits.padEnd(11, "0")),
-    );
-    fc.assert(
-      fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
-        const point = pointAt(random);
-        const [start, end] = boundsOf(point);
-        expect(point).toHaveLength(MAX_LEVEL);
-        expect(random >= start && random < end).toBe(true);
-      }),
-    );
-  });
+it("a point is a part of the smallest size, the one that holds the random number", () => {
+  expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(
+    ["0", "1", "11", "1".repeat(11)].map((digits) => digits.padEnd(11, "0")),
+  );
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
+      const point = pointAt(random);
+      const [start, end] = boundsOf(point);
+      expect(point).toHaveLength(MAX_LEVEL);
+      expect(random >= start && random < end).toBe(true);
+    }),
+  );
 });
 
 describe("intervals that tile", () => {

@@ -57,29 +57,27 @@ function chance(given: Case): number {
   return least;
 }
 
-describe("a hot row splits", () => {
-  it.each<[what: string, given: Case[], chances: number[]]>([
-    [
-      "the likelier the more rows there are, and never more often than every other time",
-      [0, 1, 2, 3, 4, 5].map((level) => ({ level, gapMs: 40 })),
-      [1 / 8, 1 / 8, 1 / 4, 1 / 2, 1 / 2, 1 / 2],
-    ],
-    [
-      "the less often the longer ago it was written",
-      [1, 20, 40, 80, 160].map((gapMs) => ({ level: 3, gapMs })),
-      [1 / 2, 1 / 2, 1 / 2, 1 / 8, 1 / 32],
-    ],
-    ["if a clock that is ahead has written it, too", [{ level: 3, gapMs: -5000 }], [1 / 2]],
-    ["by its gap if more is left, also when another was short", [{ level: 3, gapMs: 160, wasShort: true }], [1 / 32]],
-    ["while it is the whole and left with less than a count that comes within 50 ms", [{ left: 0 }], [1 / 8]],
-    [
-      "in one of four if it is left with less than the count by a call which found another short, whatever its gap",
-      [-1, 1, 500].map((gapMs) => ({ level: 4, gapMs, left: 0, wasShort: true })),
-      [1 / 4, 1 / 4, 1 / 4],
-    ],
-  ])("%s", (_what, given, chances) => {
-    expect(given.map(chance)).toEqual(chances);
-  });
+it.each<[what: string, given: Case[], chances: number[]]>([
+  [
+    "the likelier the more rows there are, and never more often than every other time",
+    [0, 1, 2, 3, 4, 5].map((level) => ({ level, gapMs: 40 })),
+    [1 / 8, 1 / 8, 1 / 4, 1 / 2, 1 / 2, 1 / 2],
+  ],
+  [
+    "the less often the longer ago it was written",
+    [1, 20, 40, 80, 160].map((gapMs) => ({ level: 3, gapMs })),
+    [1 / 2, 1 / 2, 1 / 2, 1 / 8, 1 / 32],
+  ],
+  ["if a clock that is ahead has written it, too", [{ level: 3, gapMs: -5000 }], [1 / 2]],
+  ["by its gap if more is left, also when another was short", [{ level: 3, gapMs: 160, wasShort: true }], [1 / 32]],
+  ["while it is the whole and left with less than a count that comes within 50 ms", [{ left: 0 }], [1 / 8]],
+  [
+    "in one of four if it is left with less than the count by a call which found another short, whatever its gap",
+    [-1, 1, 500].map((gapMs) => ({ level: 4, gapMs, left: 0, wasShort: true })),
+    [1 / 4, 1 / 4, 1 / 4],
+  ],
+])("a hot row splits %s", (_what, given, chances) => {
+  expect(given.map(chance)).toEqual(chances);
 });
 
 const slow = { limit: upTo(64, { rate: 19, capacity: 1024 }), level: 4 };

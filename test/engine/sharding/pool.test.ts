@@ -54,53 +54,54 @@ const ok = { ok: true };
 const later = { retryAt: NOW + 938 };
 const denied = (ms: number) => ({ ok: false, retryAt: NOW + ms });
 
-describe("what a bucket answers, and the tokens on the rows that it writes:", () => {
-  /** `replaced` are the rows in whose place others are written: all of them, if it is left out. */
-  type Row = [
-    string,
-    RateLimitConfig,
-    held: number,
-    level: number,
-    DemandArgs,
-    object,
-    written: number[],
-    replaced?: number,
-  ];
-  it.each<Row>([
-    ["one row is decided as it stands", slow, 3, 0, { count: 2 }, { ok: true, remaining: 1 }, [1]],
-    ["one row denies", slow, 3, 0, { count: 4 }, { ok: false }, []],
-    ["one row gives nothing", slow, 3, 0, { count: 0 }, ok, []],
-    ["several give nothing", slow, 20, 4, { count: 0 }, { ok: true, remaining: 20 }, []],
-    ["several give nothing if that suffices", bounded, 0.5, 4, { count: 3, atLeast: 0 }, { ok: true, taken: 0 }, []],
-    ["several serve what all hold together", slow, 20, 4, { count: 20 }, { ok: true, remaining: 0 }, [0]],
-    ["all of it if less suffices", slow, 20, 4, { count: 25, atLeast: 5 }, { ok: true, taken: 20, remaining: 0 }, [0]],
-    ["several deny", slow, 20, 4, { count: 21 }, { ok: false, remaining: 20 }, []],
-    ["a debt is owed as one row", slow, 20, 4, { count: 21, reserve }, { ok: true, ...later, remaining: 0 }, [-1]],
-    ["a bound on debts denies", bounded, 20, 4, { count: 22, reserve }, { ok: false, ...later, remaining: 20 }, []],
-    // A slow bucket is laid anew as it runs out, on rows that hold four such counts each.
-    ["eight rows are laid anew", slow, 33, 4, { count: 1 }, ok, each(8, 4)],
-    ["four rows are laid anew", slow, 32, 4, { count: 1 }, ok, [7, 8, 8, 8]],
-    ["two rows are laid anew", slow, 9, 4, { count: 1 }, ok, [4, 4]],
-    ["one row is laid anew", slow, 8, 4, { count: 1 }, ok, [7]],
-    ["rows that hold four counts stay", slow, 20, 2, { count: 1 }, ok, [4], 1],
-    ["rows that hold much stay", ample, 640, 2, { count: 1 }, ok, [159], 1],
-    // A fast one gives from as few of its rows as it can.
-    ["fast rows stay", fast, 32, 4, { count: 3 }, ok, [0, 1], 2],
-    ["more than there may be are laid anew", { ...fast, shards: 4 }, 64, 4, { count: 1 }, ok, [15, 16, 16, 16]],
-    // When a denial ends: for a fast bucket as late as any row serves, since the next call may read two of them only.
-    ["several slow rows say when all hold it", slow, 3, 2, { count: 5 }, denied(1875), []],
-    ["several fast rows say when each holds it", fast, 0, 4, {}, denied(3), []],
-    ["and the very time if less suffices: all are read", fast, 0, 4, { count: 3, atLeast: 1 }, denied(1), []],
-    ["one fast row says the very time", fast, 0, 0, {}, denied(1), []],
-    ["and rows that will be one do", unsplit, 0, 1, { count: 5 }, denied(1), []],
-  ])("%s", (_what, config, held, level, asked, status, written, replaced) => {
+/** `replaced` are the rows in whose place others are written: all of them, if it is left out. */
+type Row = [
+  string,
+  RateLimitConfig,
+  held: number,
+  level: number,
+  DemandArgs,
+  object,
+  written: number[],
+  replaced?: number,
+];
+it.each<Row>([
+  ["one row is decided as it stands", slow, 3, 0, { count: 2 }, { ok: true, remaining: 1 }, [1]],
+  ["one row denies", slow, 3, 0, { count: 4 }, { ok: false }, []],
+  ["one row gives nothing", slow, 3, 0, { count: 0 }, ok, []],
+  ["several give nothing", slow, 20, 4, { count: 0 }, { ok: true, remaining: 20 }, []],
+  ["several give nothing if that suffices", bounded, 0.5, 4, { count: 3, atLeast: 0 }, { ok: true, taken: 0 }, []],
+  ["several serve what all hold together", slow, 20, 4, { count: 20 }, { ok: true, remaining: 0 }, [0]],
+  ["all of it if less suffices", slow, 20, 4, { count: 25, atLeast: 5 }, { ok: true, taken: 20, remaining: 0 }, [0]],
+  ["several deny", slow, 20, 4, { count: 21 }, { ok: false, remaining: 20 }, []],
+  ["a debt is owed as one row", slow, 20, 4, { count: 21, reserve }, { ok: true, ...later, remaining: 0 }, [-1]],
+  ["a bound on debts denies", bounded, 20, 4, { count: 22, reserve }, { ok: false, ...later, remaining: 20 }, []],
+  // A slow bucket is laid anew as it runs out, on rows that hold four such counts each.
+  ["eight rows are laid anew", slow, 33, 4, { count: 1 }, ok, each(8, 4)],
+  ["four rows are laid anew", slow, 32, 4, { count: 1 }, ok, [7, 8, 8, 8]],
+  ["two rows are laid anew", slow, 9, 4, { count: 1 }, ok, [4, 4]],
+  ["one row is laid anew", slow, 8, 4, { count: 1 }, ok, [7]],
+  ["rows that hold four counts stay", slow, 20, 2, { count: 1 }, ok, [4], 1],
+  ["rows that hold much stay", ample, 640, 2, { count: 1 }, ok, [159], 1],
+  // A fast one gives from as few of its rows as it can.
+  ["fast rows stay", fast, 32, 4, { count: 3 }, ok, [0, 1], 2],
+  ["more than there may be are laid anew", { ...fast, shards: 4 }, 64, 4, { count: 1 }, ok, [15, 16, 16, 16]],
+  // When a denial ends: for a fast bucket as late as any row serves, since the next call may read two of them only.
+  ["several slow rows say when all hold it", slow, 3, 2, { count: 5 }, denied(1875), []],
+  ["several fast rows say when each holds it", fast, 0, 4, {}, denied(3), []],
+  ["and the very time if less suffices: all are read", fast, 0, 4, { count: 3, atLeast: 1 }, denied(1), []],
+  ["one fast row says the very time", fast, 0, 0, {}, denied(1), []],
+  ["and rows that will be one do", unsplit, 0, 1, { count: 5 }, denied(1), []],
+])(
+  "what a bucket answers, and the tokens on the rows that it writes: %s",
+  (_what, config, held, level, asked, status, written, replaced) => {
     const rows = rowsOf(config, held, level);
     const { before, after, ...answered } = ask(rows, asked);
     expect(answered.status).toMatchObject(status);
     expect(tokensIn(after)).toEqual(written);
     expect(before).toEqual(rows.shards.slice(0, written.length === 0 ? 0 : replaced));
-  });
-});
+  },
+);
 
 describe("a bucket of several rows", () => {
   it("gives what is asked for and no more where a row owes, as only damage can make it", () => {
@@ -207,41 +208,39 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
   });
 });
 
-describe("for every kind", () => {
-  it("several rows answer as one, and what is written holds the same units on rows that tile the whole", () => {
-    const asked = fc.record({
-      part: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
-      reserve: fc.boolean(),
-    });
-    fc.assert(
-      fc.property(
-        limits,
-        histories,
-        fc.integer({ min: 1, max: 5 }),
-        asked,
-        fc.nat(2000),
-        (limit, history, level, ask, later) => {
-          const { state, now: last } = stateAfter(limit, history);
-          const now = last + later;
-          const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
-          const shards = splitTo(limit, whole, level, now);
-          const count = (ask.part * limit.capacity) / limit.unitsPerToken;
-          const demand = parseDemand(limit, { count, reserve: ask.reserve });
-          const one = decide(limit, whole.state, now, demand);
-          const { status, left } = decideOnAll(limit, shards, now, demand);
-          expect(status.ok).toBe(one.status.ok);
-          if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
-          else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
-          expect(status.remaining).toBe(one.status.remaining);
-          expect(changeTo(shards, left).after.length === 0).toBe(one.taken === undefined);
-          const kept = [...left].sort((a, b) => (a.interval < b.interval ? -1 : 1));
-          const intervals = kept.map(({ interval }) => interval);
-          expect(tile(WHOLE, intervals)).toBe(true);
-          const { value } = one.taken ?? whole.state;
-          expect(fold(limit, WHOLE, kept, now).state).toMatchObject({ value, ts: now });
-        },
-      ),
-      { numRuns: 300 },
-    );
+it("for every kind several rows answer as one, and what is written holds the same units on rows that tile the whole", () => {
+  const asked = fc.record({
+    part: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
+    reserve: fc.boolean(),
   });
+  fc.assert(
+    fc.property(
+      limits,
+      histories,
+      fc.integer({ min: 1, max: 5 }),
+      asked,
+      fc.nat(2000),
+      (limit, history, level, ask, later) => {
+        const { state, now: last } = stateAfter(limit, history);
+        const now = last + later;
+        const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
+        const shards = splitTo(limit, whole, level, now);
+        const count = (ask.part * limit.capacity) / limit.unitsPerToken;
+        const demand = parseDemand(limit, { count, reserve: ask.reserve });
+        const one = decide(limit, whole.state, now, demand);
+        const { status, left } = decideOnAll(limit, shards, now, demand);
+        expect(status.ok).toBe(one.status.ok);
+        if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
+        else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
+        expect(status.remaining).toBe(one.status.remaining);
+        expect(changeTo(shards, left).after.length === 0).toBe(one.taken === undefined);
+        const kept = [...left].sort((a, b) => (a.interval < b.interval ? -1 : 1));
+        const intervals = kept.map(({ interval }) => interval);
+        expect(tile(WHOLE, intervals)).toBe(true);
+        const { value } = one.taken ?? whole.state;
+        expect(fold(limit, WHOLE, kept, now).state).toMatchObject({ value, ts: now });
+      },
+    ),
+    { numRuns: 300 },
+  );
 });
