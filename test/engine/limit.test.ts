@@ -71,51 +71,28 @@ it.each(extremes)(
 const QUANTITY = "a number at least 0 and at most 1e12";
 const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";
 const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
+const KIND = '"token bucket" or "fixed window" or "sliding window"';
+const PERIOD = `${WHOLE_MS}, or "day", "week" or "month"`;
+const START = "a whole number of milliseconds at least -1e15 and at most 1e15";
 const NOT_CALENDAR = 'left out unless period is "day", "week" or "month"';
 const every = [bucket, window, sliding];
 const by = (period: "day" | "week" | "month"): RateLimitConfig[] => [{ ...window, period }];
 
 /** Values that a field must not have beside the others of these configs. */
 const bad: [configs: RateLimitConfig[], field: string, permitted: string, values: unknown[]][] = [
-  [
-    [bucket],
-    "kind",
-    '"token bucket" or "fixed window" or "sliding window"',
-    [undefined, "leaky bucket", "toString", ["token bucket"], null],
-  ],
+  [[bucket], "kind", KIND, [undefined, "leaky bucket", "toString", ["token bucket"], null]],
   [every, "rate", "a number above 0 and at most 1e12", [0, -1, NaN, Infinity, 1e12 + 1, "5", null]],
   [every, "maxReserved", QUANTITY, [-1, NaN, Infinity, 1e12 + 1, null]],
   [every, "shards", SHARDS, [0, 2049, 1.5, -1, NaN, "1", "Auto", null, true, [5], { about: 5 }]],
-  [
-    every,
-    "shards",
-    SHARDS,
-    [
-      { atLeast: 0 },
-      { atMost: 2049 },
-      { atLeast: 9, atMost: 8 },
-      { atLeast: "1" },
-      { atLeast: null },
-      { atLeast: 1, about: 5 },
-    ],
-  ],
+  [every, "shards", SHARDS, [0, "1", null].map((atLeast) => ({ atLeast }))],
+  [every, "shards", SHARDS, [{ atMost: 2049 }, { atLeast: 9, atMost: 8 }, { atLeast: 1, about: 5 }]],
   [[bucket, window], "capacity", QUANTITY, [-1, NaN, 1e12 + 1]],
   [[bucket], "period", "a number above 0 and at most 1e15", [0, -1, NaN, 1e15 + 1, "day"]],
   [[bucket], "period", "at least 1e-11 at this rate", [5e-324, 1e-12]],
   [[{ ...bucket, rate: 5 }], "period", "at least 5e-12 at this rate", [1e-12]],
   [[sliding], "period", WHOLE_MS, [0, -1, NaN, 1e15 + 1, 0.5, undefined]],
-  [
-    [window],
-    "period",
-    `${WHOLE_MS}, or "day", "week" or "month"`,
-    [0, -1, NaN, 1e15 + 1, 0.5, "year", "toString", ["day"], undefined],
-  ],
-  [
-    [window],
-    "start",
-    "a whole number of milliseconds at least -1e15 and at most 1e15",
-    [-1e15 - 1, 1e15 + 1, 0.5, NaN],
-  ],
+  [[window], "period", PERIOD, [0, -1, NaN, 1e15 + 1, 0.5, "year", "toString", ["day"], undefined]],
+  [[window], "start", START, [-1e15 - 1, 1e15 + 1, 0.5, NaN]],
   [by("day"), "start", 'left out when period is "day": give anchor', [5]],
   [by("day"), "timeZone", 'the IANA name of a time zone, such as "Europe/Berlin"', ["Mars/Base"]],
   [[window], "timeZone", NOT_CALENDAR, ["UTC"]],

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { checkBucket, checkKey, checkName } from "../../src/engine/names.js";
+import { checkBucket, checkKey, checkName, MAX_KEY, MAX_NAME } from "../../src/engine/names.js";
 
 const CLEF = "\u{1D11E}";
-const [name, key] = ["x".repeat(128), "x".repeat(256)];
+const [name, key] = ["x".repeat(MAX_NAME), "x".repeat(MAX_KEY)];
 
 it.each<[name: string, key?: string]>([
   ...["a", name, "send message / übung", CLEF.repeat(64), "\u0000", "__proto__"].map((each): [string] => [each]),

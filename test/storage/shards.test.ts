@@ -124,11 +124,7 @@ describe("damage", () => {
     ["parts of two configs", [row(left, { config: { ...cutFrom, rate: 5 } }), row(right)], gap],
     ["a name of no part", [row("02")], `${damaged}the stored shard "02" is unusable`],
     ["a part too small", [row("0".repeat(12))], `${damaged}the stored shard "000000000000" is unusable`],
-    [
-      "a name of no part beside parts",
-      [row(left), row("override"), row(right)],
-      `${damaged}the stored shard "override"`,
-    ],
+    ["no part beside parts", [row(left), row("override"), row(right)], `${damaged}the stored shard "override"`],
     [
       "a config that is none",
       [left, right].map((part) => row(part, { config: { ...config, rate: -1 } })),
