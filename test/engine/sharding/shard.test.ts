@@ -75,6 +75,7 @@ describe("a shard", () => {
         }
         expect(heldByAll(parts, now + laterMs)).toBeLessThanOrEqual(heldBy(whole, now + laterMs));
       }),
+      { numRuns: 1000 },
     );
   });
 });
