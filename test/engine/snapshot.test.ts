@@ -84,7 +84,7 @@ describe("a snapshot", () => {
     const windowsFrom = (when: Pick<FixedWindowConfig, "period" | "timeZone">) => {
       const limit = parseLimit("export", { kind: "fixed window", rate: 64, shards: 2, ...when });
       const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: 0, ts: NOW }), 1, NOW) as [Shard, Shard];
-      const later = { ...right, state: { ...right.state, ts: NOW + 48 * HOUR } };
+      const later = { ...right, state: { ...right.state, ts: NOW + 60 * 24 * HOUR } };
       return snapshotOf(limit, [left, later]).windowsFrom;
     };
     expect(windowsFrom({ period: HOUR })).toBeLessThanOrEqual(0);
