@@ -84,11 +84,14 @@ describe("a snapshot", () => {
     const windowsFrom = (when: Pick<FixedWindowConfig, "period" | "timeZone">) => {
       const limit = parseLimit("export", { kind: "fixed window", rate: 64, shards: 2, ...when });
       const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: 0, ts: NOW }), 1, NOW) as [Shard, Shard];
-      const later = { ...right, state: { ...right.state, ts: NOW + 60 * 24 * HOUR } };
-      return snapshotOf(limit, [left, later]).windowsFrom;
+      const later = { ...right, state: { ...right.state, ts: NOW + 180 * 24 * HOUR } };
+      const { windowsFrom, parts } = snapshotOf(limit, [left, later]);
+      // Of each row it lists those that were still to come.
+      for (const { ts, runs } of parts)
+        for (const { start, period, count = Infinity } of runs) expect(start + period * count).toBeGreaterThan(ts);
+      return windowsFrom;
     };
-    expect(windowsFrom({ period: HOUR })).toBeLessThanOrEqual(0);
-    expect(windowsFrom({ period: "day" })).toBeLessThanOrEqual(0);
+    for (const period of [HOUR, "day"] as const) expect(windowsFrom({ period })).toBeLessThanOrEqual(0);
     // The midnight of Berlin before a quarter past eleven in the evening there.
     expect(windowsFrom({ period: "day", timeZone: "Europe/Berlin" })).toBe(Date.UTC(2023, 10, 13, 23));
     expect(snapshotOf(limit, [fullShard(limit)]).windowsFrom).toBeUndefined();

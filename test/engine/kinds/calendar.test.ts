@@ -108,12 +108,12 @@ describe("windows of the calendar", () => {
 
   it("go by the offset with which 1970 began, before 1970", () => {
     // London kept summer time from 1968 to 1971; before that, its winters were on UTC.
-    const { windowAt, startOf } = calendarOf("day", "Europe/London", 0);
+    const { windowAt, startOf } = calendarOf("day", "Europe/London", undefined);
     expect(new Date(startOf(windowAt(Date.parse("1965-01-15T12:00Z")))).toISOString()).toBe("1965-01-14T23:00:00.000Z");
   });
 
   it("are cut off at the end of time, and no moment makes them run on", () => {
-    const { windowAt, startOf } = calendarOf("month", "Asia/Tokyo", 1);
+    const { windowAt, startOf } = calendarOf("month", "Asia/Tokyo", undefined);
     const last = windowAt(END_OF_TIME);
     expect(startOf(last)).toBe(Date.UTC(275_760, 8, 1) - 9 * HOUR);
     expect(startOf(last + 1)).toBe(END_OF_TIME);
