@@ -5,8 +5,8 @@ import { bundle } from "../../src/engine/bundle.js";
 import { parseRequest, type Request } from "../../src/engine/request.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
-const ask = (name: string, args: Partial<Parameters<typeof parseRequest>[0]> = {}): Request =>
-  parseRequest({ name, config, ...args });
+type Args = Partial<Parameters<typeof parseRequest>[0]>;
+const ask = (name: string, args: Args = {}): Request => parseRequest({ name, config, ...args });
 
 describe("a bundle", () => {
   it("has one request to each bucket: a name and a key, or none", () => {
@@ -51,47 +51,49 @@ describe("a bundle", () => {
   });
 
   it("cannot ask one bucket for more than it can ever hold", () => {
-    expect(() => bundle([ask("a", { count: 6 }), ask("a", { count: 5 })])).toThrow(
-      'Rate limit "a": count 11 can never be served',
-    );
+    const requests = [ask("a", { count: 6 }), ask("a", { count: 5 })];
+    expect(() => bundle(requests)).toThrow('Rate limit "a": count 11 can never be served');
   });
 
-  it("cannot ask one bucket under two configs; the order of the fields and defaults that are spelt out do not matter", () => {
-    const spelt: RateLimitConfig = { shards: 1, capacity: 10, period: 1000, rate: 10, kind: "token bucket" };
-    expect(bundle([ask("a"), ask("a", { config: spelt })]).summed).toHaveLength(1);
-    expect(bundle([ask("a"), ask("a", { config: { ...config, maxReserved: undefined } })]).summed).toHaveLength(1);
-    const others: RateLimitConfig[] = [
-      { ...config, rate: 11 },
-      { ...config, capacity: 11 },
-      { ...config, maxReserved: 0 },
-      { kind: "sliding window", rate: 10, period: 1000 },
-      { kind: "fixed window", rate: 10, period: 1000 },
-    ];
-    for (const other of others) {
-      expect(() => bundle([ask("a"), ask("a", { config: other })])).toThrow(
-        'Rate limit "a": one bucket must have the same config in all the requests of a call.',
-      );
-      expect(bundle([ask("a"), ask("a", { key: "x", config: other })]).summed).toHaveLength(2);
+  const days: RateLimitConfig = { kind: "fixed window", rate: 10, period: "day" };
+  it.each<[what: string, one: Args, other: Args]>([
+    ["the order of fields", {}, { config: { capacity: 10, period: 1000, rate: 10, kind: "token bucket" } }],
+    ["the number of rows", {}, { config: { ...config, shards: 1 } }],
+    ["a field that is undefined", {}, { config: { ...config, maxReserved: undefined } }],
+    ["the default of a zone", { config: days }, { config: { ...days, timeZone: "UTC" } }],
+    ["the default of an anchor", { config: days }, { config: { ...days, anchor: 0 } }],
+    ["the default of a reservation", { reserve: false }, {}],
+    ["the same bound on a reservation", { reserve: { within: 5 } }, { reserve: { within: 5 } }],
+    ["the default of shadow", { shadow: false }, {}],
+    ["shadow of both", { shadow: true }, { shadow: true }],
+  ])("asks one bucket as one whatever %s says", (_what, one, other) => {
+    const { reserve, shadow } = one;
+    expect(bundle([ask("a", one), ask("a", other)]).summed).toMatchObject([
+      { asked: { count: 2, ...(reserve && { reserve }), ...(shadow && { shadow }) } },
+    ]);
+  });
+
+  const same = "must have the same config in all the requests of a call.";
+  const consumed = "cannot be asked both to consume and to reserve in the same call.";
+  const enforced = "cannot be both enforced and in shadow in the same call.";
+  it.each<[problem: string, one: Args, other: Args]>([
+    [same, {}, { config: { ...config, rate: 11 } }],
+    [same, {}, { config: { ...config, capacity: 11 } }],
+    [same, {}, { config: { ...config, maxReserved: 0 } }],
+    [same, {}, { config: { ...config, kind: "sliding window" } as RateLimitConfig }],
+    [same, {}, { config: { ...config, kind: "fixed window" } }],
+    [consumed, {}, { reserve: true }],
+    [consumed, { reserve: { within: 5 } }, { reserve: true }],
+    [consumed, { reserve: { within: 5 } }, { reserve: { within: 6 } }],
+    [enforced, {}, { shadow: true }],
+    [enforced, { shadow: false }, { shadow: true }],
+  ])("one bucket %s %j, %j; two may be", (problem, one, other) => {
+    for (const requests of [
+      [one, other],
+      [other, one],
+    ]) {
+      expect(() => bundle(requests.map((args) => ask("a", args)))).toThrow(`Rate limit "a": one bucket ${problem}`);
     }
-  });
-
-  it("cannot ask one bucket both to consume and to reserve, nor to reserve within two bounds", () => {
-    const problem = 'Rate limit "a": one bucket cannot be asked both to consume and to reserve in the same call.';
-    expect(() => bundle([ask("a"), ask("a", { reserve: true })])).toThrow(problem);
-    expect(() => bundle([ask("a", { reserve: { within: 5 } }), ask("a", { reserve: true })])).toThrow(problem);
-    expect(() => bundle([ask("a", { reserve: { within: 5 } }), ask("a", { reserve: { within: 6 } })])).toThrow(problem);
-    const [sum] = bundle([ask("a", { reserve: { within: 5 } }), ask("a", { reserve: { within: 5 } })]).summed;
-    expect(sum?.demand).toMatchObject({ reserve: true, withinMs: 5 });
-    expect(bundle([ask("a", { reserve: false }), ask("a")]).summed).toHaveLength(1);
-  });
-
-  it("cannot ask one bucket in shadow and enforced", () => {
-    const inShadow = ask("a", { shadow: true });
-    const problem = 'Rate limit "a": one bucket cannot be both enforced and in shadow in the same call.';
-    expect(() => bundle([inShadow, ask("a")])).toThrow(problem);
-    expect(() => bundle([ask("a", { shadow: false }), inShadow])).toThrow(problem);
-    expect(bundle([inShadow, inShadow]).summed).toMatchObject([{ asked: { count: 2, shadow: true } }]);
-    expect(bundle([ask("a", { shadow: false }), ask("a")]).summed).toHaveLength(1);
-    expect(bundle([inShadow, ask("b")]).summed).toHaveLength(2);
+    expect(bundle([ask("a", one), ask("a", { key: "x", ...other })]).summed).toHaveLength(2);
   });
 });

@@ -1,12 +1,10 @@
 /** Faults of src/engine that tests have found once: each example stays. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
-import { bundle } from "../../src/engine/bundle.js";
 import { decide } from "../../src/engine/decide.js";
-import { type DemandArgs, parseDemand, parseRequest } from "../../src/engine/request.js";
+import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
-import { checkKey } from "../../src/engine/names.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;
@@ -63,32 +61,9 @@ describe("parseLimit", () => {
   });
 });
 
-describe("a sliding window", () => {
-  it("can be read again whatever it was charged", () => {
-    const limit = parseLimit("send", { ...sliding, rate: 1e12, period: 86_400_000 });
-    let state = limit.kind.advance(limit, fullState(limit), NOW);
-    for (let i = 0; i < 1200; i++) state = limit.kind.take(limit, state, 1e12 * limit.unitsPerToken);
-    expect(fromStored(limit, toStored(limit, state), undefined).ts).toBe(NOW);
-  });
-});
-
-describe("bundle", () => {
-  const days: RateLimitConfig = { kind: "fixed window", rate: 10, period: "day" };
-  it.each<[RateLimitConfig, object]>([
-    [bucket, { maxReserved: undefined }],
-    [days, { timeZone: "UTC" }],
-    [days, { anchor: 0 }],
-  ])("takes %j with %j, which is the default, for the same config", (config, spelt) => {
-    const other = { ...config, ...spelt };
-    const requests = [config, other].map((one) => parseRequest({ name: "send", config: one }));
-    expect(bundle(requests).summed).toHaveLength(1);
-  });
-});
-
-describe("checkKey", () => {
-  it("shows a key that is too long once quoted, not twice", () => {
-    expect(() => {
-      checkKey("send", "k".repeat(257));
-    }).toThrow(`makes one of 64, got 257 characters: "${"k".repeat(40)}".`);
-  });
+it("a sliding window can be read again whatever it was charged", () => {
+  const limit = parseLimit("send", { ...sliding, rate: 1e12, period: 86_400_000 });
+  let state = limit.kind.advance(limit, fullState(limit), NOW);
+  for (let i = 0; i < 1200; i++) state = limit.kind.take(limit, state, 1e12 * limit.unitsPerToken);
+  expect(fromStored(limit, toStored(limit, state), undefined).ts).toBe(NOW);
 });

@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
-import { decide, outlook } from "../../src/engine/decide.js";
+import { show } from "../../src/engine/misuse.js";
 import {
   bucketAt,
   type DemandArgs,
@@ -12,7 +12,6 @@ import {
   parseDemand,
   requestTo,
 } from "../../src/engine/request.js";
-import { isFast } from "../../src/engine/sharding/policy.js";
 import { parseLimit } from "../../src/engine/limit.js";
 
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
@@ -40,27 +39,26 @@ describe("a demand", () => {
     expect(parseDemand(limit, asked)).toEqual({ ...plain, ...differing });
   });
 
-  const counts = [NaN, Infinity, -Infinity, -1, -5e-324, "1", 1n, null, true];
-  const reserves = [null, 1, "true", {}, { within: -1 }, { within: NaN }, { within: "5" }, [5]];
-  const leasts = [-1, NaN, 6.1, "1", null];
-  const COUNT = "a finite number of at least 0";
-  const RESERVE = "true, false or { within: a number of milliseconds of at least 0 }";
-  const LEAST = "a number of at least 0 and at most count (6)";
-  const shown = (value: unknown) =>
-    typeof value === "bigint" ? "1n" : typeof value === "number" ? String(value) : JSON.stringify(value);
-  it.each([
-    ...counts.map((count): [object, string] => [{ count }, `count must be ${COUNT}, got ${shown(count)}.`]),
-    ...reserves.map((reserve): [object, string] => [{ reserve }, `reserve must be ${RESERVE}, got ${shown(reserve)}.`]),
-    ...leasts.map((atLeast): [object, string] => [
-      { count: 6, atLeast },
-      `atLeast must be ${LEAST}, got ${shown(atLeast)}.`,
-    ]),
-    ...[true, { within: 5 }].map((reserve): [object, string] => [
-      { count: 6, atLeast: 2, reserve },
-      "atLeast and reserve cannot be combined: atLeast takes only what is there now.",
-    ]),
-  ])("is misuse: %o", (asked, problem) => {
-    expect(() => parseDemand(limit, asked as DemandArgs)).toThrow(`Rate limit "send": ${problem}`);
+  const within = { count: 6, atLeast: 2 };
+  it.each<[field: string, permitted: string, given: unknown[], other?: object]>([
+    ["count", "a finite number of at least 0", [NaN, Infinity, -Infinity, -1, -5e-324, "1", 1n, null, true]],
+    [
+      "reserve",
+      "true, false or { within: a number of milliseconds of at least 0 }",
+      [null, 1, "true", {}, { within: -1 }, { within: NaN }, { within: "5" }, [5]],
+    ],
+    ["atLeast", "a number of at least 0 and at most count (6)", [-1, NaN, 6.1, "1", null], { count: 6 }],
+  ])("has a %s that is %s", (field, permitted, given, other) => {
+    for (const value of given) {
+      const asked = { ...other, [field]: value } as DemandArgs;
+      const problem = `Rate limit "send": ${field} must be ${permitted}, got ${show(value)}.`;
+      expect(() => parseDemand(limit, asked)).toThrow(problem);
+    }
+  });
+
+  it.each([true, { within: 5 }])("cannot have a least beside a reservation: %j", (reserve) => {
+    const problem = "atLeast and reserve cannot be combined: atLeast takes only what is there now.";
+    expect(() => parseDemand(limit, { ...within, reserve })).toThrow(`Rate limit "send": ${problem}`);
   });
 
   const bounds = "(capacity and maxReserved say how much).";
@@ -81,11 +79,6 @@ describe("a demand", () => {
     const message = `Rate limit "send": ${problem}`;
     expect(() => parseDemand(limit, asked)).toThrow(message);
     expect(neverServedError(limit, asked).message).toBe(message);
-  });
-
-  it("of a sliding window cannot be reserved beyond its rate", () => {
-    const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
-    expect(() => parseDemand(sliding, { count: 11, reserve: true })).toThrow("at most 10 ");
   });
 
   it("equal to the capacity always fits, whatever the doubles", () => {
@@ -119,30 +112,26 @@ describe("a demand", () => {
     expect(() => parseDemand(tiny, { count: 1e-20 })).toThrow("count 1e-20 can never be served");
     expect(parseDemand(tiny, { count: 1e-20, reserve: true }).units).toBe(1);
   });
-
-  it("that is a sum of parts of the capacity fits as well", () => {
-    const third = parseLimit("third", { ...bucket, capacity: 0.3 });
-    expect(parseDemand(third, { count: 0.1 + 0.2 }).units).toBe(third.capacity);
-  });
 });
 
 describe("a demand with a least", () => {
-  it("is for all that is asked, or for as many whole tokens beyond the least as the bucket can hold", () => {
-    const odd = parseLimit("odd", { ...bucket, capacity: 2.5 });
-    const unitsOf = (own: typeof limit, count: number, atLeast: number) => {
-      const demand = parseDemand(own, { count, atLeast });
-      expect(demand).toMatchObject({ reserve: false, withinMs: Infinity });
-      return [demand.units, demand.atLeast?.units].map((units = NaN) => units / own.unitsPerToken + 0);
-    };
-    expect(parseDemand(limit, { count: 6, atLeast: 2, reserve: false }).reserve).toBe(false);
-    expect(unitsOf(limit, 6, 2)).toEqual([6, 2]);
-    expect(unitsOf(limit, 6, 0)).toEqual([6, 0]);
-    expect(unitsOf(limit, 6, 6)).toEqual([6, 6]);
-    expect(unitsOf(limit, 25, 2.5)).toEqual([9.5, 2.5]);
-    expect(unitsOf(limit, 25, 10)).toEqual([10, 10]);
-    expect(unitsOf(odd, 2.5, 1)).toEqual([2.5, 1]);
-    expect(unitsOf(odd, 2.6, 1)).toEqual([2, 1]);
-  });
+  it.each<[capacity: number, count: number, atLeast: number, tokens: number]>([
+    [10, 6, 2, 6],
+    [10, 6, 0, 6],
+    [10, 6, 6, 6],
+    [10, 25, 2.5, 9.5],
+    [10, 25, 10, 10],
+    [2.5, 2.5, 1, 2.5],
+    [2.5, 2.6, 1, 2],
+  ])(
+    "of a capacity of %d is for all of %d, or for whole tokens beyond the least (%d): %d",
+    (capacity, count, atLeast, tokens) => {
+      const own = parseLimit("own", { ...bucket, capacity });
+      const demand = parseDemand(own, { count, atLeast, reserve: false });
+      expect(demand).toMatchObject({ units: tokens * own.unitsPerToken, reserve: false, withinMs: Infinity });
+      expect((demand.atLeast?.units ?? NaN) + 0).toBe(atLeast * own.unitsPerToken);
+    },
+  );
 
   it("says the tokens that are had in so many units: the very count when all are", () => {
     const { atLeast } = parseDemand(limit, { count: 6, atLeast: 2.5 });
@@ -155,18 +144,6 @@ describe("a demand with a least", () => {
     const third = parseDemand(limit, { count: 2 + 1 / 3, atLeast: 1 / 3 });
     expect(third.atLeast?.tokens(third.units)).toBe(2 + 1 / 3);
     expect(third.atLeast?.tokens(third.atLeast.units)).toBe(1 / 3);
-  });
-
-  it("gets all, or the least and whole tokens beyond it, or nothing", () => {
-    const demand = parseDemand(limit, { count: 6, atLeast: 2.5 });
-    const servedOf = (held: number, asked = demand) => {
-      const { taken } = decide(limit, { value: held * unitsPerToken, ts: 0 }, 0, asked);
-      return taken && held - taken.value / unitsPerToken;
-    };
-    expect([7, 6, 5.75, 3.25, 2.5].map((held) => servedOf(held))).toEqual([6, 6, 5.5, 2.5, 2.5]);
-    expect(servedOf(2.5 - 1 / unitsPerToken)).toBeUndefined();
-    const plain = parseDemand(limit, { count: 6 });
-    expect([6, 5.75].map((held) => servedOf(held, plain))).toEqual([6, undefined]);
   });
 });
 
@@ -185,24 +162,5 @@ describe("a demand of a limit with overrides", () => {
     const isServed = (asked: DemandArgs) => isServable(requestTo(bucketAt(limit, undefined, true), asked));
     expect([9, 10, 10.001, 15].map((count) => isServed({ count }))).toEqual([true, true, false, false]);
     expect([15, 15.001].map((count) => isServed({ count, reserve: true }))).toEqual([true, false]);
-  });
-});
-
-describe("whole tokens", () => {
-  it("are rounded down, and none while tokens are owed", () => {
-    const tokens = [2.999, 3, 3.5, 0, -0.5, -7].map(
-      (count) => outlook(limit, { value: count * unitsPerToken, ts: 0 }, 0).remaining,
-    );
-    expect(tokens).toEqual([2, 3, 3, 0, 0, 0]);
-  });
-});
-
-describe("a fast demand", () => {
-  it("is one that the refill brings within 50 ms", () => {
-    const fast = parseLimit("fast", { kind: "token bucket", rate: 20, period: 1000, shards: 2 });
-    expect(isFast(fast, fast.unitsPerToken)).toBe(true);
-    expect(isFast(fast, fast.unitsPerToken + 1)).toBe(false);
-    const slow = parseLimit("slow", { kind: "token bucket", rate: 10, period: 1000, shards: 2 });
-    expect(isFast(slow, slow.unitsPerToken)).toBe(false);
   });
 });

@@ -28,21 +28,26 @@ describe("chooseGrain", () => {
     }
   });
 
-  it("is as fine as the quantities leave room for", () => {
-    expect(chooseGrain(1, 1, upTo(10))).toEqual({ unitsPerToken: 1_024_000, refill: 1_024_000 });
-    expect(chooseGrain(1, 1, upTo(1e9)).unitsPerToken).toBe(1000);
-    expect(chooseGrain(1, 1, upTo(1e12)).unitsPerToken).toBe(100);
-    expect(chooseGrain(1, 1e3, upTo(1e11)).unitsPerToken).toBe(1000);
-    expect(chooseGrain(7, 2_592_000, upTo(1e7)).unitsPerToken).toBe(2_592_000 * 10);
-  });
-
-  it("is as coarse as the debts need it, down to a unit for a token", () => {
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e9 }).unitsPerToken).toBe(1_024_000);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e10 }).unitsPerToken).toBe(1000);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e14 }).unitsPerToken).toBe(10);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e15 }).unitsPerToken).toBe(1);
-    expect(chooseGrain(1, 1, { exact: 10, debt: 1e20 })).toEqual({ unitsPerToken: 1, refill: 1 });
-  });
+  it.each<[rate: number, per: number, exact: number, debt: number, unitsPerToken: number]>([
+    // As fine as the quantities leave room for.
+    [1, 1, 10, 1, 1_024_000],
+    [1, 1, 1e9, 1, 1000],
+    [1, 1, 1e12, 1, 100],
+    [1, 1e3, 1e11, 1, 1000],
+    [7, 2_592_000, 1e7, 1, 2_592_000 * 10],
+    // As coarse as the debts need it, down to a unit for a token.
+    [1, 1, 10, 1e9, 1_024_000],
+    [1, 1, 10, 1e10, 1000],
+    [1, 1, 10, 1e14, 10],
+    [1, 1, 10, 1e15, 1],
+    [1, 1, 10, 1e20, 1],
+  ])(
+    "counts %d per %d ms, of which %d are held exactly and %d owed, in %d",
+    (rate, per, exact, debt, unitsPerToken) => {
+      const refill = (rate * unitsPerToken) / per;
+      expect(chooseGrain(rate, per, { exact, debt })).toEqual({ unitsPerToken, refill });
+    },
+  );
 
   it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
     const odd: [number, number][] = [

@@ -109,60 +109,40 @@ describe("tokens that come back by date", () => {
   });
 
   it("merges the two of nine pairs that differ the least: the later time, with the lesser headroom", () => {
-    const eight = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => ({ at: i, units: i === 5 ? 41 : 10 * i }));
-    expect(noted({ value: 0, ts: 8, headroom: eight }, 9, 90)).toEqual([
-      ...eight.slice(0, 3),
-      { at: 5, units: 40 },
-      ...eight.slice(5),
-      { at: 9, units: 90 },
-    ]);
+    const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => ({ at: i, units: i === 5 ? 41 : 10 * i }));
+    const state = { value: 0, ts: 8, headroom: nine.slice(0, 8) };
+    expect(noted(state, 9, 90)).toEqual([...nine.slice(0, 3), { at: 5, units: 40 }, ...nine.slice(5)]);
   });
 });
 
-describe("a headroom that is less than those before", () => {
-  it("takes their place", () => {
-    expect(noted({ value: 0, ts: 3, headroom: [{ at: 3, units: 5 }] }, 9, 2)).toEqual([{ at: 9, units: 2 }]);
-  });
+it("a headroom that is less than those before takes their place", () => {
+  expect(noted({ value: 0, ts: 3, headroom: [{ at: 3, units: 5 }] }, 9, 2)).toEqual([{ at: 9, units: 2 }]);
 });
 
-describe("a state without pairs", () => {
-  it("gives back what was taken at its last write, and nothing from before", () => {
-    const state = { value: 3, ts: 5 };
-    expect([4, 5, 6].map((takenAt) => headroomSince(state, takenAt))).toEqual([0, Infinity, Infinity]);
-    expect([4, 5, 6].map((takenAt) => headroomSince(remembering(state), takenAt))).toEqual([0, Infinity, Infinity]);
-  });
-
-  it("gets none if its kind logs what was taken", () => {
-    const logged = { value: 3, ts: 5, recent: [] };
-    expect(remembering(logged)).toBe(logged);
-  });
+it("a state without pairs gives back what was taken at its last write, and gets none if its kind logs what was taken", () => {
+  const state = { value: 3, ts: 5 };
+  expect([4, 5, 6].map((takenAt) => headroomSince(state, takenAt))).toEqual([0, Infinity, Infinity]);
+  expect([4, 5, 6].map((takenAt) => headroomSince(remembering(state), takenAt))).toEqual([0, Infinity, Infinity]);
+  const logged = { ...state, recent: [] };
+  expect(remembering(logged)).toBe(logged);
 });
 
-describe("a bucket that owes more than can be counted", () => {
-  it("takes nothing back until it has been full", () => {
-    const owing = { value: -5, ts: 5, headroom: UNKNOWN };
-    expect(headroomSince(owing, 5)).toBe(0);
-    expect(noted(owing, 9, 3)).toEqual(UNKNOWN);
-    expect(afterGift(owing, 3)).toEqual(UNKNOWN);
-    expect(noted(owing, 9, 0)).toBeUndefined();
-  });
-
-  it("knows after a pause that nothing is owed", () => {
-    expect(afterPause({ value: 0, ts: 5, headroom: UNKNOWN }, 0)).not.toEqual(UNKNOWN);
-  });
+it("a bucket that owes more than can be counted takes nothing back until it was full, or empty at the end of a pause", () => {
+  const owing = { value: -5, ts: 5, headroom: UNKNOWN };
+  expect(headroomSince(owing, 5)).toBe(0);
+  expect(noted(owing, 9, 3)).toEqual(UNKNOWN);
+  expect(afterGift(owing, 3)).toEqual(UNKNOWN);
+  expect(noted(owing, 9, 0)).toBeUndefined();
+  expect(afterPause({ ...owing, value: 0 }, 0)).not.toEqual(UNKNOWN);
 });
 
+const gaps = fc.record({ at: fc.integer({ min: 1, max: 3 }), units: fc.integer({ min: 1, max: 9 }) });
 /** Pairs that rise in both. */
 const pairs = (maxLength: number): fc.Arbitrary<Entry[]> =>
-  fc
-    .array(fc.record({ at: fc.integer({ min: 1, max: 3 }), units: fc.integer({ min: 1, max: 9 }) }), {
-      minLength: 1,
-      maxLength,
-    })
-    .map((gaps) => {
-      let last: Entry = { at: 0, units: -1 };
-      return gaps.map(({ at, units }) => (last = { at: last.at + at, units: last.units + units }));
-    });
+  fc.array(gaps, { minLength: 1, maxLength }).map((found) => {
+    let last: Entry = { at: 0, units: -1 };
+    return found.map(({ at, units }) => (last = { at: last.at + at, units: last.units + units }));
+  });
 
 /** What a part gives back of what was taken at a time. After its last pair that is what this says, of another part's time. */
 function sinceIn(headroom: readonly Entry[], takenAt: number): number {

@@ -46,23 +46,12 @@ describe("a value in a message", () => {
   });
 });
 
-describe("an error", () => {
-  it("names the limit and the problem", () => {
-    expect(misuseError("send", "no.").message).toBe('Rate limit "send": no.');
-    expect(misuseError('a "b"', "no.").message).toBe(String.raw`Rate limit "a \"b\"": no.`);
-  });
-
-  it("of a field names the limit, the field, what is permitted and the value", () => {
-    expect(fieldError("send", "count", "a number", "7").message).toBe(
-      'Rate limit "send": count must be a number, got "7".',
-    );
-  });
-
-  it("of damage names the bucket and the remedy", () => {
-    const remedy = "so nothing is let through. resetRateLimit makes it full again.";
-    expect(damageError("send", undefined, "rows overlap").message).toBe(`Rate limit "send": rows overlap, ${remedy}`);
-    expect(damageError("send", "alice", "rows overlap").message).toBe(
-      `Rate limit "send": the bucket of key "alice" cannot be used: rows overlap, ${remedy}`,
-    );
-  });
+it("an error names limit, field, what is permitted and the value; or the bucket and the remedy", () => {
+  expect(misuseError('a "b"', "no.").message).toBe(String.raw`Rate limit "a \"b\"": no.`);
+  const { message } = fieldError("send", "count", "a number", "7");
+  expect(message).toBe('Rate limit "send": count must be a number, got "7".');
+  const damage = "rows overlap, so nothing is let through. resetRateLimit makes it full again.";
+  expect(damageError("send", undefined, "rows overlap").message).toBe(`Rate limit "send": ${damage}`);
+  const ofKey = `Rate limit "send": the bucket of key "alice" cannot be used: ${damage}`;
+  expect(damageError("send", "alice", "rows overlap").message).toBe(ofKey);
 });

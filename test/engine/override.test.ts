@@ -11,22 +11,19 @@ const NOW = 1_700_000_000_000;
 
 describe("an override", () => {
   it("is stored with the defaults filled in, and without rows of its own", () => {
-    expect(parseOverride("send", { config: { ...config, shards: 8 } })).toStrictEqual({
-      config: { ...config, capacity: 10 },
-    });
+    const stored = { config: { ...config, capacity: 10 } };
+    expect(parseOverride("send", { config: { ...config, shards: 8 } })).toStrictEqual(stored);
     const note = "x".repeat(500);
     expect(parseOverride("send", { block: true, until: NOW, note })).toStrictEqual({ block: true, until: NOW, note });
     expect(parseOverride("send", { unlimited: true, note: "" })).toStrictEqual({ unlimited: true, note: "" });
   });
 
+  const ONE = "an override must have exactly one of config, block and unlimited";
   const NOTE = "a well-formed string of at most 500 characters (UTF-16 units)";
   const UNTIL = "a whole number of milliseconds since the epoch above 0 and at most 8640000000000000";
   it.each<[object, string]>([
-    [{}, "an override must have exactly one of config, block and unlimited, got none of them."],
-    [
-      { config, unlimited: true },
-      "an override must have exactly one of config, block and unlimited, got config and unlimited.",
-    ],
+    [{}, `${ONE}, got none of them.`],
+    [{ config, unlimited: true }, `${ONE}, got config and unlimited.`],
     [{ config: null }, "config must be a config, got null."],
     [{ config: 5 }, "config must be a config, got 5."],
     [{ config: { ...config, rate: 0 } }, "rate must be a number above 0 and at most 1e12, got 0."],
@@ -74,11 +71,8 @@ describe("to a bucket, an override", () => {
     const damaged = { config: { ...config, rate: -1 } };
     const problem = "cannot be used, so nothing is let through; clearRateLimitOverride removes it.";
     const rate = 'Rate limit "send": rate must be a number above 0 and at most 1e12, got -1.';
-    expect(() => overrideOf(bucket, damaged)).toThrow(
-      `Rate limit "send": the stored override of key "alice" ${problem} ${rate}`,
-    );
-    expect(() => overrideOf({ ...bucket, key: undefined }, damaged)).toThrow(
-      `Rate limit "send": the stored override ${problem} ${rate}`,
-    );
+    const error = (ofKey: string) => `Rate limit "send": the stored override${ofKey} ${problem} ${rate}`;
+    expect(() => overrideOf(bucket, damaged)).toThrow(error(' of key "alice"'));
+    expect(() => overrideOf({ ...bucket, key: undefined }, damaged)).toThrow(error(""));
   });
 });

@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";
-import { bucketAt, parseBucket, parseRequest, requestTo } from "../../src/engine/request.js";
+import { bucketAt, parseRequest, requestTo } from "../../src/engine/request.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
 const limit = parseLimit("send", config);
@@ -16,16 +16,6 @@ describe("a request", () => {
       asked: { count: 2, reserve: { within: 5 } },
       demand: { units: 2 * limit.unitsPerToken, reserve: true, withinMs: 5 },
     });
-  });
-
-  it("has the limit as it applies to its key", () => {
-    const window: RateLimitConfig = { kind: "fixed window", rate: 10, period: 3_600_000 };
-    const startOf = (key?: string) => {
-      const own = parseBucket({ name: "send", key, config: window }).limit;
-      return own.kind.shownConfig(own);
-    };
-    expect(startOf("alice")).not.toEqual(startOf("bob"));
-    expect(startOf("alice")).toEqual(startOf("alice"));
   });
 
   it("is refused for a bad name, a bad config, a bad key or a bad count", () => {

@@ -9,7 +9,6 @@ import {
   floorUnits,
   fromStored,
   lowered,
-  MAX_TOKENS,
   MAX_UNITS,
   raised,
   type StoredState,
@@ -24,21 +23,15 @@ const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
 const upTo = (exact: number) => ({ exact, debt: 1 });
 
 describe("tokens as units", () => {
-  it("a decimal is as many units as one would say, whatever its binary fraction", () => {
-    expect(0.29 * 100).toBeLessThan(29);
-    expect(floorUnits(0.29, 100)).toBe(29);
-    expect(ceilUnits(0.29, 100)).toBe(29);
-    expect(0.07 * 100).toBeGreaterThan(7);
-    expect(ceilUnits(0.07, 100)).toBe(7);
-  });
-
-  it("what lies between two units is charged as the larger and granted as the smaller", () => {
-    expect(ceilUnits(0.295, 100)).toBe(30);
-    expect(floorUnits(0.295, 100)).toBe(29);
-    expect(floorUnits(-0.295, 100)).toBe(-30);
-    expect(ceilUnits(-0.295, 100)).toBe(-29);
-    expect(ceilUnits(1e-300, 100)).toBe(1);
-    expect(floorUnits(1e-300, 100)).toBe(0);
+  it.each([
+    // Decimals whose product with 100 is a double below or above the whole number.
+    [0.29, 29, 29],
+    [0.07, 7, 7],
+    [0.295, 29, 30],
+    [-0.295, -30, -29],
+    [1e-300, 0, 1],
+  ])("%d tokens of 100 units are granted as %d and charged as %d", (tokens, granted, charged) => {
+    expect([floorUnits(tokens, 100), ceilUnits(tokens, 100)]).toEqual([granted, charged]);
   });
 
   it("units → tokens → units gives the same number back, up to the largest", () => {
@@ -53,60 +46,31 @@ describe("tokens as units", () => {
       { numRuns: 2000 },
     );
   });
-
-  it("has room for the most tokens that may be named", () => {
-    expect(MAX_TOKENS).toBeLessThan(MAX_UNITS);
-    expect(MAX_UNITS).toBeLessThan(Number.MAX_SAFE_INTEGER);
-  });
 });
 
-describe("a count", () => {
-  const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
-  const isWhole = (count: number, capacity: number) => {
-    const whole = parseLimit("send", { ...config, capacity });
-    return unitsOf(whole, count) === Math.sign(count) * whole.capacity;
-  };
+const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
 
-  it("is the whole capacity when only the rounding of a sum lies between them", () => {
-    expect(0.1 + 0.2).not.toBe(0.3);
-    expect(isWhole(0.1 + 0.2, 0.3)).toBe(true);
-    expect(isWhole(1 / 3 + 1 / 3 + 1 / 3, 1)).toBe(true);
-    expect(isWhole(-0.1 - 0.2, 0.3)).toBe(true);
-  });
-
-  it("is the capacity up to 16 units in the last place, and another from there on", () => {
-    expect(isWhole(1 + 2 ** -49, 1)).toBe(true);
-    expect(isWhole(1 - 2 ** -49, 1)).toBe(true);
-    expect(isWhole(1 + 2 ** -49 + 2 ** -52, 1)).toBe(false);
-  });
-
-  it("is another when a caller could have meant two numbers", () => {
-    expect(isWhole(0.300_000_000_000_01, 0.3)).toBe(false);
-    expect(isWhole(0.299_999, 0.3)).toBe(false);
-    expect(isWhole(1e9 - 0.01, 1e9)).toBe(false);
-  });
-
-  it("is charged or given back by its sign, and none of a capacity that is less than a unit", () => {
-    expect(isWhole(5, 5)).toBe(true);
-    expect(isWhole(-5, 5)).toBe(true);
-    const nothing = parseLimit("send", { ...config, capacity: 1e-12 });
-    expect(nothing.capacity).toBe(0);
-    expect(unitsOf(nothing, 1e-12)).toBe(1);
-  });
+it.each([
+  // Only the rounding of a sum lies between them.
+  [0.1 + 0.2, 0.3, true],
+  [-0.1 - 0.2, 0.3, true],
+  [1 / 3 + 1 / 3 + 1 / 3, 1, true],
+  // Up to 16 units in the last place.
+  [1 + 2 ** -49, 1, true],
+  [1 - 2 ** -49, 1, true],
+  [1 + 2 ** -49 + 2 ** -52, 1, false],
+  // A caller could have meant two numbers.
+  [0.300_000_000_000_01, 0.3, false],
+  [0.299_999, 0.3, false],
+  [1e9 - 0.01, 1e9, false],
+])("a count of %d is all of a capacity of %d: %s", (count, capacity, isWhole) => {
+  const whole = parseLimit("send", { ...config, capacity });
+  expect(unitsOf(whole, count) === Math.sign(count) * whole.capacity).toBe(isWhole);
 });
 
-describe("a number that may lie just beside a whole one", () => {
-  it("is that whole number, once lowered and rounded up or raised and rounded down", () => {
-    expect(0.07 * 100).toBeGreaterThan(7);
-    expect(Math.ceil(lowered(0.07 * 100))).toBe(7);
-    expect(0.29 * 100).toBeLessThan(29);
-    expect(Math.floor(raised(0.29 * 100))).toBe(29);
-  });
-
-  it("keeps what a caller could have meant", () => {
-    expect(Math.ceil(lowered(7.000_000_000_01))).toBe(8);
-    expect(Math.floor(raised(28.999_999_999_9))).toBe(28);
-  });
+it("a number just beside a whole one is that, once lowered and rounded up or raised and rounded down", () => {
+  expect([0.07 * 100, 7.000_000_000_01].map((number) => Math.ceil(lowered(number)))).toEqual([7, 8]);
+  expect([0.29 * 100, 28.999_999_999_9].map((number) => Math.floor(raised(number)))).toEqual([29, 28]);
 });
 
 const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
@@ -124,23 +88,21 @@ it.each([
 });
 
 describe("a stored state", () => {
-  it("is in tokens, and comes back as it was", () => {
-    const state = { value: 2.5 * limit.unitsPerToken, ts: NOW };
-    expect(toStored(limit, state)).toEqual({ value: 2.5, ts: NOW });
-    expect(fromStored(limit, { value: 2.5, ts: NOW }, undefined)).toEqual(state);
-  });
-
-  it("holds what a sliding window remembers, and no such field otherwise", () => {
+  it("is in tokens, with what a sliding window remembers, and no such field otherwise", () => {
     const recent = [
       { at: NOW - 7, count: 1.5 },
       { at: NOW, count: 3 },
     ];
     const state = fromStored(sliding, { value: 5.5, ts: NOW, recent }, undefined);
-    expect(state.recent?.map(({ units }) => units / sliding.unitsPerToken)).toEqual([1.5, 3]);
+    const units = [1.5, 3].map((count) => count * sliding.unitsPerToken);
+    expect(state).toMatchObject({
+      value: 5.5 * sliding.unitsPerToken,
+      ts: NOW,
+      recent: units.map((each) => ({ units: each })),
+    });
     expect(toStored(sliding, state)).toEqual({ value: 5.5, ts: NOW, recent });
-    expect(Object.keys(toStored(limit, { value: 0, ts: 0 }))).toEqual(["value", "ts"]);
-    expect(Object.keys(fromStored(limit, { value: 0, ts: 0 }, undefined))).toEqual(["value", "ts"]);
-    expect(fromStored(sliding, { value: 10, ts: 0, recent: [] }, undefined).recent).toEqual([]);
+    expect(toStored(limit, { value: 0, ts: 0 })).toStrictEqual({ value: 0, ts: 0 });
+    expect(fromStored(limit, { value: 0, ts: 0 }, undefined)).toStrictEqual({ value: 0, ts: 0 });
     const nothing = { value: 10, ts: NOW, recent: [{ at: NOW, count: 0 }] };
     expect(fromStored(sliding, nothing, undefined).recent?.map(({ units }) => units + 0)).toEqual([0]);
   });
@@ -157,12 +119,8 @@ describe("a stored state", () => {
     );
   });
 
-  it("is at most full: the capacity may have been lowered since", () => {
-    expect(fromStored(limit, { value: 11, ts: NOW }, undefined).value).toBe(limit.capacity);
+  it("is at most full, rounded down, and what was taken is rounded up", () => {
     expect(fromStored(limit, { value: 1e12, ts: NOW }, undefined).value).toBe(limit.capacity);
-  });
-
-  it("is rounded down, what was taken is rounded up", () => {
     const unit = 1 / sliding.unitsPerToken;
     const stored = { value: 9.5 * unit, ts: NOW, recent: [{ at: NOW, count: 0.5 * unit }] };
     expect(fromStored(sliding, stored, undefined)).toEqual({ value: 9, ts: NOW, recent: [{ at: NOW, units: 1 }] });
@@ -170,11 +128,9 @@ describe("a stored state", () => {
 
   it("may hold the largest debt, the first moment and the last", () => {
     expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
-    expect(fromStored(limit, { value: 0, ts: END_OF_TIME }, undefined).ts).toBe(END_OF_TIME);
-    const recent = [{ at: END_OF_TIME, count: 1e300 }];
-    expect(fromStored(sliding, { value: 0, ts: 0, recent }, undefined).recent).toEqual([
-      { at: END_OF_TIME, units: MAX_UNITS },
-    ]);
+    const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: 1e300 }] };
+    const recent = [{ at: END_OF_TIME, units: MAX_UNITS }];
+    expect(fromStored(sliding, last, undefined)).toMatchObject({ ts: END_OF_TIME, recent });
   });
 });
 

@@ -8,18 +8,13 @@ const config = { kind: "token bucket" as const, rate: 10, period: 1000 };
 const allowed = { ok: true, remaining: 3, resetAt: T0 + 700 } as const;
 const denied = { ok: false, remaining: 0, resetAt: T0 + 1000, retryAt: T0 + 100 } as const;
 
-it.each([
-  { title: "a request of one", asked: {}, status: allowed, renewsAt: T0 + 100 },
-  { title: "a request of four", asked: { count: 4 }, status: allowed, renewsAt: T0 + 100 },
-  {
-    title: "a request of seven, of which a full bucket holds one",
-    asked: { count: 7 },
-    status: allowed,
-    renewsAt: T0 + 400,
-  },
-  { title: "a request that was denied", asked: {}, status: denied, renewsAt: undefined },
-  { title: "a request that does not ask", asked: { renews: false }, status: allowed, renewsAt: undefined },
-])("$title", ({ asked, status, renewsAt }) => {
+it.each<[string, asked: object, status: typeof allowed | typeof denied, renewsAt?: number]>([
+  ["a request of one", {}, allowed, T0 + 100],
+  ["a request of four", { count: 4 }, allowed, T0 + 100],
+  ["a request of seven, of which a full bucket holds one", { count: 7 }, allowed, T0 + 400],
+  ["a request that was denied", {}, denied],
+  ["a request that does not ask", { renews: false }, allowed],
+])("%s", (_what, asked, status, renewsAt) => {
   const request = parseRequest({ name: "send", config, renews: true, ...asked });
   const { unitsPerToken } = request.limit;
   const after = () => ({ value: 3 * unitsPerToken, ts: T0 });

@@ -1,20 +1,16 @@
 /** What a call costs, held as a contract: range reads, documents, hops. Measured with the transaction's own metrics. */
 import { makeFunctionReference } from "convex/server";
 import type { RateLimitConfig } from "convex-rate-limits";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Cost } from "../support/cost.js";
 import { draw } from "../support/draw.js";
+import { NOW, useClock } from "../support/jobs.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 
-const NOW = 1_700_000_000_000;
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: NOW });
-});
+useClock();
 afterEach(() => {
   vi.restoreAllMocks();
-  vi.useRealTimers();
 });
 
 /** How many ranges a call reads, how many documents it reads, and how many it writes. */
@@ -66,17 +62,14 @@ describe.each(placeNames)("in the %s", (place) => {
     });
   });
 
-  it("a denial that throws costs no more", async () => {
-    await limits.rateLimit({ name: "bucket", count: 2 });
-    const deny = (calls: Calls) => expect(calls.rateLimit({ name: "bucket", throws: true })).rejects.toThrow();
-    expect(await costOf(deny)).toEqual([1, 1, 0]);
-  });
-
-  it("onDecision costs nothing", async () => {
+  it("a denial that throws costs no more, onDecision costs nothing, nor do other keys and other limits", async () => {
     const told = vi.fn();
     const watched = define({ bucket }, { onDecision: told });
-    expect(await costOf((calls) => calls.rateLimit({ name: "bucket" }), watched)).toEqual([1, 0, 1]);
+    expect(await costOf((calls) => calls.rateLimit({ name: "bucket", count: 2 }), watched)).toEqual([1, 0, 1]);
     expect(told).toHaveBeenCalledOnce();
+    for (let i = 0; i < 100; i++) await limits.rateLimit({ name: i < 50 ? "bucket" : "window", key: `user ${i % 50}` });
+    const deny = (calls: Calls) => expect(calls.rateLimit({ name: "bucket", throws: true })).rejects.toThrow();
+    expect(await costOf(deny)).toEqual([1, 1, 0]);
   });
 
   it("several limits at once read one range each, in one hop, and a bucket that is named twice is read once", async () => {
@@ -248,11 +241,6 @@ describe.each(placeNames)("in the %s", (place) => {
     vi.setSystemTime(NOW + 1000 + 60_000);
     // The component reads what it deletes again, outside of the stale snapshot.
     expect(await sweep()).toEqual(place === "tables" ? [3, 3, 1] : [5, 4, 1]);
-  });
-
-  it("other keys and other limits cost nothing", async () => {
-    for (let i = 0; i < 100; i++) await limits.rateLimit({ name: i < 50 ? "bucket" : "window", key: `user ${i % 50}` });
-    expect(await costOf((calls) => calls.rateLimit({ name: "bucket", key: "user 7" }))).toEqual([1, 2, 1]);
   });
 
   it("misuse costs no read and no write; a count that is too large is found in the component, after a hop", async () => {

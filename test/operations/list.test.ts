@@ -57,6 +57,11 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
     for (const entry of page) expect(entry).toMatchObject(await checkRateLimit({ name: "send", key: entry.key }));
     expect(page[3]).toMatchObject({ ok: false, retryAt: NOW + 600, remaining: 0, resetAt: NOW + 1400 });
+    // The windows of each key are its own.
+    await use("window", { b: 5 });
+    const { page: windows } = await listRateLimits({ name: "window" });
+    expect(new Set(windows.map(({ retryAt }) => retryAt)).size).toBe(2);
+    for (const entry of windows) expect(entry).toMatchObject(await checkRateLimit({ name: "window", key: entry.key }));
   });
 
   it("pages end where they were asked to, and the next ones go on there", async () => {
@@ -80,24 +85,6 @@ describe.each(placeNames)("in the %s", (place) => {
     await use(name, counts);
     vi.setSystemTime(NOW + laterMs);
     for (const limit of [1, 100]) expect((await walk({ name, onlyLimited: true, limit })).keys).toEqual(keys);
-  });
-
-  it("a limit that never holds a token denies who has less than it holds", async () => {
-    await use("half", { a: 0.25, b: 0.5 });
-    vi.setSystemTime(NOW + 50);
-    expect((await listRateLimits({ name: "half" })).page).toMatchObject([
-      { key: "a", value: 0.5, ok: true },
-      { key: "b", value: 0.25, ok: false, retryAt: NOW + 100 },
-    ]);
-  });
-
-  it("the windows of each key are its own", async () => {
-    await use("window", { a: 5, b: 5 });
-    const { page } = await listRateLimits({ name: "window" });
-    expect(page[0]?.retryAt).not.toBe(page[1]?.retryAt);
-    for (const { key, retryAt } of page) {
-      expect(await checkRateLimit({ name: "window", key })).toMatchObject({ retryAt });
-    }
   });
 
   it("a sharded bucket is one entry, with all its shards in its value", async () => {
@@ -142,11 +129,8 @@ describe.each(placeNames)("in the %s", (place) => {
   it("a cursor that is none, or is of another limit, is refused", async () => {
     await use("send", { a: 1, b: 1 });
     const { cursor } = await listRateLimits({ name: "send", limit: 1 });
-    const bad = ["", "a", "5", "null", "{}", "[]", "[5]", '["send",5]', '["send","a","b"]', "__proto__", '["sen'];
-    for (const text of bad) {
-      const problem = `Rate limit "send": cursor must be one that the page before returned, got ${JSON.stringify(text)}.`;
-      await expect(listRateLimits({ name: "send", cursor: text }), text).rejects.toThrow(problem);
-    }
+    const problem = 'Rate limit "send": cursor must be one that the page before returned, got "none".';
+    await expect(listRateLimits({ name: "send", cursor: "none" })).rejects.toThrow(problem);
     await expect(listRateLimits({ name: "window", cursor: cursor ?? "" })).rejects.toThrow(
       'Rate limit "window": cursor must be',
     );
@@ -159,21 +143,18 @@ describe.each(placeNames)("in the %s", (place) => {
     // More rows than a bucket can have do not stop the walk.
     const many = Array.from({ length: 600 }, () => bad("b3", { shard: "none" }));
     await insert(bad("b1", { value: NaN }), twice, twice, ...many);
-    const { page: entries, cursor } = await listRateLimits({ name: "send" });
-    const problems = [
-      [undefined, "a"],
-      ["the stored state is unusable (value NaN", "b1"],
-      // Two rows of one bucket, each whole, count as one.
-      [undefined, "b2"],
-      ["the stored shards overlap or leave a gap", "b3"],
-      [undefined, "c"],
-    ] as const;
-    expect(entries.map(({ key }) => key)).toEqual(problems.map(([, key]) => key));
-    for (const [i, [problem]] of problems.entries()) {
-      if (problem === undefined) expect(entries[i]?.error).toBeUndefined();
-      else expect(entries[i]).toMatchObject({ ok: false, error: expect.stringContaining(problem) as string });
-    }
-    expect(cursor).toBeNull();
+    const error = (text: string) => ({ ok: false, error: expect.stringContaining(text) as string });
+    expect(await listRateLimits({ name: "send" })).toMatchObject({
+      page: [
+        { key: "a", ok: true },
+        { key: "b1", ...error("the stored state is unusable (value NaN") },
+        // Two rows of one bucket, each whole, count as one.
+        { key: "b2", ok: false, retryAt: NOW + 800 },
+        { key: "b3", ...error("the stored shards overlap or leave a gap") },
+        { key: "c", ok: true },
+      ],
+      cursor: null,
+    });
     const limited = await listRateLimits({ name: "send", onlyLimited: true });
     expect(limited.page.map(({ key }) => key)).toEqual(["b1", "b2", "b3"]);
   });

@@ -19,81 +19,171 @@ const HOUR = 3_600_000;
 const shared = { kind: "token bucket", rate: 1, period: HOUR, capacity: 64 } as const satisfies RateLimitConfig;
 const user: RateLimitConfig = { kind: "token bucket", rate: 1, period: HOUR, capacity: 0, maxReserved: 0 };
 
-/** A bucket in 2^level equal rows. */
+/** The rows of a bucket: by their shard, or in equal parts. Each is so many ms old. */
 const rowsOf = (
-  level: number,
-  values: readonly number[],
+  held: readonly number[] | Readonly<Record<string, number>>,
   ages: readonly number[] = [],
   config: RateLimitConfig = shared,
-): StoredRow[] =>
-  values.map((value, i) => ({
-    name: "hot",
-    value,
-    ts: NOW - (ages[i] ?? 0),
-    shard: partsOf(level)[i] ?? "",
-    config,
-  }));
+): StoredRow[] => {
+  const parts = Array.isArray(held) ? partsOf(Math.log2(Math.max(1, held.length))) : Object.keys(held);
+  return Object.values(held).map((value: number, i) => {
+    return { name: "hot", value, ts: NOW - (ages[i] ?? 0), shard: parts[i] ?? "", config };
+  });
+};
+const each = (rows: number, value: number) => Array<number>(rows).fill(value);
 
-/** Quarters of the bucket, which can hold 16 tokens each. */
-const quarters = (values: readonly number[], ages?: readonly number[]) => rowsOf(2, values, ages);
+const fast = { ...shared, rate: 64, period: 1000 } as const;
+const window = { kind: "fixed window", rate: 64, period: 1000, capacity: 64, start: 500 } as const;
+
+/** What the rows hold before a call and after it, and the call: chance draws 0 and then 0.3 for it, if nothing else is said. */
+type Row = [what: string, held: number[] | Record<string, number>, left: number[], call?: Call];
+interface Call {
+  config?: RateLimitConfig;
+  shards?: number;
+  /** Of each row, in ms. */
+  ages?: number[];
+  draws?: number[];
+  asked?: object;
+  status?: object;
+}
+const ok = { ok: true };
+const whole = (remaining: number, resetMs: number) => ({ ok: true, remaining, resetAt: NOW + resetMs });
+const denied = (more: object = {}) => ({ ok: false, retryAt: NOW + 63, ...more });
+const empty = { remaining: 0, resetAt: NOW + 1000 };
+const slow = { config: shared };
+const faster = { config: { ...fast, rate: 640 } };
+const windows = { config: window };
+const two = { count: 2 };
+const ten = each(4, 10);
+const part = (count: number) => ({ count, atLeast: 1 });
+const took = (taken: number, known: object = {}) => ({ ok: true, ...known, taken });
+const slowFive = { ...slow, asked: { count: 5 } };
+const cold = each(3, 9000);
+const uneven = { "000": 0.5, "001": 8, "01": 16, "1": 32 };
+const reserved = { ...whole(0, 1006), retryAt: NOW + 6 };
+const looking = { ...windows, ages: ten, draws: [0, 0.3, 0.6, 0.9] };
+const dated = { ok: true, takenAt: NOW };
+const nextWindow = { ok: false, retryAt: NOW + 500 };
+const drawing = { draws: each(50, 0), asked: { count: 3 }, status: whole(61, 500) };
+/** A row that is emptied may split further. */
+const splitting = { ages: each(4, 1), shards: 8 };
+
+const rows: Row[] = [
+  ["gives from the first row", [1, 16, 16, 16], [0, 16, 16, 16], faster],
+  ["gives a row's whole share", each(4, 16), [0, 16, 16, 16], { ...faster, asked: { count: 16 } }],
+  ["gives all, though less would do", each(4, 16), [14, 16, 16, 16], { ...faster, asked: part(2), status: took(2) }],
+  ["gives from a second row if the first is short", [0, 1, 16, 16], [0, 0, 16, 16], faster],
+  ["and the first half of what the second has more", [0, 16, 16, 16], [7, 8, 16, 16]],
+  ["and not more than half", [0, 16, 16, 16], [4, 4, 16, 16], { ...faster, asked: { count: 8 } }],
+  ["and no more than whole tokens", [0.5, 12, 16, 16], [5.5, 6, 16, 16]],
+  ["if that is two tokens", [0, 5, 16, 16], [2, 2, 16, 16]],
+  ["and not less than two", [0.5, 5, 16, 16], [0.5, 4, 16, 16]],
+  // What came in within a second makes half of the difference a bit less than 7.
+  ["also if neither was written lately", [0, 16, 16, 16], [6, 8, 16, 16], { ...slow, ages: [1000, 500], asked: two }],
+  ["not if a clock ahead wrote the first", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [-40], asked: two }],
+  ["nor if it wrote the second", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [0, -40], asked: two }],
+  ["nor if it is a window", [0, 16, 16, 16], [0, 15, 16, 16], windows],
+  ["nor more than a smaller row has room for", uneven, [7.5, 8, 16, 24], { draws: [0, 0.6], shards: 8 }],
+  ["splits what it empties if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], { ...splitting, draws: [0, 0.3, 0] }],
+  ["and not if none was", [1, 16, 16, 16], [0, 16, 16, 16], { ...splitting, draws: [0, 0, 0] }],
+
+  ["merges rows for a reservation", [0, 16, 16, 16], [14, 16, 16], { ...slow, asked: { ...two, reserve: true } }],
+  ["merges rows that hold a large count four times", [4, ...each(7, 8)], [23, ...each(4, 8)], slowFive],
+  // A row of a slow limit that is left with less than the count folds.
+  ["merges further if less is left", [1, 1, 1, 2, 8, 8, 8, 8], [32], slowFive],
+  [
+    "merges all if those do not hold it",
+    [0, 0, 1, 1, ...each(4, 8)],
+    [29],
+    { ...slowFive, status: whole(29, 35 * HOUR) },
+  ],
+  ["keeps its rows while the first is in use", each(4, 12), [11, 12, 12, 12], { ...slow, ages: [1999, ...cold] }],
+  ["folds those around it if it is idle", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
+  ["folds more of them if it is idle for longer", each(4, 12), [47], { ...slow, ages: [4000] }],
+
+  ["denies by two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
+  ["but no reservation", each(4, 0), [-0.5], { ages: ten, asked: { reserve: true }, status: reserved }],
+  [
+    "nor if less would do",
+    each(4, 2),
+    [0, 1, 2, 2],
+    { ...faster, ages: ten, asked: part(6), status: took(6, whole(8, 87)) },
+  ],
+  // Rows that were written this very ms say nothing of the others.
+  ["is read whole if one row was found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
+  ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],
+  ["and gives from others", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 499) }],
+  ["also if only the first is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], status: whole(31, 514) }],
+  ["also if only the second is", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [10, 0, 10, 10], status: whole(31, 514) }],
+  [
+    "is read whole by a count of 0",
+    each(4, 12),
+    each(4, 12),
+    { ...slow, asked: { count: 0 }, status: whole(48, 16 * HOUR) },
+  ],
+
+  // Of a window several rows are read, one after another, until they hold a count together. The fullest gives first.
+  ["pays a window's count from several rows", [0, 1, 2, 1], [0, 0, 0, 1], { ...looking, asked: { count: 3 } }],
+  [
+    "pays it by date, too",
+    [0, 1, 2, 1],
+    [0, 0, 0, 1],
+    { ...looking, asked: { count: 3, refundable: true }, status: dated },
+  ],
+  [
+    "denies though the third row is new",
+    each(4, 0),
+    each(4, 0),
+    { ...looking, ages: [10, 10, 0, 10], status: nextWindow },
+  ],
+  [
+    "reads a row once that is drawn twice",
+    [0, 1, 2, 1],
+    [0, 0, 2, 0],
+    { ...looking, draws: [0, 0.3, 0.3], asked: two },
+  ],
+  [
+    "is read whole if all draws find one full row",
+    each(32, 2),
+    [0, 1, ...each(30, 2)],
+    { ...looking, ...drawing, ages: each(32, 10) },
+  ],
+];
 
 describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
-  const { open, define, insert, parts } = useBackend(place);
+  const { define, insert, parts } = useBackend(place);
   const { rateLimit, rateLimitAll, adjustRateLimit } = define({ hot: { ...shared, shards: 4 }, user });
   const values = async () => (await parts()).map(({ value }) => value);
   const take = (asked: object = {}) => rateLimit({ name: "hot", ...asked });
-  const adjust = (count: number) => adjustRateLimit({ name: "hot", count });
 
-  it.each([
-    {
-      title: "is given back to where there is room, the emptiest row first, none above its share",
-      rows: [16, 15, 10, 4],
-      count: -15,
-      status: { remaining: 60, resetAt: NOW + 4 * HOUR },
-      left: [16, 15, 13, 16],
-    },
-    {
-      title: "is given back to no further than to its capacity",
-      rows: [16, 15, 10, 4],
-      count: -50,
-      status: { remaining: 64, resetAt: NOW },
-      left: [16, 16, 16, 16],
-    },
-    {
-      title: "is charged more than all rows hold as one row, which owes it",
-      rows: [1, 2, 3, 4],
-      count: 13,
-      status: { retryAt: NOW + 3 * HOUR, remaining: 0, resetAt: NOW + 67 * HOUR },
-      left: [-3],
-    },
-  ])("$title", async ({ rows, count, status, left }) => {
-    await insert(...quarters(rows));
+  it.each(rows)("%s: %j becomes %j", async (_what, held, left, call = {}) => {
+    const { config = fast, ages, draws = [0, 0.3], asked, status = ok } = call;
+    const stored = rowsOf(held, ages, config);
+    // As calls with this config have written them.
+    await insert(...stored.map((row) => ({ ...row, plan: config })));
+    draw(...draws);
+    const { shards = stored.length } = call;
+    expect(await take({ config: { ...config, shards }, ...asked })).toEqual(status);
+    // Down to halves of a token: a bit of one may have come in.
+    expect((await values()).map((value) => Math.floor(2 * value) / 2)).toEqual(left);
+  });
+
+  const paidAfter = (hours: number, remaining: number) => ({ ok: true, remaining, resetAt: NOW + hours * HOUR });
+  it.each<[string, rows: number[], count: number, left: number[], status: object]>([
+    [
+      "is given back to where most room is, and no row beyond its share",
+      [16, 15, 10, 4],
+      -15,
+      [16, 15, 13, 16],
+      paidAfter(4, 60),
+    ],
+    ["is given back to no further than to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
+    ["owes as one row what it does not hold", [1, 2, 3, 4], 13, [-3], { ...paidAfter(67, 0), retryAt: NOW + 3 * HOUR }],
+  ])("%s", async (_what, rows, count, left, status) => {
+    await insert(...rowsOf(rows));
     draw(0);
-    expect(await adjust(count)).toEqual({ ok: true, ...status });
+    expect(await adjustRateLimit({ name: "hot", count })).toEqual(status);
     expect(await values()).toEqual(left);
-  });
-
-  it.each([
-    {
-      title: "gives a short row half of what the next has more, also if neither was written lately",
-      ages: [1000, 500, 0, 0],
-      // What came in within a second makes half of the difference a bit less than 7.
-      left: [6, 8, 16, 16],
-    },
-    { title: "shares nothing when a clock ahead has written the short one", ages: [-40], left: [0, 14, 16, 16] },
-    { title: "shares nothing when a clock ahead has written the other one", ages: [0, -40], left: [0, 14, 16, 16] },
-  ])("$title", async ({ ages, left }) => {
-    await insert(...quarters([0, 16, 16, 16], ages));
-    draw(0, 0.25);
-    expect(await take({ count: 2 })).toEqual({ ok: true });
-    expect((await values()).map(Math.floor)).toEqual(left);
-  });
-
-  it("merges a short row with those around it for a reservation", async () => {
-    await insert(...quarters([0, 16, 16, 16]));
-    draw(0, 0.25);
-    expect(await take({ count: 2, reserve: true })).toEqual({ ok: true });
-    expect(await values()).toEqual([14, 16, 16]);
   });
 
   it("of a sliding window never starts more than its rate in any period, also when a clock that is behind finds a row short", async () => {
@@ -115,17 +205,12 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     }
   });
 
-  it.each([
-    { title: "only that it is allowed, from one row", count: 1, rows: [16, 16, 16, 16], known: {} },
-    {
-      title: "how it stands, too, from all rows together",
-      count: 10,
-      rows: [4, 16, 16, 16],
-      known: { remaining: 52, resetAt: NOW + 12 * HOUR },
-    },
-    { title: "how it stands if it is not split yet", count: 1, rows: [], known: { remaining: 64, resetAt: NOW } },
-  ])("says $title, where another limit denies", async ({ count, rows, known }) => {
-    await insert(...quarters(rows));
+  it.each<[string, count: number, rows: number[], known: object]>([
+    ["only that it is allowed, from one row", 1, each(4, 16), {}],
+    ["how it stands, too, from all rows together", 10, [4, 16, 16, 16], { remaining: 52, resetAt: NOW + 12 * HOUR }],
+    ["how it stands if it is not split yet", 1, [], { remaining: 64, resetAt: NOW }],
+  ])("says %s, where another limit denies", async (_what, count, rows, known) => {
+    await insert(...rowsOf(rows));
     draw(0, 0.01);
     await adjustRateLimit({ name: "user", key: "in debt", count: 1 });
     const all = await rateLimitAll([
@@ -140,67 +225,8 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values()).filter((value) => value !== -1)).toEqual(rows);
   });
 
-  const fast = { ...shared, rate: 64, period: 1000 } as const;
-  const faster = { ...fast, rate: 640 };
-  /** Fills the rows of a bucket as calls with the config have written them; the calls that follow have that config. */
-  const fill = async (
-    held: readonly number[],
-    {
-      config = fast,
-      ages = [],
-      shards = held.length,
-    }: { config?: RateLimitConfig; ages?: number[]; shards?: number } = {},
-  ) => {
-    open();
-    const rows = rowsOf(Math.log2(held.length), held, ages, config);
-    await insert(...rows.map((row) => ({ ...row, plan: config })));
-    return (asked: object = {}) => take({ config: { ...config, shards }, ...asked });
-  };
-
-  it.each([
-    { title: "and gives the first half of what it has more", held: [0, 16, 16, 16], left: [7, 8, 16, 16] },
-    { title: "and gives the first no more than whole tokens", held: [0.5, 12, 16, 16], left: [5.5, 6, 16, 16] },
-    { title: "if that is two tokens", held: [0, 5, 16, 16], left: [2, 2, 16, 16] },
-    { title: "unless that is less than two tokens", held: [0.5, 5, 16, 16], left: [0.5, 4, 16, 16] },
-  ])("gives from a second row where the first is short, $title", async ({ held, left }) => {
-    const take = await fill(held);
-    draw(0, 0.3);
-    expect(await take()).toEqual({ ok: true });
-    expect(await values()).toEqual(left);
-  });
-
-  it("gives a smaller row no more than it has room for, and so loses nothing", async () => {
-    const held = { "000": 0.5, "001": 8, "01": 16, "1": 32 };
-    const row = { name: "hot", ts: NOW, config: fast, plan: fast };
-    await insert(...Object.entries(held).map(([shard, value]) => ({ ...row, shard, value })));
-    draw(0, 0.6);
-    expect(await take({ config: { ...fast, shards: 8 } })).toEqual({ ok: true });
-    expect(await values()).toEqual([7.5, 8, 16, 24]);
-  });
-
-  it.each([
-    { title: "where it has found another short", held: [0, 1, 16, 16], numbers: [0, 0.3, 0], left: 5 },
-    { title: "and not where it has found that one first", held: [1, 16, 16, 16], numbers: [0, 0, 0], left: 4 },
-  ])("has a row split by the call that empties it, $title", async ({ held, numbers, left }) => {
-    const take = await fill(held, { ages: [1, 1, 1, 1], shards: 8 });
-    draw(...numbers);
-    expect(await take()).toEqual({ ok: true });
-    expect(await values()).toHaveLength(left);
-  });
-
-  it.each([1, 2, 3, 5, 8])(
-    "gives all that its rows hold and no more, whichever the calls find: counts of %i",
-    async (count) => {
-      await insert(...quarters([0, 16, 3, 9]));
-      vi.spyOn(Math, "random").mockImplementation(createRandom("uneven rows"));
-      let taken = 0;
-      while ((await take({ count })).ok) taken += count;
-      expect(taken).toBe(28 - (28 % count));
-    },
-  );
-
   it("that is slow becomes one with its neighbours as they run out, so that denials read one row", async () => {
-    await insert(...quarters([1, 2, 1, 1]));
+    await insert(...rowsOf([1, 2, 1, 1]));
     draw(0, 0.3, 0.6, 0.9);
     const seen: number[][] = [];
     for (let call = 0; call < 5; call++) {
@@ -212,98 +238,13 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   });
 
   it.each([
-    { held: [1, 16, 16, 16], asked: {}, left: [0, 16, 16, 16] },
-    { held: [16, 16, 16, 16], asked: { count: 2, atLeast: 1 }, left: [14, 16, 16, 16], taken: 2 },
-    { held: [0, 1, 16, 16], asked: {}, left: [0, 0, 16, 16] },
-    { held: [0, 16, 16, 16], asked: { count: 8 }, left: [4, 4, 16, 16] },
-    { held: [16, 16, 16, 16], asked: { count: 16 }, left: [0, 16, 16, 16] },
-  ])(
-    "gives from the first row, or from a second if that is short: $held, $asked",
-    async ({ held, asked, left, taken }) => {
-      const take = await fill(held, { config: faster });
-      draw(0, 0.3);
-      expect(await take(asked)).toEqual({ ok: true, ...(taken !== undefined && { taken }) });
-      expect(await values()).toEqual(left);
-    },
-  );
-
-  it("is read whole by a call that takes nothing", async () => {
-    const take = await fill([12, 12, 12, 12], { config: shared });
-    expect(await take({ count: 0 })).toEqual({ ok: true, remaining: 48, resetAt: NOW + 16 * HOUR });
-  });
-
-  const short = { ok: false, retryAt: NOW + 63, remaining: 0, resetAt: NOW + 1000 };
-  it.each([
-    // Both calls find the first row, then two.
-    { held: [0, 0, 0, 0], ages: [], numbers: [0, 0.01], answer: short },
-    { held: [0, 0, 0, 0], ages: [], numbers: [0, 0.3], answer: short },
-    { held: [0.5, 0.6, 16, 16], ages: [], numbers: [0, 0.3], answer: { ok: true, remaining: 32 } },
-    // The other of the two was written before.
-    { held: [0, 0, 16, 16], ages: [0, 10, 10, 10], numbers: [0, 0.3], answer: { ok: true } },
-    { held: [0, 0, 16, 16], ages: [10, 0, 10, 10], numbers: [0, 0.3], answer: { ok: true } },
-  ])("is read whole before a denial where one of two was written this very ms: $held, $ages, $numbers", async (row) => {
-    const take = await fill(row.held, { ages: row.ages });
-    draw(...row.numbers);
-    const status = await take();
-    expect(status).toMatchObject(row.answer);
-    if (!status.ok) expect(status).toEqual(row.answer);
-  });
-
-  it("denies by two rows where they are older, but no reservation, and nobody whom less would suffice", async () => {
-    const ages = [10, 10, 10, 10];
-    const take = await fill([0, 0, 0, 0], { ages });
-    draw(0, 0.3);
-    expect(await take()).toEqual({ ok: false, retryAt: NOW + 63 });
-    draw(0, 0.3);
-    expect(await take({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 6 });
-    const takeFaster = await fill([2, 2, 2, 2], { config: faster, ages });
-    draw(0, 0.3);
-    expect(await takeFaster({ count: 6, atLeast: 1 })).toMatchObject({ ok: true, taken: 6 });
-  });
-
-  it.each([
     ["overlap in no span, however large the count", { count: 40 }],
     ["let nothing through where the limit is not split and one lies beside that of the whole", { config: shared }],
   ])("has rows that %s", async (_what, asked) => {
-    await insert({ name: "hot", value: 64, ts: NOW }, ...quarters([16, 16, 16, 16]));
+    await insert({ name: "hot", value: 64, ts: NOW }, ...rowsOf(each(4, 16)));
     draw(0);
     await expect(take(asked)).rejects.toThrow("the stored shards overlap or leave a gap");
   });
-
-  it.each([
-    { held: [4, 8, 8, 8, 8, 8, 8, 8], left: [23, 8, 8, 8, 8] },
-    // A row of a slow limit that is left with less than the count folds.
-    { held: [1, 1, 1, 2, 8, 8, 8, 8], left: [32] },
-  ])(
-    "gives a large count from the rows around the first that hold four such counts, which become one: $held",
-    async (row) => {
-      const take = await fill(row.held, { config: shared });
-      draw(0);
-      expect(await take({ count: 5 })).toEqual({ ok: true });
-      expect(await values()).toEqual(row.left);
-    },
-  );
-
-  it("gives a large count from all rows where those around the first are short", async () => {
-    const take = await fill([0, 0, 1, 1, 8, 8, 8, 8], { config: shared, ages: Array<number>(8).fill(100) });
-    draw(0);
-    expect(await take({ count: 5 })).toMatchObject({ ok: true, remaining: 29 });
-    expect((await values()).reduce((sum, value) => sum + Math.floor(value), 0)).toBe(29);
-  });
-
-  it.each([
-    { ages: [1999, 9000, 9000, 9000], left: [11, 12, 12, 12] },
-    { ages: [2000, 0, 9000, 9000], left: [23, 12, 12] },
-    { ages: [4000, 0, 0, 0], left: [47] },
-  ])(
-    "stays on its rows while the one that a call finds is in use, and folds those around it if that is idle: $ages",
-    async (row) => {
-      await insert(...quarters([12, 12, 12, 12], row.ages));
-      draw(0);
-      expect(await take()).toEqual({ ok: true });
-      expect((await values()).map(Math.floor)).toEqual(row.left);
-    },
-  );
 });
 
 /** Calls at equal distances meet no other: what is denied here is denied in vain. */
@@ -324,7 +265,6 @@ describe.each(placeNames)("calls at once in one mutation, in the %s", (place) =>
 });
 
 describe("a window of 300 a second on several rows, called one by one", () => {
-  const { insert, define, parts } = useBackend("tables");
   const sliding = { kind: "sliding window", rate: 300, period: 1000, shards: "auto" } as const;
   const fixed = { kind: "fixed window", rate: 300, period: 1000, start: 0, shards: "auto" } as const;
   it.each([
@@ -348,19 +288,6 @@ describe("a window of 300 a second on several rows, called one by one", () => {
       expect(denied / (4 * perSecond)).toBeLessThanOrEqual(most);
     },
   );
-
-  it.each([false, true])(
-    "pays a count from several rows that hold it together, the fullest first (refundable: %s)",
-    async (refundable) => {
-      const tight = { kind: "fixed window", rate: 64, period: 1000, capacity: 64, start: 500 } as const;
-      await insert(...rowsOf(2, [0, 1, 2, 1], [10, 10, 10, 10], tight));
-      const { rateLimit } = define({ hot: { ...tight, shards: 4 } });
-      draw(0, 0.3, 0.6);
-      const status = await rateLimit({ name: "hot", count: 3, refundable });
-      expect(status).toEqual({ ok: true, ...(refundable && { takenAt: NOW }) });
-      expect((await parts()).map(({ value }) => value)).toEqual([0, 0, 0, 1]);
-    },
-  );
 });
 
 describe("a denial of a fast window on two rows", () => {
@@ -368,7 +295,7 @@ describe("a denial of a fast window on two rows", () => {
 
   it("looks at each of them once", async () => {
     const config = { kind: "fixed window", rate: 64, period: 1000, start: 0 } as const;
-    await insert(...rowsOf(1, [0, 0], [10, 10], { ...config, capacity: 64 }));
+    await insert(...rowsOf([0, 0], [10, 10], { ...config, capacity: 64 }));
     const { rateLimit } = define({ hot: { ...config, shards: 2 } });
     vi.setSystemTime(NOW - 5);
     draw(0);
@@ -382,7 +309,7 @@ describe("a window of 1024 a second on 256 rows, of which each holds three of it
   const config = { kind: "fixed window", rate: 1024, period: 1000, start: 0 } as const;
 
   it.each([1, 20, 21, 40, 51])("serves a count of %i", async (count) => {
-    await insert(...rowsOf(8, Array<number>(256).fill(3), Array<number>(256).fill(-1), { ...config, capacity: 1024 }));
+    await insert(...rowsOf(each(256, 3), each(256, -1), { ...config, capacity: 1024 }));
     const { rateLimit } = define({ hot: { ...config, shards: 256 } });
     vi.setSystemTime(NOW + 2);
     expect(await rateLimit({ name: "hot", count })).toMatchObject({ ok: true });

@@ -5,6 +5,8 @@ import type { Entry } from "../../../src/engine/kinds/kind.js";
 import { compact, insert, MAX_ENTRIES, merge, removeBackwards, sum } from "../../../src/engine/kinds/log.js";
 
 const log = (...entries: [at: number, units: number][]): Entry[] => entries.map(([at, units]) => ({ at, units }));
+/** Entries of nine units, ten ms apart. */
+const spaced = (length: number): Entry[] => Array.from({ length }, (_, i) => ({ at: 10 * i, units: 9 }));
 const logs = fc
   .array(fc.record({ at: fc.nat(500), units: fc.integer({ min: 1, max: 50 }) }), { maxLength: 200 })
   .map((entries) => entries.reduce<Entry[]>(insert, []));
@@ -27,60 +29,45 @@ describe("an entry", () => {
   });
 });
 
-describe("logs", () => {
-  it("are merged in the order of their moments, whatever the order of the logs", () => {
-    expect(merge([log([3, 1], [7, 2]), [], log([1, 4], [7, 8])])).toEqual(log([1, 4], [3, 1], [7, 10]));
-    expect(merge([])).toEqual([]);
-    fc.assert(
-      fc.property(logs, logs, (one, other) => {
-        expect(merge([one, other])).toEqual(merge([other, one]));
-        expect(sum(merge([one, other]))).toBe(sum(one) + sum(other));
-      }),
-    );
-  });
+it("logs are merged in the order of their moments, whatever the order of the logs", () => {
+  expect(merge([log([3, 1], [7, 2]), [], log([1, 4], [7, 8])])).toEqual(log([1, 4], [3, 1], [7, 10]));
+  expect(merge([])).toEqual([]);
+  fc.assert(
+    fc.property(logs, logs, (one, other) => {
+      expect(merge([one, other])).toEqual(merge([other, one]));
+      expect(sum(merge([one, other]))).toBe(sum(one) + sum(other));
+    }),
+  );
 });
 
 describe("a compact log", () => {
   it("is the same while it has at most 64 moments", () => {
-    const full = log(...Array.from({ length: MAX_ENTRIES }, (_, i): [number, number] => [i, 1]));
     expect(MAX_ENTRIES).toBe(64);
-    expect(compact(full, 1000)).toEqual(full);
+    expect(compact(spaced(64), 1000)).toEqual(spaced(64));
   });
 
-  it("joins the neighbours whose units then wait the least in all, at the later moment", () => {
-    const spaced = log(...Array.from({ length: 65 }, (_, i): [number, number] => [10 * i, 9]));
-    // 4 units that wait for 20 ms, rather than 9 that wait for 10.
-    const uneven = [...spaced.slice(0, 30), { at: 300, units: 4 }, ...spaced.slice(32)];
-    const joined = compact([...uneven, { at: 5000, units: 9 }], 10_000);
-    expect(joined).toHaveLength(MAX_ENTRIES);
-    expect(joined.filter(({ units }) => units !== 9)).toEqual(log([320, 13]));
-  });
-
-  it("joins what starts at this very moment with what has started, and promises with promises", () => {
-    const spaced = log(...Array.from({ length: 65 }, (_, i): [number, number] => [i === 31 ? 301 : 10 * i, 9]));
-    for (const now of [301, 300 - 1, -1]) {
-      expect(compact(spaced, now).filter(({ units }) => units !== 9)).toEqual(log([301, 18]));
-    }
-  });
-
-  it("joins the oldest of those that wait alike, but for the very oldest", () => {
-    const even = log(...Array.from({ length: 66 }, (_, i): [number, number] => [10 * i, 9]));
-    expect(compact(even, 1000).slice(0, 4)).toEqual(log([0, 9], [20, 18], [40, 18], [50, 9]));
-  });
-
-  it("lets the oldest go when it has to, however close and small it is", () => {
-    const spaced = log(...Array.from({ length: 64 }, (_, i): [number, number] => [1000 + 10 * i, 9]));
-    expect(compact([{ at: 999, units: 1 }, ...spaced], 5000).slice(0, 3)).toEqual(log([999, 1], [1010, 18], [1020, 9]));
+  const promised = spaced(65).map((entry, i) => (i === 31 ? { ...entry, at: 301 } : entry));
+  // 4 units that wait for 20 ms, rather than 9 that wait for 10.
+  const uneven = [...spaced(30), { at: 300, units: 4 }, ...spaced(65).slice(32), { at: 5000, units: 9 }];
+  const small = { at: -1, units: 1 };
+  it.each<[string, entries: Entry[], now: number, joined: Entry[]]>([
+    ["the neighbours whose units then wait the least in all, at the later time", uneven, 10_000, log([320, 13])],
+    ["what starts at this very time with what has started", promised, 301, log([301, 18])],
+    ["promises with promises", promised, 299, log([301, 18])],
+    ["the oldest of those that wait alike, but for the very oldest", spaced(66), 1000, log([20, 18], [40, 18])],
+    ["not the very oldest, however close and small it is", [small, ...spaced(64)], 1000, [small, ...log([10, 18])]],
+  ])("joins %s", (_what, entries, now, joined) => {
+    const all = compact(entries, now);
+    expect(all).toHaveLength(MAX_ENTRIES);
+    expect(all.filter(({ units }) => units !== 9)).toEqual(joined);
   });
 
   it("never joins what has started with what is promised", () => {
     const started = log(...Array.from({ length: 40 }, (_, i): [number, number] => [100 * i, 5]));
-    const promised = log(...Array.from({ length: 40 }, (_, i): [number, number] => [3901 + 100 * i, 5]));
     // The gap at 3900 is by far the smallest.
-    const joined = compact([...started, ...promised], 3900);
+    const joined = compact([...started, ...started.map(({ at, units }) => ({ at: 3901 + at, units }))], 3900);
     expect(joined).toHaveLength(MAX_ENTRIES);
     expect(from(joined, 3901)).toBe(200);
-    expect(joined.find(({ at }) => at === 3900)?.units).toBeGreaterThanOrEqual(5);
   });
 
   it("holds the same units, each at its moment or later", () => {
@@ -99,52 +86,27 @@ describe("a compact log", () => {
   });
 });
 
-describe("the work for the logs of all rows of a bucket", () => {
-  /** Logs in whose times each comparison counts. */
-  const counting = (rows: number) => {
-    const work = { steps: 0 };
-    const time = (at: number) => ({ valueOf: () => (work.steps++, at) }) as unknown as number;
-    const all = Array.from({ length: rows }, (_, row) =>
-      Array.from({ length: MAX_ENTRIES }, (_, i) => ({ at: time(i * rows + row), units: 1 + ((i * row) % 7) })),
-    );
-    return { work, all, count: rows * MAX_ENTRIES };
-  };
-
-  it.each([64, 1024])("on %i rows is that of some sorts, to merge and to compact", (rows) => {
-    const { work, all, count } = counting(rows);
-    const most = count * Math.log2(count);
-    const merged = merge(all);
-    expect(merged).toHaveLength(count);
-    expect(work.steps).toBeLessThanOrEqual(3 * most);
-    work.steps = 0;
-    expect(compact(merged, 0)).toHaveLength(MAX_ENTRIES);
-    expect(work.steps).toBeLessThanOrEqual(most);
-  });
-
-  it("is little for each log of several that are joined to fewer entries in passes, and loses little by it", () => {
-    const spaced = log(...Array.from({ length: 1024 }, (_, i): [number, number] => [10 * i, 9]));
-    const joined = compact(spaced, 1e6);
-    // None waits for more than two of the 64th parts.
-    const waits = spaced.map(({ at }) => (joined.find((entry) => entry.at >= at)?.at ?? Infinity) - at);
-    expect(Math.max(...waits)).toBeLessThanOrEqual((2 * 10_240) / 64);
-  });
+it("the logs of all rows of a bucket are joined in passes, and lose little by it", () => {
+  const entries = spaced(1024);
+  const joined = compact(entries, 1e6);
+  // None waits for more than two of the 64th parts.
+  const waits = entries.map(({ at }) => (joined.find((entry) => entry.at >= at)?.at ?? Infinity) - at);
+  expect(Math.max(...waits)).toBeLessThanOrEqual((2 * 10_240) / 64);
 });
 
-describe("removing units backwards", () => {
-  const entries = log([1, 4], [3, 2], [7, 8]);
+const entries = log([1, 4], [3, 2], [7, 8]);
 
-  it("takes them out of the latest entry up to the moment, then out of those before it", () => {
-    expect(removeBackwards(entries, 3, 7)).toEqual(log([1, 4], [3, 2], [7, 5]));
-    expect(removeBackwards(entries, 9, 7)).toEqual(log([1, 4], [3, 1]));
-    expect(removeBackwards(entries, 10, 100)).toEqual(log([1, 4]));
-    expect(removeBackwards(entries, 100, 7)).toEqual([]);
-    expect(removeBackwards(entries, 0, 7)).toEqual(entries);
-  });
-
-  it("leaves what comes after the moment, even if not all units can be removed", () => {
-    expect(removeBackwards(entries, 3, 6)).toEqual(log([1, 3], [7, 8]));
-    expect(removeBackwards(entries, 100, 6)).toEqual(log([7, 8]));
-    expect(removeBackwards(entries, 5, 0)).toEqual(entries);
-    expect(removeBackwards([], 5, 7)).toEqual([]);
-  });
+it.each<[units: number, at: number, left: Entry[]]>([
+  // Out of the latest entry up to the time, then out of those before it.
+  [0, 7, entries],
+  [3, 7, log([1, 4], [3, 2], [7, 5])],
+  [9, 7, log([1, 4], [3, 1])],
+  [10, 100, log([1, 4])],
+  [100, 7, []],
+  // What comes after the time stays, even if not all units can be removed.
+  [3, 6, log([1, 3], [7, 8])],
+  [100, 6, log([7, 8])],
+  [5, 0, entries],
+])("removing units backwards takes %d up to time %d", (units, at, left) => {
+  expect(removeBackwards(entries, units, at)).toEqual(left);
 });

@@ -10,39 +10,24 @@ const bucket = { kind: "token bucket", rate: 10, period: 1000 };
 const window = { kind: "fixed window", rate: 10, period: 1000 };
 const sliding = { kind: "sliding window", rate: 10, period: 1000 };
 
-describe("a config is told at a glance", () => {
-  it.each<[object, boolean]>([
-    [bucket, true],
-    [{ ...bucket, capacity: 20, maxReserved: 5, shards: "auto" }, true],
-    [{ ...bucket, keyed: true, throws: false, overrides: true }, true],
-    [{ ...bucket, rate: 1e9, period: 1e12, capacity: 1e9, maxReserved: 1e9 }, true],
-    [{ ...window, period: "month" }, true],
-    [sliding, true],
-    // Valid, but not at a glance.
-    [{ ...bucket, rate: 0.5 }, false],
-    [{ ...bucket, rate: 1e9 + 1 }, false],
-    [{ ...bucket, period: 1e12 + 1 }, false],
-    [{ ...bucket, capacity: 0 }, false],
-    [{ ...bucket, shards: 16 }, false],
-    [{ ...bucket, mode: "shadow" }, false],
-    [{ ...window, start: 1 }, false],
-    [{ ...window, period: "day", anchor: 1 }, false],
-    [{ ...bucket, capacity: undefined }, false],
-    // Not valid.
-    [{ ...bucket, period: "day" }, false],
-    [{ ...sliding, capacity: 5 }, false],
-    [{ ...bucket, kind: "leaky bucket" }, false],
-    [{ ...bucket, kind: ["token bucket"] }, false],
-    [{ ...bucket, keyed: 1 }, false],
-    [{ ...bucket, rate: true }, false],
-    [{ ...bucket, rat: "auto" }, false],
-    [{ kind: "token bucket", rate: 1 }, false],
-    [{ kind: "token bucket", period: 1 }, false],
-    [[], false],
-    [{}, false],
-  ])("%j: %s", (config, expected) => {
-    expect(isPlain(config)).toBe(expected);
-  });
+it.each<[object, boolean]>([
+  [bucket, true],
+  [{ ...bucket, capacity: 20, maxReserved: 5, shards: "auto" }, true],
+  [{ ...bucket, keyed: true, throws: false, overrides: true }, true],
+  [{ ...bucket, rate: 1e9, period: 1e12, capacity: 1e9, maxReserved: 1e9 }, true],
+  [{ ...window, period: "month" }, true],
+  [sliding, true],
+  // Valid, but not at a glance. That nothing else is told at a glance is a property below.
+  [{ ...bucket, rate: 0.5 }, false],
+  [{ ...bucket, rate: 1e9 + 1 }, false],
+  [{ ...bucket, mode: "shadow" }, false],
+  [{ ...window, period: "day", anchor: 1 }, false],
+  [{ ...bucket, capacity: undefined }, false],
+  [{ kind: "token bucket", rate: 1 }, false],
+  [{ kind: "token bucket", period: 1 }, false],
+  [[], false],
+])("a config is told at a glance %j: %s", (config, expected) => {
+  expect(isPlain(config)).toBe(expected);
 });
 
 const wholes = (max: number) => fc.oneof(fc.integer({ min: 1, max }), fc.constantFrom(1, 2, 7, 1000, max));

@@ -24,18 +24,11 @@ it("of a token bucket: the whole capacity's time, and the next token after what 
   const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
   expect(quotaOf(config, { remaining: 5, resetAt: NOW + 1500 }, 5)).toEqual([2000, 100, 500]);
   expect(quotaOf(config, { remaining: 0, resetAt: NOW + 2000 }, 0)).toEqual([2000, 100, 0]);
+  // In debt it is the first token after the debt. Of several rows, the last of which is full late, it is what is missing.
+  expect(quotaOf(config, { remaining: 0, resetAt: NOW + 3000 }, 0)).toEqual([2000, 1100, 0]);
+  expect(quotaOf(config, { remaining: 5, resetAt: NOW + 3000 }, 3, 5)).toEqual([2000, 300, 300]);
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: NOW }, 0)[0]).toBe(1000);
   expect(quotaOf({ ...config, period: 2.5, capacity: 10 }, { remaining: 10, resetAt: NOW }, 0)[0]).toBe(2.5);
-});
-
-it("of a token bucket in debt: the first token after the debt", () => {
-  const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
-  expect(quotaOf(config, { remaining: 0, resetAt: NOW + 3000 }, 0)).toEqual([2000, 1100, 0]);
-});
-
-it("of a token bucket of several rows, the last of which is full late: what is missing beyond what is there", () => {
-  const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
-  expect(quotaOf(config, { remaining: 5, resetAt: NOW + 3000 }, 3, 5)).toEqual([2000, 300, 300]);
 });
 
 it("of a sliding window: the period, and when the status says that the next token comes", () => {

@@ -17,13 +17,8 @@ const limits = [
 ];
 
 describe.each(limits)("a $name", (limit) => {
-  const { kind, capacity, unitsPerToken } = limit;
+  const { kind, unitsPerToken } = limit;
   const tokens = (count: number) => count * unitsPerToken;
-
-  it("serves at most the capacity, and with a reservation what may be owed besides", () => {
-    expect(kind.most(limit, false)).toBe(tokens(10));
-    expect(kind.most(limit, true)).toBe(tokens(15));
-  });
 
   it("is taken from, below zero if need be, down to what can be counted", () => {
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(2))).toEqual({ value: tokens(1), ts: NOW });
@@ -35,60 +30,26 @@ describe.each(limits)("a $name", (limit) => {
     expect(kind.take(limit, { value: 0, ts: NOW, window }, tokens(1)).window).toEqual({ since: NOW, used: tokens(11) });
   });
 
-  it("owes what is below zero", () => {
-    expect(kind.owed({ value: -tokens(2), ts: NOW })).toBe(tokens(2));
-    expect(kind.owed({ value: tokens(2), ts: NOW })).toBe(0);
-  });
-
-  it("reserves for the moment at which its debt is paid", () => {
-    const { at, state, owed } = kind.reserve(limit, { value: tokens(1), ts: NOW }, tokens(3));
-    expect(state).toEqual({ value: -tokens(2), ts: NOW });
-    expect(owed).toBe(tokens(2));
-    expect(at).toBe(kind.whenHolding(limit, state, 0));
-    expect(kind.advance(limit, state, at).value).toBeGreaterThanOrEqual(0);
-    expect(kind.advance(limit, state, at - 1).value).toBeLessThan(0);
+  it("is given back to, never above the capacity, with a date or without", () => {
+    for (const taking of [undefined, { takenAt: NOW, startsAt: NOW + 7 }]) {
+      const back = (held: number) => kind.giveBack(limit, { value: tokens(held), ts: NOW }, tokens(2), taking).value;
+      expect([3, 9, -9].map(back)).toEqual([5, 10, -7].map(tokens));
+    }
   });
 
   it("can reserve again once no more than maxReserved would be owed", () => {
-    const state = { value: -tokens(5), ts: NOW };
-    const at = kind.whenReservable(limit, state, tokens(2));
-    const owed = (now: number) => kind.reserve(limit, kind.advance(limit, state, now), tokens(2)).owed;
-    expect(owed(at)).toBeLessThanOrEqual(limit.maxReserved);
-    expect(owed(at - 1)).toBeGreaterThan(limit.maxReserved);
+    const at = kind.whenReservable(limit, { value: -tokens(5), ts: NOW }, tokens(2));
+    const held = (now: number) => kind.advance(limit, { value: -tokens(5), ts: NOW }, now).value;
+    expect([at - 1, at].map((now) => tokens(2) - held(now) <= limit.maxReserved)).toEqual([false, true]);
   });
 
-  it("is given back to, never above the capacity, whatever the moment of the promise", () => {
-    expect(kind.giveBack(limit, { value: tokens(3), ts: NOW }, tokens(2))).toEqual({ value: tokens(5), ts: NOW });
-    expect(kind.giveBack(limit, { value: tokens(9), ts: NOW }, tokens(2))).toEqual({ value: capacity, ts: NOW });
-    expect(
-      kind.giveBack(limit, { value: -tokens(9), ts: NOW }, tokens(2), { takenAt: NOW, startsAt: NOW + 7 }),
-    ).toEqual({
-      value: -tokens(7),
-      ts: NOW,
-    });
-  });
-
-  it("is split and joined without making or losing a unit", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: capacity }), (value) => {
-        const halves = splitTo(limit, shardAt(limit, WHOLE, { value, ts: NOW }), 1, NOW);
-        const [left, right] = halves.map((half) => half.state.value) as [number, number];
-        expect(left + right).toBe(value);
-        for (const half of halves) {
-          expect(half.state.value).toBeGreaterThanOrEqual(0);
-          expect(half.state.value).toBeLessThanOrEqual(half.limit.capacity);
-        }
-        expect(fold(limit, WHOLE, halves, NOW).state).toMatchObject({ value, ts: NOW });
-      }),
-    );
-  });
-
-  it("is joined as of the latest of its parts' moments", () => {
+  it("is joined as of the latest of its parts' moments; what is below zero is owed", () => {
     const states = [
       { value: 1, ts: NOW },
       { value: -2, ts: NOW + 5 },
     ];
     expect(kind.join(limit, states)).toEqual({ value: -1, ts: NOW + 5 });
+    expect(states.map((state) => kind.owed(state))).toEqual([0, 2]);
   });
 });
 

@@ -8,29 +8,19 @@ import { MAX_UNITS } from "../../../src/engine/units.js";
 
 const DAY = 86_400_000;
 
+const counted = (more: Partial<Parameters<typeof countIn>[1]>) =>
+  countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: undefined, ...more });
+
 describe("the units of a limit", () => {
   it("count rate, capacity and reserve", () => {
-    const counted = countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: 2.5 });
-    const { unitsPerToken } = counted;
-    expect(counted).toEqual({
-      tokens: 7.5,
-      unitsPerToken: 1_024_000,
-      refill: 5 * unitsPerToken,
-      capacity: 7.5 * unitsPerToken,
-      maxReserved: 2.5 * unitsPerToken,
-    });
-    const unlimited = countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: undefined });
-    expect(unlimited.maxReserved).toBe(MAX_UNITS);
+    const unitsPerToken = 1_024_000;
+    const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, maxReserved: 2.5 * unitsPerToken };
+    expect(counted({ maxReserved: 2.5 })).toEqual({ tokens: 7.5, unitsPerToken, ...units });
+    expect(counted({}).maxReserved).toBe(MAX_UNITS);
   });
 
   it("count the largest reserve as exactly as the capacity", () => {
-    const { unitsPerToken, maxReserved } = countIn("send", {
-      rate: 1,
-      per: 1000,
-      stepMs: 1,
-      capacity: 1,
-      maxReserved: 1e12,
-    });
+    const { unitsPerToken, maxReserved } = counted({ rate: 1, per: 1000, stepMs: 1, capacity: 1, maxReserved: 1e12 });
     expect(maxReserved).toBe(1e12 * unitsPerToken);
     expect(maxReserved).toBeLessThanOrEqual(2 ** 48);
   });
@@ -42,9 +32,7 @@ describe("the units of a limit", () => {
     const kinds = fc.constantFrom("token bucket" as const, "fixed window" as const);
     fc.assert(
       fc.property(kinds, rates, periods, capacities, (kind, rate, period, capacity) => {
-        const config: RateLimitConfig =
-          kind === "token bucket" ? { kind, rate, period, capacity } : { kind, rate, period, capacity, start: 0 };
-        const { unitsPerToken } = parseLimit("send", config);
+        const { unitsPerToken } = parseLimit("send", { kind, rate, period, capacity });
         const debt = Math.max(1000 * capacity, (rate / period) * DAY);
         // Beyond that, a unit is a token.
         if (unitsPerToken > 1) expect(MAX_UNITS / unitsPerToken).toBeGreaterThanOrEqual(debt);
@@ -56,13 +44,7 @@ describe("the units of a limit", () => {
 
   it("bring whole units with each window, at most one part in 10^9 below the rate", () => {
     for (const rate of [1 / 3, Math.PI, 6.703_897_318_907_71, 1e-9, 12_345.678_901_234]) {
-      const { refill, unitsPerToken } = countIn("send", {
-        rate,
-        per: "window",
-        stepMs: DAY / 24,
-        capacity: rate,
-        maxReserved: undefined,
-      });
+      const { refill, unitsPerToken } = counted({ rate, per: "window", capacity: rate });
       expect(Number.isInteger(refill)).toBe(true);
       expect(refill / unitsPerToken).toBeLessThanOrEqual(rate);
       expect(refill / unitsPerToken).toBeGreaterThanOrEqual(rate * (1 - 1e-9));

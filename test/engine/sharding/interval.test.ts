@@ -27,10 +27,8 @@ function boundsOf(interval: Interval): [number, number] {
 
 describe("an interval", () => {
   it("is one of 4095: the whole, and parts down to 1/2048", () => {
-    expect(new Set(all).size).toBe(2 * MAX_SHARDS - 1);
-    expect(parts.every(isPart)).toBe(true);
-    const bounds = new Set(all.map((interval) => boundsOf(interval).join()));
-    expect(bounds.size).toBe(all.length);
+    expect(new Set(all.map((interval) => boundsOf(interval).join())).size).toBe(2 * MAX_SHARDS - 1);
+    expect(parts.filter((part) => !isPart(part))).toEqual([]);
   });
 
   it("is named by nothing else: no part is the whole, an override, or what is not binary", () => {
@@ -53,33 +51,20 @@ describe("an interval", () => {
       expect(tile(interval, halves(interval))).toBe(true);
     }
   });
-
-  it("lies within those that its first digits name", () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...all), fc.nat({ max: MAX_LEVEL }), (inner, level) => {
-        const [start, end] = boundsOf(inner);
-        const outer = boundsOf(inner.slice(0, level));
-        expect(outer[1] - outer[0]).toBe(1 / 2 ** Math.min(level, inner.length));
-        expect(outer[0] <= start && end <= outer[1]).toBe(true);
-      }),
-    );
-  });
 });
 
-describe("a point", () => {
-  it("is a part of the smallest size, the one that holds the random number", () => {
-    expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(
-      ["0", "1", "11", "1".repeat(11)].map((digits) => digits.padEnd(11, "0")),
-    );
-    fc.assert(
-      fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
-        const point = pointAt(random);
-        const [start, end] = boundsOf(point);
-        expect(point).toHaveLength(MAX_LEVEL);
-        expect(random >= start && random < end).toBe(true);
-      }),
-    );
-  });
+it("a point is a part of the smallest size, the one that holds the random number", () => {
+  expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(
+    ["0", "1", "11", "1".repeat(11)].map((digits) => digits.padEnd(11, "0")),
+  );
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
+      const point = pointAt(random);
+      const [start, end] = boundsOf(point);
+      expect(point).toHaveLength(MAX_LEVEL);
+      expect(random >= start && random < end).toBe(true);
+    }),
+  );
 });
 
 describe("intervals that tile", () => {
@@ -92,28 +77,6 @@ describe("intervals that tile", () => {
         expect([...starts].sort((a, b) => a - b)).toEqual(starts);
         expect(tiling.filter((part) => point.startsWith(part))).toHaveLength(1);
       }),
-    );
-  });
-
-  it("leave no gap and do not overlap", () => {
-    const wrong = [[], ["0"], ["1"], ["0", "0"], [WHOLE, "0"], ["0", "1", "1"], ["0", "00", "01"]];
-    for (const tiling of [...wrong, ["00", "1"], ["0", "01", "1"], [WHOLE, WHOLE], ["00", "00", "1"]]) {
-      expect(tile(WHOLE, tiling)).toBe(false);
-    }
-    expect(tile(WHOLE, [WHOLE])).toBe(true);
-    expect(tile("0", ["0"])).toBe(true);
-    expect(tile("0", ["0", "1"])).toBe(false);
-    expect(tile("0", ["1"])).toBe(false);
-    fc.assert(
-      fc.property(
-        tilings.filter((tiling) => tiling.length > 1),
-        fc.nat(),
-        (tiling, at) => {
-          const index = at % tiling.length;
-          expect(tile(WHOLE, [...tiling.slice(0, index), ...tiling.slice(index + 1)])).toBe(false);
-          expect(tile(WHOLE, [...tiling.slice(0, index + 1), ...tiling.slice(index)])).toBe(false);
-        },
-      ),
     );
   });
 

@@ -1,13 +1,8 @@
 /** How far a bucket may be split: what the config asks for, and what rate and capacity allow. */
 import type { RateLimitConfig } from "convex-rate-limits";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
-import { isPermitted } from "../../../src/engine/fields.js";
-import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
 import type { Levels } from "../../../src/engine/sharding/levels.js";
-
-const shardsField = fieldsByKind()["token bucket"]?.["shards"];
-if (!shardsField) throw new Error("a token bucket has no field shards");
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -33,11 +28,14 @@ const rows: [what: string, config: RateLimitConfig, levels: Levels][] = [
     { kind: "fixed window", rate: 5, period: SECOND, capacity: 100, shards: 16 },
     asked(1),
   ],
+  ["a window that saves few", { kind: "fixed window", rate: 100, period: SECOND, capacity: 4, shards: 16 }, asked(1)],
   ["a sliding window of twenty", { kind: "sliding window", rate: 20, period: SECOND, shards: 256 }, asked(3)],
   ["no capacity", { ...bucket, capacity: 0, shards: 16 }, asked(0)],
   ["the capacity that defaults to the rate", { kind: "fixed window", rate: 5, period: SECOND, shards: 10 }, asked(1)],
   ["auto at 10 a second", { ...bucket, rate: 10, capacity: 20, shards: "auto" }, auto(2)],
   ["auto at 300 a second", { ...bucket, rate: 300, capacity: 600, shards: "auto" }, auto(7)],
+  ["auto in a window of 300 a second", { kind: "fixed window", rate: 600, period: 2000, shards: "auto" }, auto(7)],
+  ["auto in a sliding one", { kind: "sliding window", rate: 600, period: 2000, shards: "auto" }, auto(7)],
   ["auto at 1,000 a second", { ...bucket, shards: "auto" }, auto(9)],
   ["auto at 3,000 a second", { ...bucket, rate: 3000, capacity: 6000, shards: "auto" }, auto(10)],
   ["auto at a million a second", { ...bucket, rate: 1e6, capacity: 1e6, shards: "auto" }, auto(11)],
@@ -62,21 +60,6 @@ const rows: [what: string, config: RateLimitConfig, levels: Levels][] = [
   ["no bounds", { ...bucket, shards: {} }, asked(9)],
 ];
 
-describe("the levels of a limit with", () => {
-  it.each(rows)("%s", (_what, config, levels) => {
-    expect(parseLimit("send", config).levels).toEqual(levels);
-  });
-});
-
-describe("the field shards", () => {
-  it.each([1, 1024, "auto", {}, { atLeast: 1 }, { atMost: 1024 }, { atLeast: 5, atMost: 5 }])("may be %j", (shards) => {
-    expect(isPermitted(shardsField, shards)).toBe(true);
-  });
-
-  it.each([
-    ...[0, 2049, 1.5, NaN, "1", "Auto", null, true, { atLeast: 0 }, { atMost: 2049 }, { atLeast: "1" }],
-    ...[{ atLeast: 6, atMost: 5 }, { about: 5 }, { atLeast: 1, about: 5 }, { atLeast: null }, [5]],
-  ])("cannot be %j", (shards) => {
-    expect(isPermitted(shardsField, shards)).toBe(false);
-  });
+it.each(rows)("the levels of a limit with %s", (_what, config, levels) => {
+  expect(parseLimit("send", config).levels).toEqual(levels);
 });

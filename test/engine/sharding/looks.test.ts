@@ -12,21 +12,22 @@ const bucket: RateLimitConfig = { kind: "token bucket", ...terms };
 const fixed: RateLimitConfig = { kind: "fixed window", start: 0, ...terms };
 const sliding: RateLimitConfig = { kind: "sliding window", ...terms };
 
-describe("a call that finds its row short", () => {
-  it.each<[what: string, config: RateLimitConfig, asked: DemandArgs, expected: boolean]>([
-    ["of a fixed window", fixed, {}, true],
-    ["of a sliding window", sliding, {}, true],
-    ["of a window for a count that comes back within 50 ms", sliding, { count: 51 }, true],
-    ["of a window for a count that takes longer to come back", sliding, { count: 52 }, false],
-    ["of a window for a reservation", { ...fixed, maxReserved: 10 }, { reserve: true }, false],
-    ["of a window for as much as there is", fixed, { count: 9, atLeast: 1 }, false],
-    ["of a window that saves", { ...fixed, capacity: 1025 }, {}, false],
-    ["of a token bucket", bucket, {}, false],
-  ])("looks at more than two where they may deny, %s", (_what, config, asked, expected) => {
+it.each<[what: string, config: RateLimitConfig, asked: DemandArgs, expected: boolean]>([
+  ["of a fixed window", fixed, {}, true],
+  ["of a sliding window", sliding, {}, true],
+  ["of a window for a count that comes back within 50 ms", sliding, { count: 51 }, true],
+  ["of a window for a count that takes longer to come back", sliding, { count: 52 }, false],
+  ["of a window for a reservation", { ...fixed, maxReserved: 10 }, { reserve: true }, false],
+  ["of a window for as much as there is", fixed, { count: 9, atLeast: 1 }, false],
+  ["of a window that saves", { ...fixed, capacity: 1025 }, {}, false],
+  ["of a token bucket", bucket, {}, false],
+])(
+  "a call that finds its row short looks at more than two where they may deny, %s",
+  (_what, config, asked, expected) => {
     const limit = parseLimit("some", config);
     expect(looksFurther(limit, parseDemand(limit, asked))).toBe(expected);
-  });
-});
+  },
+);
 
 /** So many of the 2^level rows of a limit, which hold so many tokens each. */
 function rowsOf(config: RateLimitConfig, level: number, holding: readonly number[]): Shard[] {
@@ -39,75 +40,51 @@ function rowsOf(config: RateLimitConfig, level: number, holding: readonly number
 }
 const each = (rows: number, tokens: number) => Array<number>(rows).fill(tokens);
 
-describe("rows that are short of a count", () => {
-  // Of 2^9 rows each has two tokens of the 1024, of 2^8 four, of 2^4 sixty-four.
-  it.each<[what: string, config: RateLimitConfig, level: number, holding: number[], count: number, expected: boolean]>([
-    ["five with many tokens", fixed, 4, each(5, 0), 1, false],
-    ["six with many tokens", fixed, 4, each(6, 0), 1, true],
-    ["five with 4 tokens", fixed, 8, each(5, 0), 1, false],
-    ["nine with 4 tokens, 36 in all", fixed, 8, each(9, 0), 1, false],
-    ["ten with 4 tokens, 40 in all", fixed, 8, each(10, 0), 1, true],
-    ["nineteen with 2 tokens, 38 in all", fixed, 9, each(19, 0), 1, false],
-    ["twenty with 2 tokens, 40 in all", fixed, 9, each(20, 0), 1, true],
-    ["twenty with 1 token", fixed, 10, each(20, 0), 1, true],
-    ["two that are short of one", sliding, 4, each(2, 0), 1, false],
-    ["two that are empty, for a count of ten", sliding, 4, each(2, 0), 10, true],
-    ["two that hold a 24th of it each, on average", sliding, 4, [2, 0], 24, false],
-    ["two that hold less than a 24th each", sliding, 4, [1, 0], 25, true],
-    ["six that hold a 24th each", sliding, 4, each(6, 1), 24, true],
-    ["five that are full and of which nothing was ever taken", sliding, 8, each(5, 4), 24, false],
-    ["five of a token bucket, which does not say what came back last", bucket, 8, each(5, 1), 24, false],
-    ["two of a fixed window, which come back together", fixed, 4, each(2, 0), 10, false],
-  ])("are enough for its denial: %s", (_what, config, level, holding, count, expected) => {
-    const rows = rowsOf(config, level, holding);
-    const limit = parseLimit("some", config);
-    expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
-  });
+// Of 2^9 rows each has two tokens of the 1024, of 2^8 four, of 2^4 sixty-four.
+it.each<[what: string, config: RateLimitConfig, level: number, holding: number[], count: number, expected: boolean]>([
+  ["five with many tokens", fixed, 4, each(5, 0), 1, false],
+  ["six with many tokens", fixed, 4, each(6, 0), 1, true],
+  ["five with 4 tokens", fixed, 8, each(5, 0), 1, false],
+  ["nine with 4 tokens, 36 in all", fixed, 8, each(9, 0), 1, false],
+  ["ten with 4 tokens, 40 in all", fixed, 8, each(10, 0), 1, true],
+  ["nineteen with 2 tokens, 38 in all", fixed, 9, each(19, 0), 1, false],
+  ["twenty with 2 tokens, 40 in all", fixed, 9, each(20, 0), 1, true],
+  ["twenty with 1 token", fixed, 10, each(20, 0), 1, true],
+  ["two that are short of one", sliding, 4, each(2, 0), 1, false],
+  ["two that are empty, for a count of ten", sliding, 4, each(2, 0), 10, true],
+  ["two that hold a 24th of it each, on average", sliding, 4, [2, 0], 24, false],
+  ["two that hold less than a 24th each", sliding, 4, [1, 0], 25, true],
+  ["six that hold a 24th each", sliding, 4, each(6, 1), 24, true],
+  ["five that are full and of which nothing was ever taken", sliding, 8, each(5, 4), 24, false],
+  ["five of a token bucket, which does not say what came back last", bucket, 8, each(5, 1), 24, false],
+  ["two of a fixed window, which come back together", fixed, 4, each(2, 0), 10, false],
+])("rows that are short of a count are enough for its denial: %s", (_what, config, level, holding, count, expected) => {
+  const rows = rowsOf(config, level, holding);
+  const limit = parseLimit("some", config);
+  expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
 });
 
-describe("rows of a sliding window whose tokens were taken", () => {
-  /** A row that was emptied so long after its tokens had come back. */
-  const emptied = (waitMs: number): Shard => {
-    const [row] = rowsOf(sliding, 8, [0]) as [Shard];
-    const { units } = adjusted(row, { units: 0 }).state.recent?.at(-1) as { units: number };
-    const state = {
-      value: 0,
-      ts: NOW,
-      recent: [
-        { at: NOW - terms.period - waitMs, units: 3 },
-        { at: NOW, units },
-      ],
-    };
-    return { ...row, state };
-  };
+/** A row of four tokens that holds so many. The others were taken now, so long after those before them had come back. */
+function taken(waitMs: number, held: number): Shard {
+  const [row] = rowsOf(sliding, 8, [held]) as [Shard];
+  // Of one that was never taken from, nothing had come back.
+  if (waitMs === Infinity) return row;
+  const recent = [{ at: NOW - terms.period - waitMs, units: 3 }, ...(row.state.recent ?? [])];
+  return { ...row, state: { ...row.state, recent } };
+}
 
-  it.each<[what: string, waits: number[], count: number, expected: boolean]>([
-    ["35 ms late, for one", each(4, 35), 1, false],
-    ["34 ms late, for one", each(4, 34), 1, true],
-    ["34 ms late, but three rows", each(3, 34), 1, false],
-    ["34 ms late, but one row never", [34, 34, 34, Infinity], 1, false],
-    ["34 ms late on average", [0, 0, 36, 100], 1, true],
-  ])("are enough if others wait for them: %s", (_what, waits, count, expected) => {
-    const rows = waits.flatMap((wait) => (wait === Infinity ? rowsOf(sliding, 8, [0]).slice(0, 1) : [emptied(wait)]));
-    const limit = parseLimit("some", sliding);
-    expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
-  });
-
-  it.each([
-    [50, false],
-    [49, true],
-  ])("are enough for more than one if they hold some of it, %i ms late: %s", (wait, expected) => {
-    const limit = parseLimit("some", sliding);
-    const rows = each(4, wait).map((waitMs) => {
-      const row = emptied(waitMs);
-      const recent = row.state.recent?.map((entry) => ({
-        ...entry,
-        units: Math.min(entry.units, limit.unitsPerToken),
-      }));
-      return { ...row, state: { ...row.state, value: 3 * limit.unitsPerToken, ...(recent && { recent }) } };
-    });
-    expect(areEnough(limit, rows, NOW, 4 * limit.unitsPerToken)).toBe(expected);
-  });
+it.each<[what: string, waits: number[], held: number, count: number, expected: boolean]>([
+  ["35 ms late, for one", each(4, 35), 0, 1, false],
+  ["34 ms late, for one", each(4, 34), 0, 1, true],
+  ["34 ms late, but three rows", each(3, 34), 0, 1, false],
+  ["34 ms late, but one row never", [34, 34, 34, Infinity], 0, 1, false],
+  ["34 ms late on average", [0, 0, 36, 100], 0, 1, true],
+  ["50 ms late, for more than one of which they hold some", each(4, 50), 3, 4, false],
+  ["49 ms late, for more than one of which they hold some", each(4, 49), 3, 4, true],
+])("rows of a sliding window are enough if others wait for them: taken %s", (_what, waits, held, count, expected) => {
+  const limit = parseLimit("some", sliding);
+  const rows = waits.map((wait) => taken(wait, held));
+  expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
 });
 
 describe("a count larger than a row's share", () => {
@@ -122,12 +99,8 @@ describe("a count larger than a row's share", () => {
     expect([most, most + 1].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, false]);
   });
 
-  it.each([
-    [[4, 4, 4], true],
-    [[4, 3, 4], false],
-    [[0], false],
-    [[4], true],
-  ])("of rows with four tokens that hold %j: whether they are full is %s", (holding, expected) => {
-    expect(areFull(rowsOf(fixed, 8, holding), NOW)).toBe(expected);
+  it("may be in other rows if those that do not hold it are full", () => {
+    const rows = [[4, 4, 4], [4, 3, 4], [0], [4]].map((holding) => rowsOf(fixed, 8, holding));
+    expect(rows.map((each) => areFull(each, NOW))).toEqual([true, false, false, true]);
   });
 });

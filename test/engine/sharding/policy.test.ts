@@ -24,6 +24,8 @@ interface Case {
   reserve?: boolean;
   /** Whether another row was short of the count. */
   wasShort?: boolean;
+  /** Whether a token of a sliding window is promised for later. */
+  isPromised?: boolean;
   /** null for a limit without keys. */
   key?: string | null;
   /** The random numbers, one after another. */
@@ -32,16 +34,17 @@ interface Case {
 
 /** The level of a row after a call: lower after a fold, higher after a split; and how many random numbers that has taken. */
 function after(given: Case): { level: number; used: number } {
-  const { limit: whole = limit, level = 0, gapMs = 1, left, count = 1, wasShort, key = "alice", random = [0] } = given;
+  const { limit: whole = limit, level = 0, gapMs = 1, left, key = "alice", random = [0], ...called } = given;
+  const { count = 1, reserve = false, wasShort = false, isPromised = false } = called;
   const { unitsPerToken } = whole;
-  const interval = "0".repeat(level);
-  const full = shardAt(whole, interval, { value: 0, ts: 0 }).limit.capacity;
-  const value = left === undefined ? full : left * unitsPerToken;
-  const before = shardAt(whole, interval, { value: full, ts: NOW - gapMs });
-  const now = shardAt(whole, interval, { value, ts: Math.max(NOW, NOW - gapMs) });
+  const shardOf = (value: number, ts: number, more: object = {}) =>
+    shardAt(whole, "0".repeat(level), { value, ts, ...more });
+  const full = shardOf(0, 0).limit.capacity;
+  const before = shardOf(full, NOW - gapMs);
+  const promised = isPromised && { recent: [{ at: NOW + 1, units: unitsPerToken }] };
+  const now = shardOf(left === undefined ? full : left * unitsPerToken, Math.max(NOW, NOW - gapMs), { ...promised });
   let used = 0;
-  const { reserve = false } = given;
-  const demand = { units: count * unitsPerToken, reserve, ...(wasShort !== undefined && { wasShort }) };
+  const demand = { units: count * unitsPerToken, reserve, wasShort };
   const bucket = { name: "send", limit: whole, key: key ?? undefined };
   const call = { now: NOW, random: () => random[used++] ?? NaN };
   return { level: levelAfter(bucket, { before, after: now, demand }, call), used };
@@ -54,28 +57,27 @@ function chance(given: Case): number {
   return least;
 }
 
-describe("a hot row splits", () => {
-  it.each<[what: string, given: Case[], chances: number[]]>([
-    [
-      "the likelier the more rows there are, and never more often than every other time",
-      [0, 1, 2, 3, 4, 5].map((level) => ({ level, gapMs: 40 })),
-      [1 / 8, 1 / 8, 1 / 4, 1 / 2, 1 / 2, 1 / 2],
-    ],
-    [
-      "the less often the longer ago it was written",
-      [1, 20, 40, 80, 160].map((gapMs) => ({ level: 3, gapMs })),
-      [1 / 2, 1 / 2, 1 / 2, 1 / 8, 1 / 32],
-    ],
-    ["if a clock that is ahead has written it, too", [{ level: 3, gapMs: -5000 }], [1 / 2]],
-    ["while it is the whole and left with less than a count that comes within 50 ms", [{ left: 0 }], [1 / 8]],
-    [
-      "in one of four if it is left with less than the count by a call which found another short, whatever its gap",
-      [-1, 1, 500].map((gapMs) => ({ level: 4, gapMs, left: 0, wasShort: true })),
-      [1 / 4, 1 / 4, 1 / 4],
-    ],
-  ])("%s", (_what, given, chances) => {
-    expect(given.map(chance)).toEqual(chances);
-  });
+it.each<[what: string, given: Case[], chances: number[]]>([
+  [
+    "the likelier the more rows there are, and never more often than every other time",
+    [0, 1, 2, 3, 4, 5].map((level) => ({ level, gapMs: 40 })),
+    [1 / 8, 1 / 8, 1 / 4, 1 / 2, 1 / 2, 1 / 2],
+  ],
+  [
+    "the less often the longer ago it was written",
+    [1, 20, 40, 80, 160].map((gapMs) => ({ level: 3, gapMs })),
+    [1 / 2, 1 / 2, 1 / 2, 1 / 8, 1 / 32],
+  ],
+  ["if a clock that is ahead has written it, too", [{ level: 3, gapMs: -5000 }], [1 / 2]],
+  ["by its gap if more is left, also when another was short", [{ level: 3, gapMs: 160, wasShort: true }], [1 / 32]],
+  ["while it is the whole and left with less than a count that comes within 50 ms", [{ left: 0 }], [1 / 8]],
+  [
+    "in one of four if it is left with less than the count by a call which found another short, whatever its gap",
+    [-1, 1, 500].map((gapMs) => ({ level: 4, gapMs, left: 0, wasShort: true })),
+    [1 / 4, 1 / 4, 1 / 4],
+  ],
+])("a hot row splits %s", (_what, given, chances) => {
+  expect(given.map(chance)).toEqual(chances);
 });
 
 const slow = { limit: upTo(64, { rate: 19, capacity: 1024 }), level: 4 };
@@ -85,9 +87,14 @@ const auto = { limit: upTo("auto"), key: null, random: [1] };
 const few = upTo("auto", { rate: 8, capacity: 8 });
 const bounded = { limit: upTo({ atLeast: 4, atMost: 16 }), random: [1] };
 const never = { random: [1] };
+const fixed = upTo("auto", { kind: "fixed window" });
+const sliding = upTo("auto", { kind: "sliding window" });
 
 /** If the number of random numbers is not given, it does not matter. */
 type Rule = [given: Case, level: number, used?: number];
+/** The levels by the values of one field. */
+const by = (field: "gapMs" | "left", levels: Record<number, number>, given: Case = {}): Rule[] =>
+  Object.entries(levels).map(([value, level]) => [{ ...given, [field]: Number(value) }, level]);
 const rules: Record<string, Rule[]> = {
   "a row never splits in the millisecond in which it was written, and takes no random number then": [
     [{ gapMs: 0 }, 0, 0],
@@ -96,6 +103,10 @@ const rules: Record<string, Rule[]> = {
   "a row does not split further than the limit allows": [
     [{ level: 6 }, 6, 0],
     [{ limit: upTo(1) }, 0],
+  ],
+  "a row does not split while tokens are promised": [
+    [{ limit: sliding }, 1],
+    [{ limit: sliding, isPromised: true }, 0, 0],
   ],
   "a row splits by one level, whatever it holds": [0, 1, 4].map((level) => [{ level }, level + 1]),
   "a row does not split when a half would hold less than four such counts": [
@@ -114,7 +125,14 @@ const rules: Record<string, Rule[]> = {
     [{ level: 6, left: 0, wasShort: true }, 6],
     [{ level: 4, left: 0 }, 4, 0],
     [{ level: 4, left: 1, wasShort: true }, 4, 0],
+    [{ level: 4, left: 1, count: 2, wasShort: true }, 5],
   ],
+  "a row of a window splits so only for a count of one: larger ones find all rows short": [fixed, sliding].flatMap(
+    (limit): Rule[] => [
+      [{ limit, level: 4, left: 0, wasShort: true }, 5],
+      [{ limit, level: 4, left: 1, count: 2, wasShort: true }, 4, 0],
+    ],
+  ),
   // 1,024 tokens are 10.7 times twelve counts of 8: 8 rows.
   "a row splits for a reservation only into parts that can hold twelve such counts": [
     [{ reserve: true }, 1],
@@ -142,21 +160,7 @@ const rules: Record<string, Rule[]> = {
     [{ level: 6, gapMs: 2000, reserve: true }, 5],
   ],
   "a cold row folds the further up the longer it was idle, at most to the whole": [
-    ...(
-      [
-        [2000, 5],
-        [3999, 5],
-        [4000, 4],
-        [7999, 4],
-        [8000, 3],
-        [16_000, 2],
-        [1e9, 0],
-      ] as const
-    ).map(([gapMs, level]): Rule => [{ level: 6, gapMs }, level]),
-    [{ gapMs: 1e9, ...never }, 0],
-  ],
-  "a cold row takes one random number where it could split instead, none where it could not": [
-    ...[1, 2, 3, 5].map((level): Rule => [{ level, gapMs: 2000, ...never }, level - 1, 1]),
+    ...by("gapMs", { 2000: 5, 3999: 5, 4000: 4, 7999: 4, 8000: 3, 16_000: 2, 1e9: 0 }, { level: 6 }),
     [{ level: 6, gapMs: 2000 }, 5, 0],
     [{ level: 3, gapMs: 2000, left: 3 }, 2, 0],
   ],
@@ -167,14 +171,7 @@ const rules: Record<string, Rule[]> = {
     [{ ...auto, level: 6, random: [0] }, 7],
   ],
   "it splits no further than so that each part holds four such counts, or can hold twelve that are reserved": [
-    ...(
-      [
-        [256, 6],
-        [255, 5],
-        [8, 1],
-        [7, 0],
-      ] as const
-    ).map(([left, level]): Rule => [{ ...auto, left }, level]),
+    ...by("left", { 7: 0, 8: 1, 255: 5, 256: 6 }, auto),
     [{ ...auto, reserve: true, count: 8 }, 3],
   ],
   "it does not split at once a row that is cold, nor in the same millisecond": [
@@ -185,6 +182,12 @@ const rules: Record<string, Rule[]> = {
     [{ ...auto, level: 8, gapMs: 1e9 }, 6],
     [{ ...auto, level: 6, gapMs: 1e9 }, 6],
     [{ ...auto, limit: few, level: 2, gapMs: 1e9, random: [0] }, 2],
+  ],
+  "a fixed window, whose rows all fill up at once, is split into 256 and stays so, a sliding one into 64": [
+    [{ ...auto, limit: fixed }, 8],
+    [{ ...auto, limit: fixed, level: 9, gapMs: 1e9 }, 8],
+    [{ ...auto, limit: sliding }, 6],
+    [{ ...auto, limit: sliding, level: 8, gapMs: 1e9 }, 6],
   ],
   "buckets with a key and limits with a number of rows start as one row, and become one again": [
     ...[{ key: "alice" }, { limit }].flatMap((other): Rule[] => [
@@ -198,15 +201,11 @@ const rules: Record<string, Rule[]> = {
     [{ ...bounded, reserve: true, count: 50 }, 2],
     [{ ...bounded, level: 2 }, 2],
   ],
-  "a row splits to the least number only as far as each part holds four such counts": (
-    [
-      [16, 2],
-      [15, 1],
-      [8, 1],
-      [7, 0],
-      [1, 0],
-    ] as const
-  ).map(([left, level]) => [{ ...bounded, gapMs: 1e9, left }, level]),
+  "a row splits to the least number only as far as each part holds four such counts": by(
+    "left",
+    { 1: 0, 7: 0, 8: 1, 15: 1, 16: 2 },
+    { ...bounded, gapMs: 1e9 },
+  ),
   "a cold row is not folded below the least number": [
     [{ ...bounded, level: 4, gapMs: 1e9, random: [0] }, 2],
     [{ ...bounded, level: 2, gapMs: 1e9, random: [1, 0] }, 2],
@@ -225,24 +224,7 @@ it.each(Object.entries(rules))("%s", (_what, all) => {
   }
 });
 
-it("a row does not split while tokens are promised", () => {
-  const sliding = parseLimit("send", { kind: "sliding window", rate: 100, period: 1000, shards: 8 });
-  const { unitsPerToken } = sliding;
-  const bucket = { name: "send", limit: sliding, key: undefined };
-  const levels = [NOW, NOW + 1].map((at) => {
-    const state = { value: 90 * unitsPerToken, ts: NOW, recent: [{ at, units: 10 * unitsPerToken }] };
-    const before = shardAt(sliding, WHOLE, { ...state, ts: NOW - 1 });
-    const demand = { units: unitsPerToken, reserve: false };
-    return levelAfter(bucket, { before, after: { ...before, state }, demand }, { now: NOW, random: () => 0 });
-  });
-  expect(levels).toEqual([1, 0]);
-});
-
 describe("units", () => {
-  it("bound the rows of a limit that chooses them", () => {
-    expect(few.levels.most).toBe(2);
-  });
-
   it("may be split down so many levels that each part holds four times the demand", () => {
     expect([4, 7, 8, 1024].map((held) => levelsFor(held, 1))).toEqual([0, 0, 1, 8]);
     expect([3, 0, -1].map((held) => levelsFor(held, 1))).toEqual([0, 0, 0]);
@@ -254,7 +236,9 @@ describe("units", () => {
     const { unitsPerToken } = limit;
     expect(fastUnits(limit) / unitsPerToken).toBeCloseTo(51.2, 9);
     expect([51, 52].map((count) => isFast(limit, count * unitsPerToken))).toEqual([true, false]);
+    expect([fastUnits(upTo(1)), isFast(upTo(1), 1)]).toEqual([0, false]);
   });
+
   it("that are much for a row are taken from the smallest span around it that can hold four times as many", () => {
     const interval = "1100000";
     const spanOf = (count: number) => spanFor(limit, interval, count * limit.unitsPerToken);
