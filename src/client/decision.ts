@@ -1,4 +1,5 @@
 /** The end of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
+import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { CalledBucket, CalledRequest, JudgedRequest } from "./definitions.js";
@@ -94,7 +95,7 @@ export async function orGiveBack<Result>(
       taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt });
     }
     for (const { bucket, count, at } of taken.values()) {
-      await set.place.adjust(ctx, { bucket, count: -count, at });
+      await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at });
       await wakeQueue(set, ctx, bucket);
     }
     throw error;

@@ -82,15 +82,14 @@ export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = fal
   if (atLeast !== undefined) return { ...parsePart(limit, { count, atLeast }, isOverridable), ...isRefundable };
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, ...isRefundable };
-  // No more than an adjustment may give back. Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  const isBounded = isOverridable || demand.units <= limit.kind.most(limit, demand.reserve);
-  if (isBounded && count <= MAX_TOKENS) return demand;
+  // Beyond the range of numbers the units of a count are NaN: not within the bound either.
+  if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
   throw neverServedError(limit, asked);
 }
 
 export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = false }: DemandArgs): Error {
   const bound = reserve ? "with a reservation it can hold" : "it can hold";
-  const most = Math.min(MAX_TOKENS, limit.kind.most(limit, reserve !== false) / limit.unitsPerToken);
+  const most = limit.kind.most(limit, reserve !== false) / limit.unitsPerToken;
   const asked = atLeast === undefined ? `count ${count}` : `atLeast ${atLeast}`;
   return misuseError(
     limit.name,

@@ -81,13 +81,6 @@ describe("a demand", () => {
     expect(neverServedError(limit, asked).message).toBe(message);
   });
 
-  it("of more than an adjustment may give back is misuse, though no `maxReserved` bounds it", () => {
-    const vast = parseLimit("vast", { ...bucket, rate: 1e12, capacity: 1e12 });
-    expect(parseDemand(vast, { count: 1e12, reserve: true }).reserve).toBe(true);
-    const bound = "with a reservation it can hold at most 1000000000000";
-    expect(() => parseDemand(vast, { count: 1e12 + 1, reserve: true })).toThrow(bound);
-  });
-
   it("equal to the capacity always fits, whatever the doubles", () => {
     const kinds: RateLimitConfig[] = [
       { kind: "token bucket", rate: 1, period: 1000 },

@@ -13,7 +13,7 @@ afterEach(() => {
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const { define, rows } = useBackend(place);
+  const { define, mutation, rows } = useBackend(place);
   const { rateLimit, adjustRateLimit, getRateLimit, resetRateLimit } = define({
     llm: config,
     window: { ...config, kind: "fixed window", start: 0 },
@@ -56,6 +56,18 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await charge(-1e12)).toMatchObject(cutOff);
     await resetRateLimit({ name: "llm" });
     expect(await charge(-1)).toEqual({ ok: true, remaining: 10, resetAt: NOW });
+  });
+
+  it("a reservation of more than an adjustment may name comes back as far as that, where onDecision throws", async () => {
+    const onDecision = () => {
+      throw new Error("the log is full");
+    };
+    const vast = { name: "vast", count: 3e12, reserve: true };
+    const { within } = define({ vast: { kind: "token bucket", rate: 1e12, period: 1000 } }, { onDecision });
+    await mutation(async (ctx) => {
+      await expect(within(ctx).rateLimit(vast)).rejects.toThrow("the log is full");
+      expect(await within(ctx).getRateLimit({ name: "vast" })).toMatchObject({ value: 1e12 - 3e12 + 1e12 });
+    });
   });
 });
 
