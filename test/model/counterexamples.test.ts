@@ -353,6 +353,25 @@ describe("waits", () => {
     });
   });
 
+  example("a window that is raised during a pause waits until the end of the next", async (world) => {
+    const until = T0 + 1000;
+    await world.pause({ config: fixed(10), until });
+    expect(await left(world, fixed(20))).toBe(10);
+    await world.pause({ config: fixed(20), until });
+    expect(await left(world, fixed(20))).toBe(0);
+  });
+
+  // Seed 5013.
+  example("a pause by a clock behind: what a sliding window held counts from the row's time", async (world) => {
+    const config = sliding(10, MINUTE);
+    await world.consume({ config, count: 5 });
+    world.setClock(T0 + 1);
+    await world.consume({ config, count: 5 });
+    world.setClock(T0);
+    await world.pause({ config, until: T0 + 1 });
+    expect(await world.check({ config })).toMatchObject({ ok: false, retryAt: T0 + MINUTE + 1 });
+  });
+
   // Seeds 4002 and 4003: the row's time is the end of the pause.
   for (const config of [bucket(), fixed(20)]) {
     const take = async (world: World, count: number) => {

@@ -166,7 +166,7 @@ export interface Kind<L extends Limit = Limit> {
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
   /**
    * The lesser of a state and one that is empty until a time: nothing is there before it, and nothing that was taken earlier comes back. Its
-   * `ts` is that time, or later.
+   * `ts` is that time, or later. The state itself, if a longer pause or the same has been made.
    */
   pause(limit: L, state: State, until: number): State;
   /** Splits a state that owes nothing between two shares. */

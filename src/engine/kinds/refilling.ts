@@ -8,6 +8,7 @@ import {
   dateIn,
   halved,
   headroomSince,
+  isPaused,
   joined,
   noted,
   returned,
@@ -122,6 +123,7 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
 function pause(limit: RefillingLimit, state: State, until: number): State {
   const advanced = advance(limit, state, until);
   const { value, ts, headroom, window } = advanced;
+  if (until <= state.ts && value <= 0 && isPaused(state)) return state;
   const level = Math.min(0, value);
   const pairs = headroom && afterPause(advanced, -level);
   return stateOf(level, ts, pairs, using(window, value - level));

@@ -134,6 +134,7 @@ function giveBack(limit: SlidingWindowLimit, advanced: State, units: number, tak
 function pause(limit: SlidingWindowLimit, state: State, until: number): State {
   const ts = Math.max(state.ts, until);
   const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+  if (ts === state.ts && state.value <= 0 && entries.every(({ at }) => at >= ts)) return state;
   const later = entries.filter(({ at }) => at > ts);
   const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
   return withEntries(limit, insert(later, { at: ts, units }), ts);

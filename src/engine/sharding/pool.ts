@@ -1,7 +1,7 @@
 /** The decision of a call that has read all shards of a bucket: exact, and the same for check, consume and projection. */
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, isServed, outlook } from "../decide.js";
-import { isPaused, remembering } from "../headroom.js";
+import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { firstTime } from "../time.js";
@@ -55,9 +55,8 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
 export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, until: number): readonly Shard[] {
   const [only] = shards;
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
-  const { value, ts } = whole.state;
-  if (whole === only && ts >= until && value <= 0 && isPaused(whole.state)) return shards;
-  return [{ ...whole, state: limit.kind.pause(limit, whole.state, until) }];
+  const state = limit.kind.pause(limit, whole.state, until);
+  return whole === only && state === whole.state ? shards : [{ ...whole, state }];
 }
 
 /** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */

@@ -151,11 +151,14 @@ function written(
   return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
 }
 
-/** The state that an event leaves. */
+/** The state that an event leaves. What comes back to a window comes back to its own use first, and then to what was used before. */
 function leftAfter(event: Happened): Exclude<Level, undefined> {
   const { ts, before, window } = event;
   const value = leftBy(event);
-  return { value, ts, ...(window && { window: { ...window, used: plus(window.used, minus(before, value)) } }) };
+  if (!window) return { value, ts };
+  const used = plus(window.used, minus(before, value));
+  const excess = plus(window.excess ?? ZERO, least(ZERO, used));
+  return { value, ts, window: { ...window, used: greatest(ZERO, used), excess: greatest(ZERO, excess) } };
 }
 
 /** So many peaks, of those that were not reached again, a bucket remembers exactly; one is what it holds now. */
