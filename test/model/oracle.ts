@@ -105,7 +105,7 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   if (reply.is === "snapshot" && isBeyondList(reply.status, limit)) return [exact];
   const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
   const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
-  if (!isRightStatus(shown, outcome.answer, state, setting) || !isInOrder(state, decided.date, setting)) return [];
+  if (!isRightStatus(shown, outcome.answer, state, setting) || !isInOrder(state, decided, setting)) return [];
   return call.act === "take" && reply.status.ok ? [withTaken(exact, decided, outcome.after, setting)] : [exact];
 }
 
@@ -155,7 +155,7 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
   const isRight = isExactly(state, setting) ? dueAt === promised : dueAt >= promised;
   const isSpread = job.runAt === runAt && runAt >= dueAt && (runAt === dueAt || runAt < dueAt + spread);
   if (!(answer.ok || isUndecided(answer, setting)) || !isRight || !isSpread) return [];
-  if (!isInOrder(state, date, setting)) return [];
+  if (!isInOrder(state, { ...call, date }, setting)) return [];
   return [withTaken(exact, call, after, setting)];
 }
 
@@ -385,9 +385,11 @@ function isExactly(state: State, { isWhole }: Setting): boolean {
   return isWhole && !isJoined(state);
 }
 
-/** Takes from one row are dated in their order. */
-function isInOrder(state: State, date: number | undefined, { isWhole }: Setting): boolean {
-  if (!isWhole || date === undefined || !state || "entries" in state) return true;
+/** Takes from one row are dated in their order, unless it logs them. */
+function isInOrder(state: State, { date, ...place }: Place & { date?: number | undefined }, setting: Setting): boolean {
+  const { isWhole, limitOf } = setting;
+  const isLogged = !state || "entries" in state || limitOf(place).kind === "sliding window";
+  if (!isWhole || date === undefined || isLogged) return true;
   return (state.history ?? []).every((event) => event.date === undefined || event.date <= date);
 }
 

@@ -70,7 +70,7 @@ export function undo(
   if (limit.kind === "sliding window") return [slidingWindow.cancel(limit, logOf(limit, state), now, count, promised)];
   const level = levelOf(state);
   const undone = refilling.undo(limit, level, now, count, takenAt);
-  return undone ? [undone] : [refilling.adjust(limit, level, now, -count).after, state];
+  return undone.length > 0 ? undone : [refilling.adjust(limit, level, now, -count).after, state];
 }
 
 /** What is left at `now`; below 0 while tokens are owed. */

@@ -164,40 +164,54 @@ function leftAfter(event: Happened): Exclude<Level, undefined> {
 /** So many peaks, of those that were not reached again, a bucket remembers exactly; one is what it holds now. */
 const REMEMBERED = 6;
 
-/** The state had tokens not been taken, by replay of what else happened; undefined if it does not know of them. */
+/**
+ * The states had tokens not been taken, by replay of what else happened; none if it does not know of them. A bucket may not know that it was
+ * smaller for a part of the ms in which they were taken.
+ */
 export function undo(
   limit: RefillingLimit,
   state: Level,
   now: number,
   count: number,
   takenAt: number,
-): Exclude<Level, undefined> | undefined {
+): Exclude<Level, undefined>[] {
   const before = written(limit, state, now, levelAt(limit, state, now));
   const events = without(before.history ?? [], takenAt, rational(count));
-  if (!events) return undefined;
+  const own = events?.find(({ date }) => date === takenAt);
+  if (!events || !own) return [];
+  const isSmaller = (event: Happened) =>
+    event.ts === own.ts && isLess(rational(event.limit.capacity), rational(own.limit.capacity));
+  const larger = events.map((event) => (isSmaller(event) ? { ...event, limit: own.limit } : event));
+  return [events, ...(events.some(isSmaller) ? [larger] : [])].flatMap((each) => {
+    const { after, history } = replayed(each);
+    // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.
+    const windows = new Set(each.flatMap((event) => (event.window ? [event.limit] : [])));
+    const hasChanged = windows.size > 1 || (before.window !== undefined && each.some((event) => event.limit !== limit));
+    // What was taken while the bucket was of another kind is not known.
+    const [first] = each;
+    const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
+    const isInexact =
+      before.isInexact === true || hasChanged || isAdopted || mostPeaks(state?.history ?? []) > REMEMBERED;
+    return after ? [{ ...after, ts: before.ts, history, ...(isInexact && { isInexact }) }] : [];
+  });
+}
+
+function replayed(events: History): { after: Level; history: History } {
   const history: Happened[] = [];
   let after: Level;
   for (const event of events) {
-    const { limit: then, ts } = event;
-    const before = after ? levelAt(then, after, ts) : event.before;
-    const replayed: Happened = {
+    const { limit, ts } = event;
+    const before = after ? levelAt(limit, after, ts) : event.before;
+    const again: Happened = {
       ...event,
       before,
       taken: event.isPause ? greatest(ZERO, before) : event.taken,
-      window: after ? windowOf(then, after, ts) : event.window,
+      window: after ? windowOf(limit, after, ts) : event.window,
     };
-    history.push(replayed);
-    after = leftAfter(replayed);
+    history.push(again);
+    after = leftAfter(again);
   }
-  // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.
-  const windows = new Set(events.flatMap((event) => (event.window ? [event.limit] : [])));
-  const hasChanged = windows.size > 1 || (before.window !== undefined && events.some((event) => event.limit !== limit));
-  // What was taken while the bucket was of another kind is not known.
-  const [first] = events;
-  const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
-  const isInexact =
-    before.isInexact === true || hasChanged || isAdopted || mostPeaks(state?.history ?? []) > REMEMBERED;
-  return after && { ...after, ts: before.ts, history, ...(isInexact && { isInexact }) };
+  return { after, history };
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. @param since - when the window before began, if that is known. */
