@@ -28,15 +28,15 @@ export function remembering(state: State): State {
  * The date of what is taken from a state: its time, or later. A gift or a pause lies between takes of one ms, so those after it are dated
  * later than those before it, as a logical clock does (Lamport). Without that a refund could not tell them apart.
  */
-export function dateIn({ ts, headroom = [] }: State): number {
+export function dateIn({ ts, headroom = [] }: Pick<State, "ts" | "headroom">): number {
   const last = Math.ceil(headroom.at(-1)?.at ?? 0);
   return last < END_OF_TIME ? Math.max(ts, last) : ts;
 }
 
-/** The pairs of a state at `now`, with its headroom then. A full bucket has forgotten all: nothing that was taken before comes back. */
-export function noted(state: State, now: number, units: number): readonly Entry[] | undefined {
-  const { ts, headroom = [] } = state;
-  const at = now > ts ? Math.max(now, dateIn(state) + 1) : dateIn(state);
+/** The pairs of `ts` at `now`, with the headroom then. A full bucket has forgotten all: nothing that was taken before comes back. */
+export function noted(headroom: readonly Entry[], ts: number, now: number, units: number) {
+  const date = dateIn({ ts, headroom });
+  const at = now > ts ? Math.max(now, date + 1) : date;
   if (units === 0) return at > now ? [{ at, units }] : undefined;
   // No time has passed, so no units have come: the pairs say all.
   return now > ts ? since(headroom, at, units) : headroom;
@@ -74,18 +74,18 @@ export function withoutWindow(headroom: readonly Entry[], window: State["window"
   return upTo < 0 ? headroom : [{ at: upTo + 1, units: 0 }, ...headroom.filter(({ at }) => at > upTo + 1)];
 }
 
-/** The pairs after a gift, which leaves a bucket `units` of headroom: no more comes back of what was taken before it. */
-export function afterGift(state: State, units: number): readonly Entry[] {
-  return since(state.headroom ?? [], dateIn(state) + 1, units);
+/** The pairs after a gift, which leaves a bucket `units` of headroom: no more comes back of what was taken up to `date`. */
+export function afterGift(headroom: readonly Entry[], date: number, units: number): readonly Entry[] {
+  return since(headroom, date + 1, units);
 }
 
 /**
  * The pairs of a bucket after a pause, at the end of which it owes `units`: later refunds may pay those, and no more. Only the pair of a
  * pause lies between two ms, so the same pause says nothing new until a gift, or units that come in time.
  */
-export function afterPause(state: State, units: number): readonly Entry[] {
-  const at = dateIn(state) + 0.5;
-  return units === 0 ? [{ at, units }] : since(state.headroom ?? [], at, units);
+export function afterPause(headroom: readonly Entry[], date: number, units: number): readonly Entry[] {
+  const at = date + 0.5;
+  return units === 0 ? [{ at, units }] : since(headroom, at, units);
 }
 
 /** Whether a pause is the last that a bucket remembers, or there is nothing that may come back. */

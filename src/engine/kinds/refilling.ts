@@ -2,19 +2,7 @@
  * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and debts are paid
  * by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
-import {
-  afterGift,
-  afterPause,
-  dateIn,
-  halved,
-  headroomSince,
-  isPaused,
-  joined,
-  noted,
-  returned,
-  UNKNOWN,
-  withoutWindow,
-} from "../headroom.js";
+import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
 import { type Kind, type Limit, type Reservation, type State, type Taking, usedIn } from "./kind.js";
 import { leftHalf } from "./shares.js";
@@ -76,7 +64,7 @@ function take(_limit: RefillingLimit, { value, ts, headroom, window }: State, un
     return stateOf(value - units, ts, headroom, using(window, units));
   }
   // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-  return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? UNKNOWN : headroom, undefined);
+  return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? refunds.UNKNOWN : headroom, undefined);
 }
 
 function advance(limit: RefillingLimit, state: State, now: number): State {
@@ -87,10 +75,10 @@ function advance(limit: RefillingLimit, state: State, now: number): State {
   const to = Math.max(ts, now);
   const window = accrual.windowAt?.(limit, state, to, value);
   if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
-  const known = accrual.windowAt ? state : { ...state, headroom: withoutWindow(headroom, state.window) };
+  const known = accrual.windowAt ? headroom : refunds.withoutWindow(headroom, state.window);
   // Under a lowered capacity more was used than is missing. All of it may come back.
   const most = Math.max(capacity - value, window ? usedIn(window) : 0);
-  return stateOf(value, to, noted(known, to, most), window);
+  return stateOf(value, to, refunds.noted(known, ts, to, most), window);
 }
 
 function reserve(limit: RefillingLimit, advanced: State, units: number): Reservation {
@@ -104,28 +92,28 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   const missing = capacity - value;
   if (!taking) {
     // Nothing comes back of a debt that is not known.
-    const back = Math.min(units, missing, headroomSince(state, dateIn(state)));
-    const pairs = headroom && afterGift(state, missing - back);
+    const back = Math.min(units, missing, refunds.headroomSince(state, refunds.dateIn(state)));
+    const pairs = headroom && refunds.afterGift(headroom, refunds.dateIn(state), missing - back);
     return stateOf(value + back, ts, pairs, using(window, -back));
   }
   const { takenAt } = taking;
   // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that.
-  const most = Math.min(units, headroomSince(state, takenAt));
+  const most = Math.min(units, refunds.headroomSince(state, takenAt));
   // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value as it is.
   const beyond = Math.min(most, beyondOf(state, missing, takenAt));
   const back = Math.max(0, Math.min(most - beyond, missing));
   // What was taken before this window counts as its excess first. The window's own use stays, also for a lower capacity.
   const earlier = window && takenAt < window.since ? back : 0;
   const used = lessened(using(window, earlier - back), beyond + earlier, missing - back);
-  return stateOf(value + back, ts, headroom && returned(headroom, takenAt, back + beyond), used);
+  return stateOf(value + back, ts, headroom && refunds.returned(headroom, takenAt, back + beyond), used);
 }
 
 function pause(limit: RefillingLimit, state: State, until: number): State {
   const advanced = advance(limit, state, until);
   const { value, ts, headroom, window } = advanced;
-  if (until <= state.ts && value <= 0 && isPaused(state)) return state;
+  if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
   const level = Math.min(0, value);
-  const pairs = headroom && afterPause(advanced, -level);
+  const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
   return stateOf(level, ts, pairs, using(window, value - level));
 }
 
@@ -136,7 +124,7 @@ function split(
 ): readonly [State, State] {
   const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
   const share = left.capacity / (left.capacity + right.capacity);
-  const [ofLeft, ofRight] = headroom ? halved(headroom, share) : [];
+  const [ofLeft, ofRight] = headroom ? refunds.halved(headroom, share) : [];
   const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
   // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
   const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
@@ -151,7 +139,7 @@ function join(_limit: RefillingLimit, states: readonly State[]): State {
   return stateOf(
     states.reduce((sum, { value }) => sum + value, 0),
     Math.max(...states.map(({ ts }) => ts)),
-    joined(states.map(({ headroom }) => headroom)),
+    refunds.joined(states.map(({ headroom }) => headroom)),
     joinedWindow(states.map(({ window }) => window)),
   );
 }
@@ -178,7 +166,7 @@ function beyondOf(state: State, missing: number, takenAt: number): number {
   if (!window) return 0;
   const { since, used, excess = 0, loweredAt = Infinity } = window;
   // The bucket was empty when its capacity was lowered, or owed: what was taken since is owed as well. A later time is a promise.
-  if (takenAt > loweredAt && takenAt >= since && takenAt <= dateIn(state)) return 0;
+  if (takenAt > loweredAt && takenAt >= since && takenAt <= refunds.dateIn(state)) return 0;
   return Math.max(0, used + (takenAt < since ? excess : 0) - missing);
 }
 
