@@ -1,12 +1,12 @@
-/** The servers in front of Convex of docs/http-recipes.md, run. */
+/** The servers in front of Convex of docs/http-servers.md, run. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { FunctionReference } from "convex/server";
 import { convexTest } from "convex-test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import modules from "docs:http-recipes";
-import { api } from "docs:http-recipes/convex/_generated/api";
-import schema from "docs:http-recipes/convex/schema";
+import modules from "docs:http-servers";
+import { api } from "docs:http-servers/convex/_generated/api";
+import schema from "docs:http-servers/convex/schema";
 import { pass, useClock } from "../http/backend.js";
 
 useClock();
@@ -36,7 +36,7 @@ const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
   [
     "Hono",
     async () => {
-      const { app } = await import("docs:http-recipes/src/hono");
+      const { app } = await import("docs:http-servers/src/hono");
       return {
         send: async (key, method = "GET") => await app.request("/hello", { method, headers: { "X-Api-Key": key } }),
       };
@@ -45,7 +45,7 @@ const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
   [
     "Express",
     async () => {
-      const { app } = await import("docs:http-recipes/src/express");
+      const { app } = await import("docs:http-servers/src/express");
       const server = app.listen(0, "127.0.0.1");
       await once(server, "listening");
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
@@ -61,7 +61,7 @@ const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
   [
     "a Next.js route handler",
     async () => {
-      const { GET } = await import("docs:http-recipes/src/app/api/hello/route");
+      const { GET } = await import("docs:http-servers/src/app/api/hello/route");
       const url = "https://app.example/api/hello";
       return { send: async (key) => await GET(new Request(url, { headers: { "X-Api-Key": key } })) };
     },
@@ -119,8 +119,8 @@ describe("Next.js", () => {
     new Request("https://app.example/api/users", { method, headers: { "X-Api-Key": "ada" } });
 
   it("a server action returns the wait, and the proxy answers in place of the page", async () => {
-    const { subscribe } = await import("docs:http-recipes/src/app/actions");
-    const { proxy } = await import("docs:http-recipes/src/proxy");
+    const { subscribe } = await import("docs:http-servers/src/app/actions");
+    const { proxy } = await import("docs:http-servers/src/proxy");
     for (let i = 0; i < 5; i++) {
       expect(await subscribe("ada")).toEqual({ ok: true });
       expect(await proxy(request())).toBeUndefined();
@@ -133,8 +133,8 @@ describe("Next.js", () => {
   it("neither lets anything through when Convex cannot be reached", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     backend.mutation.mockRejectedValue(new TypeError("fetch failed"));
-    const { subscribe } = await import("docs:http-recipes/src/app/actions");
-    const { proxy } = await import("docs:http-recipes/src/proxy");
+    const { subscribe } = await import("docs:http-servers/src/app/actions");
+    const { proxy } = await import("docs:http-servers/src/proxy");
     const answer = await proxy(request());
     expect([answer?.status, answer?.headers.get("Retry-After")]).toEqual([503, "10"]);
     expect(await subscribe("ada")).toEqual({ ok: false, retryAt: Date.now() + 10_000 });
@@ -142,7 +142,7 @@ describe("Next.js", () => {
   });
 
   it("the proxy leaves out the path whose route handler asks: a request counts once", async () => {
-    const { config } = await import("docs:http-recipes/src/proxy");
+    const { config } = await import("docs:http-servers/src/proxy");
     const isProxied = (path: string) => new RegExp(`^${config.matcher}$`).test(path);
     expect(["/api/users", "/api/hello/world", "/api/hello", "/hello"].map(isProxied)).toEqual([
       true,
