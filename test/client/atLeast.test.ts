@@ -3,7 +3,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 
 useClock();

@@ -2,7 +2,7 @@
 /** The functions without definitions, those of `defineRateLimits({})`: the config comes with the call. The laws are tried on them. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames, rowsIn } from "../support/places.js";
 

@@ -4,7 +4,8 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { overdraft } from "../../example/demo/laws.js";
 import { type Backend, defineIn, insertRows, placeNames, rowsIn } from "../support/places.js";
-import { NOW, openQueue, pendingJobs, run, runAll, runUntil, type Start, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
+import { openQueue, pendingJobs, run, runAll, runUntil, type Start } from "../support/jobs.js";
 import { randomFrom, runs } from "../support/random.js";
 
 useClock();

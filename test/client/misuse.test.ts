@@ -6,7 +6,7 @@
 import { anyApi, makeFunctionReference } from "convex/server";
 import { defineRateLimits, projectRateLimit } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { effort } from "../support/random.js";
 import { snapshotBy } from "../support/snapshots.js";

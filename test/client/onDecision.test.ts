@@ -3,7 +3,8 @@
 import type { RateLimitDecision } from "convex-rate-limits";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type MutationCtx, placeNames } from "../support/places.js";
-import { NOW, run, useClock, useJobs } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
+import { run, useJobs } from "../support/jobs.js";
 import type { Calls } from "../support/limits.js";
 
 useClock();

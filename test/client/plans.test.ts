@@ -3,7 +3,7 @@
 import { projectRateLimit, type RateLimitDecision } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, placeNames } from "../support/places.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { makeFunctionReference } from "convex/server";
 import { DAY, MINUTE } from "convex-rate-limits";

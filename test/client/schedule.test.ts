@@ -3,7 +3,8 @@
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { type MutationCtx, placeNames, rowsIn } from "../support/places.js";
-import { fail, NOW, run, useClock, useJobs } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
+import { fail, run, useJobs } from "../support/jobs.js";
 
 useClock();
 

@@ -4,7 +4,8 @@ import { projectRateLimit } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { NOW, run, useClock, useJobs } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
+import { run, useJobs } from "../support/jobs.js";
 
 useClock();
 

@@ -6,7 +6,8 @@ import { isRateLimitError } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { denialOf, thrownBy } from "../support/errors.js";
-import { NOW, run, useClock, useJobs } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
+import { run, useJobs } from "../support/jobs.js";
 import { defineIn, type MutationCtx, openBackend, placeNames } from "../support/places.js";
 
 useClock();

@@ -4,7 +4,7 @@ import { convexTest } from "convex-test";
 import type { PublicHttpAction } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import modules from "docs:http-recipes,http-keys,http";
 import { httpAction } from "docs:http-recipes,http-keys,http/convex/_generated/server";
 import { strict } from "docs:http-recipes,http-keys,http/convex/blocked";
@@ -116,9 +116,6 @@ it("says by one request which addresses the proxies added", async () => {
 });
 
 describe("recipes", () => {
-  afterEach(() => {
-    vi.unstubAllGlobals();
-  });
   const tenMinutes = 10 * 60_000;
 
   it("Hono within Convex is limited, and says what is left", async () => {

@@ -26,9 +26,6 @@ beforeEach(() => {
   const t = convexTest({ schema, modules });
   backend.mutation.mockImplementation(async (mutation, args) => (await t.mutation(mutation, args)) as unknown);
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 type Send = (key: string, method?: string) => Promise<Response>;
 

@@ -13,7 +13,8 @@ import {
   type LimitHttpOptions,
 } from "convex-rate-limits/http";
 import { register } from "convex-rate-limits/test";
-import { afterEach, beforeEach, vi } from "vitest";
+import { vi } from "vitest";
+import { useClock as useClockAt } from "../support/clock.js";
 import { defineIn, type PlaceName, schema } from "../support/places.js";
 
 /** A whole second, so that whole seconds are easily told. */
@@ -21,12 +22,7 @@ export const START = Date.UTC(2026, 0, 1);
 
 /** Only the clock stands still; timers and the network are real. */
 export function useClock(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ["Date"], now: START });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
+  useClockAt(START, "Date");
 }
 
 /** Moves the clock on. */

@@ -9,9 +9,10 @@ import {
   type RateLimitStatus,
 } from "convex-rate-limits";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
 import { type Backend, jobs, type MutationCtx, openStage, type Stage } from "../support/stage.js";
+import { useClock } from "../support/clock.js";
 import { effort, randomFrom, runs as share } from "../support/random.js";
 import { END_OF_WALK } from "./accrual.js";
 import { after, countIn, type Step, T0 } from "./arbitraries.js";
@@ -146,13 +147,7 @@ function idOf(row: StoredRow): string {
 export function underFakeClock(): void {
   // Hundreds of transactions a property, on a machine that does other things as well.
   vi.setConfig({ testTimeout: 60_000 });
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ["Date"], now: T0 });
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
+  useClock(T0, "Date");
 }
 
 /** Opens fresh worlds, all alike: the same rows and the same random numbers. */

@@ -4,7 +4,8 @@
  */
 import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import { runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
@@ -17,12 +18,7 @@ import { withAll } from "../support/places.js";
 // Four hundred operations a run, on a machine that does other things as well.
 vi.setConfig({ testTimeout: 60_000 });
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock(T0, "Date");
 
 /** The slope is rounded down by four units in the last place, and twice more in products: less than 2^-48 of what arrives. */
 const SLOPE_LOSS = fraction(1n, 2n ** 48n);

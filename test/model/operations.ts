@@ -4,7 +4,8 @@
  * SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for FUZZ_SHRINK_MS (default 5,000) at most.
  */
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, vi } from "vitest";
+import { expect, vi } from "vitest";
+import { useClock } from "../support/clock.js";
 import type { PlaceName } from "../support/places.js";
 import { runs, seed } from "../support/random.js";
 import { play, T0 } from "./fuzz.js";
@@ -20,13 +21,7 @@ export const placeShares: Record<PlaceName, number> = { tables: 0.7, component: 
 
 export function useFuzzedClock(): void {
   vi.setConfig({ testTimeout: 60_000 + 10 * OPERATIONS });
-  beforeEach(() => {
-    vi.useFakeTimers({ now: T0, toFake: ["Date"] });
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
+  useClock(T0, "Date");
 }
 
 /** Plays scenarios, each on a fresh stage, until a share of all operations has been played. */

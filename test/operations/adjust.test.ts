@@ -1,14 +1,12 @@
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { NOW, run, useClock } from "../support/jobs.js";
+import { describe, expect, it, vi } from "vitest";
+import { NOW, useClock } from "../support/clock.js";
+import { run } from "../support/jobs.js";
 import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
 import { component, placeNames, type StoredRow } from "../support/places.js";
 
 useClock();
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 

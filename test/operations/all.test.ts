@@ -9,7 +9,7 @@ import { consumeAll } from "../../src/operations/all.js";
 import { consume } from "../../src/operations/consume.js";
 import { setOverride } from "../../src/operations/override.js";
 import type { Writer } from "../../src/storage/rows.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 

@@ -1,17 +1,14 @@
 /** What a call costs, held as a contract: range reads, documents, hops. Measured with the transaction's own metrics. */
 import { makeFunctionReference } from "convex/server";
 import type { RateLimitConfig } from "convex-rate-limits";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Cost } from "../support/cost.js";
 import { draw } from "../support/draw.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 
 useClock();
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 /** How many ranges a call reads, how many documents it reads, and how many it writes. */
 type Costs = [ranges: number, documentsRead: number, documentsWritten: number];

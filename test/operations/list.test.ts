@@ -6,7 +6,7 @@ import type { Reader } from "../../src/storage/rows.js";
 import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
 import { placeNames, type StoredRow } from "../support/places.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 
 useClock();
 

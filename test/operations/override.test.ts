@@ -2,10 +2,10 @@
 import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { clearOverride, setOverride } from "../../src/operations/override.js";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { openBackend, placeNames } from "../support/places.js";
 
@@ -19,9 +19,6 @@ const nearlyShut: RateLimitConfig = { ...bucket, rate: 0.001 };
 const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 
 useClock();
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 const faster: RateLimitConfig = { ...bucket, rate: 4 };
 const lessSlow: RateLimitConfig = { ...slow, period: 1000 };

@@ -1,18 +1,15 @@
 /** Operations on a bucket of four rows, of which a call reads those that chance chooses. */
 import type { RateLimitConfig } from "convex-rate-limits";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { draw } from "../support/draw.js";
 import { FakeDb } from "../support/fakeDb.js";
 import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
 import { defineIn, placeNames, type StoredRow } from "../support/places.js";
 import { createRandom } from "../../bench/simulator/random.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 
 useClock();
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 const HOUR = 3_600_000;
 /** The token that an hour brings comes long after all of this. */

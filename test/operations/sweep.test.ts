@@ -2,19 +2,16 @@ import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { v } from "convex/values";
 import { DAY, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
 import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
 import { hashedStart } from "../../src/engine/phase.js";
 import { deleteFull, findFull } from "../../src/operations/sweep.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { defineIn, type MutationCtx, placeNames, type PlaceName, type StoredRow } from "../support/places.js";
 
 useClock();
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 const SETTLED = 60_000;
 const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");

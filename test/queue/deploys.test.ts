@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import type { QueueConfig } from "../../src/wire/configs.js";
-import { useClock } from "../support/jobs.js";
+import { useClock } from "../support/clock.js";
 import { placeNames, rowsIn } from "../support/places.js";
 import { useQueues } from "../support/queues.js";
 

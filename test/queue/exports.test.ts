@@ -1,7 +1,7 @@
 /** An app that forgets to export its worker, or a part of it, learns it from the next caller; once it does, its jobs run. */
 import { expect, it, vi } from "vitest";
 import { type RegisteredQueue } from "convex-rate-limits/queue";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { act, openQueues, pass, run, runUntil, withoutSnapshotTs } from "../support/queues.js";
 
 useClock();

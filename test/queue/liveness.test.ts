@@ -5,7 +5,7 @@ import { DAY, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
 

@@ -1,7 +1,7 @@
 /** Limits with plans and a queue: the jobs of a bucket wait by the plan that the last of them was enqueued under. */
 import { describe, expect, it } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
 import { useQueues } from "../support/queues.js";
 

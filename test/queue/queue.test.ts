@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, isRateLimitError, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { component, insertRow, placeNames } from "../support/places.js";
 import { act, fail, run, useQueues, withoutSnapshotTs } from "../support/queues.js";
 

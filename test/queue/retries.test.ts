@@ -1,7 +1,7 @@
 /** Jobs that run again: a provider has refused them, so what they took comes back, and they wait in the place that they had. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import { NOW, useClock } from "../support/jobs.js";
+import { NOW, useClock } from "../support/clock.js";
 import { changeIn, placeNames } from "../support/places.js";
 import { act, useQueues } from "../support/queues.js";
 

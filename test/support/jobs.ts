@@ -5,8 +5,6 @@ import { beforeEach, vi } from "vitest";
 import { useBackend } from "./limits.js";
 import { type Backend, type MutationCtx, openBackend, type PlaceName } from "./places.js";
 
-export { NOW, useClock } from "./clock.js";
-
 export interface Start {
   label: string;
   tokens: number;

@@ -6,7 +6,7 @@ import { defineRateLimits as defineInComponent } from "convex-rate-limits/compon
 import { httpMutation } from "convex-rate-limits/http";
 import type { RateLimitQueuedJob, RegisteredQueue } from "convex-rate-limits/queue";
 import { onTestFinished, vi } from "vitest";
-import { NOW } from "./jobs.js";
+import { NOW } from "./clock.js";
 import {
   type AnyRateLimits,
   type Backend,
