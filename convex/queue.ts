@@ -10,7 +10,7 @@ import * as wire from "../src/wire/queue.js";
 import { bucketArgs } from "../src/wire/answers.js";
 import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
-/** This module exports the worker's functions, too. */
+/** This module also exports the worker's functions. */
 const MODULE = "queue";
 
 export const enqueue = mutation({

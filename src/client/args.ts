@@ -11,7 +11,7 @@ type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof
     [One in Name as KeyDemand<Limits>[One & keyof KeyDemand<Limits>]]: string;
   };
 
-/** What a call says besides the name, by name. Looked up without a condition, so that a function generic over the name can call. */
+/** The other arguments of a call, by name. Looked up without a condition, so that a function generic over the name can call. */
 type ArgsByName<Limits> = { [Name in keyof Limits]: DefinedArgs<Limits[Name]> } & Others<Limits, NotOneOfYourLimits>;
 
 /** The required field, by name, so that each of several names is checked. */

@@ -27,7 +27,7 @@ function decisionsOf<Request>(requests: readonly Request[], { statuses }: Decide
 
 /**
  * The decision as its caller gets it.
- * @throws a denial, if the call or the definitions say so. Of several it is the one that takes longest: callers have to wait for it.
+ * @throws a denial, if the call or the definitions say so. If several limits denied, it is the longest: callers have to wait for it.
  */
 export function conclude<All extends Decided>(
   requests: readonly JudgedRequest[],

@@ -1,4 +1,4 @@
-/** What clients see of a limit: its state, and that as public functions. A client may ask, and request a key; the server decides everything. */
+/** A limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server decides everything. */
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
 import { checkFields, type Fields, isFunction } from "../engine/fields.js";

@@ -145,7 +145,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     const { capacity, rate = 0 } = this.#config(name, options) ?? {};
     const most = capacity ?? rate;
     const { count, reserve, throws } = options;
-    // What is no number is refused where it is used.
+    // A count that is no number is refused where it is used.
     const tokens = typeof count === "number" ? count : 1;
     const fits = tokens <= most || isAllOf(most, tokens);
     // A definition in JavaScript may say `throws`; what is thrown here has another form.

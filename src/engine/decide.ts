@@ -18,15 +18,15 @@ interface Decision {
 /** @param stored - the state as it is stored, not advanced: so a denial does not depend on when one asks. */
 export function decide(limit: Limit, stored: State, now: number, demand: Demand): Decision {
   const served = decideNow(limit, stored, now, demand);
-  if (served) return demand.isRefundable ? refundable(served, { ...stored, ts: Math.max(stored.ts, now) }) : served;
+  if (served) return demand.isRefundable ? refundable(served, stored, now) : served;
   const state = limit.kind.advance(limit, stored, now);
   const retryAt = whenServed(limit, stored, now, demand);
   return { status: { ok: false, retryAt, ...outlook(limit, state, now) }, taken: undefined };
 }
 
 /** A decision whose units may come back. `takenAt` is when they were taken: the clock may have stepped back. */
-function refundable({ status, taken }: Decision, before: State): Decision {
-  const takenAt = dateIn(taken ?? before);
+function refundable({ status, taken }: Decision, stored: State, now: number): Decision {
+  const takenAt = dateIn(taken ?? { ...stored, ts: Math.max(stored.ts, now) });
   return { status: { ...status, takenAt } as RateLimitStatus, taken: taken && remembering(taken) };
 }
 

@@ -65,8 +65,8 @@ export function returned(headroom: readonly Entry[], takenAt: number, back: numb
 }
 
 /**
- * The pairs of a window that is a bucket now. What was taken before a window was lowered paid for use that the window has forgiven, or
- * counts as its excess. A bucket has nothing to count that against, so none of it comes back.
+ * The pairs of a window that is a bucket now. Units taken before a window was lowered paid for use that the window has forgiven, or
+ * count as its excess. A bucket has nothing to count that against, so none of it comes back.
  */
 export function withoutWindow(headroom: readonly Entry[], window: State["window"]): readonly Entry[] {
   const { since = 0, excess = 0, loweredAt = -1 } = window ?? {};

@@ -91,7 +91,7 @@ export class SourceReader {
     return { name: nameIn(named), object, module: this.memberOf(object)?.module };
   }
 
-  /** Where an import or a constant is defined. */
+  /** The definition of an import or a constant. */
   private definitionOf(node: Node): Scope.Definition | undefined {
     if (node.type !== "Identifier") return undefined;
     const scope = this.source.getScope(node);

@@ -4,7 +4,7 @@ import { checkField, type Field } from "../engine/fields.js";
 /** How many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them. */
 export type Ipv6Prefix = number | false;
 
-/** What most providers assign to one subscriber. /64 would give each of them 256 buckets; /48 would put 256 of them into one. */
+/** Most providers assign this to one subscriber. /64 would give each of them 256 buckets; /48 would put 256 of them into one. */
 const COMMON_PREFIX = 56;
 
 export const ipv6PrefixField: Field = {

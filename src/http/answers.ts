@@ -28,7 +28,7 @@ function quotaExceeded(denied: readonly LimitedBy[], retryAfter: number, status 
 /** Problem details, perhaps with more fields. */
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
-/** What the RateLimit draft adds to a problem: the type that it registers, and the names of the limits. */
+/** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */
 export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
   const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
   return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };

@@ -55,7 +55,7 @@ const EXPOSE = "access-control-expose-headers";
 const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
 const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
-/** What is sent of a field that both sides have: an inner limiter, or an upstream, may have set those of limits. */
+/** The value of a field that both sides have: an inner limiter, or an upstream, may have set the fields of limits. */
 function merge(name: string, known: string, added: string, isTighter: boolean): string {
   if (name === "retry-after") return waitOf(known) < waitOf(added) ? added : known;
   const isList = name === "ratelimit" ? known.startsWith('"') && added.startsWith('"') : LISTS.includes(name);

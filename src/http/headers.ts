@@ -27,7 +27,7 @@ export interface RateLimitHeadersOptions {
  * - r: the tokens that are left; t: after a denial the time until `retryAt`, else the time that r has to last.
  *
  * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. If no wait helps, there
- * is no `Retry-After`. Of a name, % and what is not printable ASCII are percent-encoded.
+ * is no `Retry-After`. In names, % and all but printable ASCII are percent-encoded.
  *
  * @param limits - one or several limits that the request was held to. Policies are listed in this order, `RateLimit` by tightness; after
  *   a denial it lists those that denied.
@@ -58,7 +58,7 @@ export function rateLimitHeaders(
   return fields;
 }
 
-/** Whole seconds, at least 1. By up to the fraction `jitter` of the wait, callers that were denied together return one after another. */
+/** Whole seconds, at least 1. Callers that were denied together return one after another, by up to the fraction `jitter` of the wait. */
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
   // A fraction of a second becomes a whole one with that probability.
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();

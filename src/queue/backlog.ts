@@ -15,7 +15,7 @@ const MOST_FULL_MS = 60_000;
 /** While a worker that has slept runs, the queue is still full: what it says next must not come too late. */
 const WAKING_MS = 400;
 
-/** What a run has found and done. */
+/** The findings of a run, and what it has done. */
 interface Look {
   readonly queue: Queue;
   readonly row: WorkerRow;

@@ -33,7 +33,7 @@ export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericData
 const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
   Promise.all(Array.from({ length: classes }, (_, priority) => storage.jobsOf(ctx, bucket, { ...range, priority })));
 
-/** Of all classes together `ofAll` jobs are read at most. */
+/** The jobs to read of each class: of all together, `ofAll` at most. */
 const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
 
 /** The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go on. */

@@ -5,7 +5,7 @@ import type { StoredQueue, WorkArgs } from "../wire/queue.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
 import { storedPart } from "./terms.js";
 
-/** The ctx of whatever a queue does in a mutation. */
+/** The ctx of a queue's functions in a mutation. */
 export interface QueueCtx extends QueueWriter {
   /** The module that exports the worker's functions: see registered.ts. */
   readonly module: string;

@@ -45,7 +45,7 @@ function openApp(place: PlaceName) {
   };
   const modules = Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, () => Promise.resolve(module)]);
   const t = openBackend(Object.fromEntries(modules) as Record<string, () => Promise<object>>);
-  /** What a client sees, who can send anything, and may be signed in. */
+  /** The bucket that a client sees. A client can send anything, and may be signed in. */
   const see = async (
     module: keyof typeof exposed,
     args: Record<string, unknown> = {},

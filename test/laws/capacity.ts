@@ -1,4 +1,4 @@
-/** What a full bucket holds, whatever its kind calls it. */
+/** The tokens of a full bucket, by each kind's name for them. */
 import type { RateLimitConfig } from "convex-rate-limits";
 
 /** The kind that only tests have says `depth` where the others say `capacity`: nothing outside its file may read either. */

@@ -429,7 +429,7 @@ function withTaken(exact: Exact, call: Place & { count: number }, state: State, 
   }
   const { regained, left } = regain(limit, spills, now, rational(call.count));
   const window = "window" in state ? state.window : undefined;
-  // What it keeps does not count as used either: a window goes by what was.
+  // Tokens that it keeps do not count as used: a window counts what was.
   const unused = window && { window: { ...window, used: minus(window.used, regained) } };
   const kept = { ...state, value: plus(state.value, regained), ...unused };
   return { ...withBucket(written, call, kept), spilled: new Map(exact.spilled).set(id, left) };

@@ -91,9 +91,10 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   const { value, ts, headroom, window } = state;
   const missing = capacity - value;
   if (!taking) {
+    const date = refunds.dateIn(state);
     // Nothing comes back of a debt that is not known.
-    const back = Math.min(units, missing, refunds.headroomSince(state, refunds.dateIn(state)));
-    const pairs = headroom && refunds.afterGift(headroom, refunds.dateIn(state), missing - back);
+    const back = Math.min(units, missing, refunds.headroomSince(state, date));
+    const pairs = headroom && refunds.afterGift(headroom, date, missing - back);
     return stateOf(value + back, ts, pairs, using(window, -back));
   }
   const { takenAt } = taking;
@@ -102,7 +103,7 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value as it is.
   const beyond = Math.min(most, beyondOf(state, missing, takenAt));
   const back = Math.max(0, Math.min(most - beyond, missing));
-  // What was taken before this window counts as its excess first. The window's own use stays, also for a lower capacity.
+  // Units taken before this window count as its excess first. The window's own use stays, also for a lower capacity.
   const earlier = window && takenAt < window.since ? back : 0;
   const used = lessened(using(window, earlier - back), beyond + earlier, missing - back);
   return stateOf(value + back, ts, headroom && refunds.returned(headroom, takenAt, back + beyond), used);

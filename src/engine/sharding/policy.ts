@@ -56,7 +56,7 @@ interface ShardDemand extends Pick<Demand, "units" | "reserve"> {
   readonly wasShort?: boolean;
 }
 
-/** What a demand changes in a row: the row as it was read, and advanced, with the units taken. */
+/** A demand's change of a row: the row as it was read, and advanced, with the units taken. */
 export interface ShardChange<Row extends Shard = Shard> {
   readonly before: Row;
   readonly after: Shard;

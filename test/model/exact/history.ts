@@ -19,8 +19,8 @@ export interface Happened {
 export type History = readonly Happened[];
 
 /**
- * With one thing more. What a full bucket had before does not matter, unless more was used under a larger capacity than a lower one
- * can count; what was taken at one time is one.
+ * With one more event. A full bucket forgets what it had before, unless more was used under a larger capacity than a lower one can
+ * count. Takes of one time are one event.
  */
 export function withEvent(history: History, event: Happened): History {
   const { before, limit, window } = event;
