@@ -38,6 +38,10 @@ export default defineConfig([
       ]),
     ),
   },
+  {
+    files: ["src/**/*.ts", "convex/**/*.ts"],
+    rules: { "max-lines-per-function": ["error", 60], "max-params": ["error", 4] },
+  },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
   { files: ["example/**/*.ts"], ...rateLimits.configs.recommended },
   { files: ["src/browser/*.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },

@@ -44,26 +44,9 @@ export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
 
-export function requestOn(
-  {
-    parts,
-    unitsPerToken,
-    runs,
-    ts: lastWrite,
-    capacity,
-    maxReserved,
-    windowsFrom,
-    until = END_OF_TIME,
-    reason,
-    lastsMs = END_OF_TIME,
-    few,
-    lastStart = 0,
-    tokens,
-    unlimited,
-  }: BucketInForce,
-  count: number,
-  reserve: boolean | undefined,
-): BucketRequest {
+export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined): BucketRequest {
+  const { parts, unitsPerToken, runs, ts: lastWrite, capacity, maxReserved, windowsFrom, reason, few, tokens } = bucket;
+  const { until = END_OF_TIME, lastsMs = END_OF_TIME, lastStart = 0, unlimited } = bucket;
   /** A sliding window has no runs: its units come back one by one. */
   const [refills] = runs;
   const bound = reserve && refills ? capacity + maxReserved : capacity;

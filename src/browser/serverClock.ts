@@ -34,67 +34,28 @@ export interface ServerClock {
 }
 
 function createServerClock(client: ClockClient): ServerClock {
-  /** Enough that one slow answer does not decide. */
-  const SAMPLES = 3;
   /** A wait compares the clocks this often: `performance.now` and timeouts may stand still while the machine sleeps. */
   const COMPARE_MS = 10_000;
-  /** If the browser's two clocks have moved apart by this much, the machine has slept or its clock was set. */
-  const SLEPT_MS = 1000;
-  /** Quartz is wrong by 50 millionths: 30 ms in this time. */
-  const STALE_MS = 600_000;
 
   /** Server's time minus `performance.now()`; NaN until the server has answered. */
   let offsetMs = NaN;
   let isKnown = false;
-  /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
-  let measuredAt = 0;
-  let connection = 0;
-  let apartMs = 0;
-  /** The mutation that measures the clock. */
   let serverTime: ServerTimeMutation | undefined;
   const runs = new Set<() => void>();
 
   const now = () => Math.floor(performance.now() + offsetMs) || Date.now();
 
-  const correct = (to: number) => {
+  const measureBy = createMeasurement(client, (to = offsetMs) => {
     offsetMs = to;
     isKnown = true;
     for (const run of runs) run();
-  };
-
-  const measure = async () => {
-    try {
-      if (!serverTime) return;
-      const { connectionCount } = client.connectionState();
-      const startedAt = performance.now();
-      const apart = Date.now() - startedAt;
-      const isSteady = startedAt - measuredAt <= STALE_MS && Math.abs(apart - apartMs) <= SLEPT_MS;
-      if (!connectionCount || (connectionCount === connection && isSteady)) return;
-      connection = connectionCount;
-      measuredAt = startedAt;
-      apartMs = apart;
-      let least = -Infinity;
-      for (let rest = SAMPLES; rest--;) {
-        const answer = await client.mutation(serverTime, {});
-        // An answer from before a reconnect or a sleep says nothing about now; another measurement has begun since.
-        if (startedAt !== measuredAt) return;
-        // The server read its clock before the answer arrived, so its time is at least the answer. The largest such bound is late by the
-        // quickest way back, and never early.
-        least = Math.max(least, answer - performance.now());
-        // The first answer is better than none, but not than an older measurement.
-        if (!offsetMs || !rest) correct(least);
-      }
-    } catch (error) {
-      console.error(error);
-      correct(offsetMs);
-    }
-  };
+  });
+  const measure = () => serverTime && measureBy(serverTime);
 
   return {
     now,
     schedule: (update, getServerTime, onUpdate) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
-      let stopMeasuring: (() => void) | undefined;
       const run = () => {
         clearTimeout(timer);
         wait(update());
@@ -107,6 +68,7 @@ function createServerClock(client: ClockClient): ServerClock {
         timer = setTimeout(restMs > COMPARE_MS ? wait : run, Math.min(restMs, COMPARE_MS), time);
       };
       const stopUpdates = onUpdate?.(run);
+      let stopMeasuring: (() => void) | undefined;
       if (getServerTime) {
         serverTime = getServerTime;
         stopMeasuring = client.subscribeToConnectionState(measure);
@@ -122,6 +84,50 @@ function createServerClock(client: ClockClient): ServerClock {
       };
     },
     isKnown: () => isKnown,
+  };
+}
+
+/** Measures the server's clock where that is needed. `correct` gets the new offset, none if the server fails. */
+function createMeasurement(client: ClockClient, correct: (offsetMs?: number) => void) {
+  /** Enough that one slow answer does not decide. */
+  const SAMPLES = 3;
+  /** If the browser's two clocks have moved apart by this much, the machine has slept or its clock was set. */
+  const SLEPT_MS = 1000;
+  /** Quartz is wrong by 50 millionths: 30 ms in this time. */
+  const STALE_MS = 600_000;
+
+  /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
+  let measuredAt = 0;
+  let connection = 0;
+  let apartMs = 0;
+  let isFirst = true;
+
+  return async (getServerTime: ServerTimeMutation) => {
+    try {
+      const { connectionCount } = client.connectionState();
+      const startedAt = performance.now();
+      const apart = Date.now() - startedAt;
+      const isSteady = startedAt - measuredAt <= STALE_MS && Math.abs(apart - apartMs) <= SLEPT_MS;
+      if (!connectionCount || (connectionCount === connection && isSteady)) return;
+      connection = connectionCount;
+      measuredAt = startedAt;
+      apartMs = apart;
+      let least = -Infinity;
+      for (let rest = SAMPLES; rest--;) {
+        const answer = await client.mutation(getServerTime, {});
+        // An answer from before a reconnect or a sleep says nothing about now; another measurement has begun since.
+        if (startedAt !== measuredAt) return;
+        // The server read its clock before the answer arrived, so its time is at least the answer. The largest such bound is late by the
+        // quickest way back, and never early.
+        least = Math.max(least, answer - performance.now());
+        // The first answer is better than none, but not than an older measurement.
+        if (isFirst || !rest) correct(least);
+        isFirst = false;
+      }
+    } catch (error) {
+      console.error(error);
+      correct();
+    }
   };
 }
 

@@ -13,7 +13,7 @@ import type { RateLimitOverride } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
-import type { Ctx, InTables, SweepContinuation } from "./place.js";
+import type { Ctx, InTables, LimitSet, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
 import { definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
@@ -39,8 +39,9 @@ export type { RateLimitAdmin } from "./adminTypes.js";
 export function rateLimitAdmin<Set extends DefinedRateLimits>(
   limits: Set,
 ): RateLimitAdmin<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]> {
-  const { definitions, place } = setOf(limits, "rateLimitAdmin");
-  const { component } = place;
+  const set = setOf(limits, "rateLimitAdmin");
+  const { definitions } = set;
+  const { component } = set.place;
   const admin = {
     async listRateLimits(ctx: Ctx, args: ListArgs<string> & { plan?: string }): Promise<RateLimitPage> {
       checkNamed(definitions, "listRateLimits", args);
@@ -74,36 +75,42 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       return await component.mutation(ctx)(component.api.public.clearOverride, id);
     },
 
-    async sweepRateLimits(ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>): Promise<SweepResult> {
-      checkScheduler(ctx, "sweepRateLimits");
-      checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
-      const targets = definitions.names.flatMap((name) => {
-        const definition = definitions.get(name);
-        if (!definition) return [];
-        // A bucket is full only under all of a limit's plans.
-        const all = definition.plans ? plansOf(definition) : [definition];
-        return [{ name, configs: all.map(({ config }) => config) }];
-      });
-      if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
-      const { cursor, next } = options;
-      if (!next) {
-        throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
-      }
-      // The queue's tables may be missing if no limit has a queue: without names none is read.
-      const names = definitions.names.filter((name) => definitions.get(name)?.queue);
-      const findWorkers = (from: string) => findIdle(ctx, { names, cursor: from });
-      const batch = () => sweepInTurn(ctx, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
-      const swept = await inTurn(ctx, batch, true);
-      if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
-      return { deleted: swept.deleted, isDone: swept.cursor === null };
-    },
+    sweepRateLimits: (ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>) => sweep(set, ctx, options),
   } satisfies Record<keyof RateLimitAdmin<never, InTables>, unknown>;
   return admin as never;
 }
 
+async function sweep(
+  { definitions, place: { component } }: LimitSet,
+  ctx: Ctx & SchedulingCtx,
+  options: Partial<SweepContinuation>,
+): Promise<SweepResult> {
+  checkScheduler(ctx, "sweepRateLimits");
+  checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
+  const targets = definitions.names.flatMap((name) => {
+    const definition = definitions.get(name);
+    if (!definition) return [];
+    // A bucket is full only under all of a limit's plans.
+    const all = definition.plans ? plansOf(definition) : [definition];
+    return [{ name, configs: all.map(({ config }) => config) }];
+  });
+  if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
+  const { cursor, next } = options;
+  if (!next) {
+    throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
+  }
+  // The queue's tables may be missing if no limit has a queue: without names none is read.
+  const names = definitions.names.filter((name) => definitions.get(name)?.queue);
+  const findWorkers = (from: string) => findIdle(ctx, { names, cursor: from });
+  const batch = () => sweepInTurn(ctx, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
+  const swept = await inTurn(ctx, batch, true);
+  if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
+  return { deleted: swept.deleted, isDone: swept.cursor === null };
+}
+
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
   // An override holds under every plan.
-  const bucket = findBucket(definitions, call, args, {}, false);
+  const bucket = findBucket(definitions, args, { call, isDeciding: false });
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }

@@ -20,8 +20,13 @@ export function alone(status: RateLimitStatus): Decided {
   return { ok: status.ok, retryAt: status.retryAt, statuses: [status] };
 }
 
-/** Each request with its status. */
-function decisionsOf<Request>(requests: readonly Request[], { statuses }: Decided) {
+/** A request with its status. */
+interface Decision<Request = CalledRequest> {
+  readonly request: Request;
+  readonly status: RateLimitStatus;
+}
+
+function decisionsOf<Request>(requests: readonly Request[], { statuses }: Decided): Decision<Request>[] {
   return statuses.flatMap((status, i) => requests.slice(i, i + 1).map((request) => ({ request, status })));
 }
 
@@ -63,8 +68,9 @@ function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimi
 export async function report(set: LimitSet, ctx: Ctx, requests: readonly JudgedRequest[], all: Decided): Promise<void> {
   const { onDecision } = set.options;
   if (!onDecision) return;
-  await orGiveBack(set, ctx, requests, all, async () => {
-    for (const { request, status } of decisionsOf(requests, all)) {
+  const decisions = decisionsOf(requests, all);
+  await orGiveBack(set, ctx, all.ok ? decisions : [], async () => {
+    for (const { request, status } of decisions) {
       // If another limit has denied, one that has not took nothing.
       if (all.ok || !status.ok) await onDecision(ctx as never, describe(request, status));
     }
@@ -72,14 +78,13 @@ export async function report(set: LimitSet, ctx: Ctx, requests: readonly JudgedR
 }
 
 /**
- * Does what follows a decision. If that fails, the tokens come back, all that were charged, as from a cancelled reservation: a caller that
+ * Does what follows decisions that were charged. If that fails, the tokens come back, as from a cancelled reservation: a caller that
  * catches the error, or an action, would lose them.
  */
 export async function orGiveBack<Result>(
   set: LimitSet,
   ctx: Ctx,
-  requests: readonly CalledRequest[],
-  all: Decided,
+  decisions: readonly Decision[],
   follow: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -87,8 +92,8 @@ export async function orGiveBack<Result>(
   } catch (error) {
     // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too.
     const taken = new Map<string, { bucket: CalledBucket; count: number; at: number }>();
-    for (const { request, status } of decisionsOf(requests, all)) {
-      if (!all.ok || !status.ok) continue;
+    for (const { request, status } of decisions) {
+      if (!status.ok) continue;
       const { bucket, asked } = request;
       const id = JSON.stringify([bucket.name, bucket.key]);
       const { retryAt = Date.now(), taken: count = asked.count ?? 1 } = status;

@@ -116,18 +116,24 @@ export const anything: Field = { permitted: "anything", holds: () => true };
 /** The fields that the arguments of every call have. */
 const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 
+/** What a call expects of its arguments. */
+interface Expected {
+  /** The name of the function that was called, for messages. */
+  readonly call: string;
+  /** What the call may say besides its bucket. */
+  readonly more?: Fields | undefined;
+  /** false for calls that go by what the bucket's rows say, unless they say it. */
+  readonly isDeciding?: boolean;
+}
+
 /**
  * The bucket that the arguments of a call name.
- * @param more - what the call may say besides.
- * @param isDeciding - false for calls that go by what the bucket's rows say, unless they say it.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
   definitions: Definitions,
-  call: string,
   args: AnyBucketArgs,
-  more: Fields = {},
-  isDeciding = true,
+  { call, more, isDeciding = true }: Expected,
 ): CalledBucket {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;
@@ -182,7 +188,7 @@ export function judge(
   args: AnyArgs,
   more: Fields,
 ): JudgedRequest {
-  const bucket = findBucket(definitions, call, args, more);
+  const bucket = findBucket(definitions, args, { call, more });
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;

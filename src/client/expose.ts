@@ -71,7 +71,7 @@ export async function getRateLimit(
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args, {}, false));
+  const snapshot = await place.get(ctx, findBucket(definitions, args, { call, isDeciding: false }));
   return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
@@ -84,7 +84,7 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   const isChosenLater = typeof config === "function" || typeof plan === "function";
   if (!isChosenLater) {
     const bucket = { name, key: keyFor && "any", config, plan };
-    set.place.check(findBucket(set.definitions, call, bucket, {}, false));
+    set.place.check(findBucket(set.definitions, bucket, { call, isDeciding: false }));
   }
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
   const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));

@@ -49,42 +49,19 @@ export function functionsOf<Contexts extends InTables | InComponent>(
       return conclude(requests, await place.peekAll(ctx, requests), options);
     },
 
-    async adjustRateLimit(
-      ctx: Ctx,
-      args: AnyBucketArgs & { count: number; takenAt?: number },
-    ): Promise<RateLimitStatus> {
-      const bucket = findBucket(
-        definitions,
-        "adjustRateLimit",
-        args,
-        { count: adjustedField, takenAt: anything },
-        false,
-      );
-      const { count, takenAt } = args;
-      // A date that is lost on the way must not become a gift.
-      if ("takenAt" in args && takenAt === undefined) {
-        throw misuseError(
-          bucket.name,
-          "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
-        );
-      }
-      const status = await place.adjust(ctx, { bucket, count, takenAt });
-      if (count < 0) await wakeQueue(set, ctx, bucket);
-      return status;
-    },
-
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findBucket(definitions, "pauseRateLimit", args, { until: untilField });
+      const bucket = findBucket(definitions, args, { call: "pauseRateLimit", more: { until: untilField } });
       return await place.pause(ctx, { bucket, until: args.until });
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const bucket = findBucket(definitions, "resetRateLimit", args, {}, false);
+      const bucket = findBucket(definitions, args, { call: "resetRateLimit", isDeciding: false });
       await place.reset(ctx, bucket);
       await wakeQueue(set, ctx, bucket);
       return null;
     },
 
+    adjustRateLimit: (ctx: Ctx, args: AdjustmentArgs) => adjust(set, ctx, args),
     getRateLimit: (ctx: Ctx, args: AnyBucketArgs) => getRateLimit(set, ctx, args, "getRateLimit"),
     exposeRateLimit: (name: string, args: AnyExposeArgs) => expose(set, name, args),
     scheduleRateLimited: (ctx: Ctx & SchedulingCtx, args: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
@@ -92,6 +69,24 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     cancelRateLimited: (ctx: Ctx & CancellingCtx, job: RateLimitedJob) => cancelScheduled(set, ctx, job),
   } satisfies Record<keyof RateLimits<never, Contexts>, unknown>;
   return functions as never;
+}
+
+type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };
+
+async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<RateLimitStatus> {
+  const more = { count: adjustedField, takenAt: anything };
+  const bucket = findBucket(set.definitions, args, { call: "adjustRateLimit", more, isDeciding: false });
+  const { count, takenAt } = args;
+  // A date that is lost on the way must not become a gift.
+  if ("takenAt" in args && takenAt === undefined) {
+    throw misuseError(
+      bucket.name,
+      "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
+    );
+  }
+  const status = await set.place.adjust(ctx, { bucket, count, takenAt });
+  if (count < 0) await wakeQueue(set, ctx, bucket);
+  return status;
 }
 
 /** The requests of a call, and the choice for all of them. */

@@ -44,11 +44,8 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   limits: Set,
 ): RateLimitQueues<TypesOf<Set>["limits"], TypesOf<Set>["contexts"], TypesOf<Set>["throws"]> {
   const set = setOf(limits, "rateLimitQueue");
-  const { definitions, place, options } = set;
-  const { component } = place;
-  /** A write in the app's own tables: in its turn, with what a queue needs of a ctx. */
-  const write = <Result>(ctx: Ctx, operation: (own: QueueCtx) => Promise<Result>) =>
-    inTurn(ctx, () => operation(inQueue(ctx, queueModuleOf(options))), true);
+  const { definitions, options } = set;
+  const { component } = set.place;
 
   async function getQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.RateLimitQueuePosition | null> {
     const queue = findJob(set, job, "getQueued");
@@ -60,26 +57,13 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   }
 
   const functions = {
-    async enqueueRateLimited(ctx: Ctx, asked: AnyArgs, fn: AnyFunction, args: Record<string, Value> = {}) {
-      const queue = find(set, asked, "enqueueRateLimited", enqueueFields());
-      const { name } = queue;
-      const { throws = definitions.get(name)?.throws ?? options.throws ?? false } = asked;
-      checkFunction(name, fn, [args]);
-      const parsed = jobs.parseJob(queue, asked, args);
-      const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
-      const call = component?.mutation(ctx);
-      const result: wire.EnqueueResult =
-        component && call
-          ? await call(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
-          : await write(ctx, async (own) => await jobs.enqueue(own, queue, await job()));
-      if (throws && !result.ok) throw denialError(queue, result, throws, options);
-      return result;
-    },
+    enqueueRateLimited: (ctx: Ctx, asked: AnyArgs, fn: AnyFunction, args: Record<string, Value> = {}) =>
+      enqueue(set, ctx, asked, { fn, args }),
 
     async cancelQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.CancelQueuedResult> {
       const queue = findJob(set, job, "cancelQueued");
       const { id } = job;
-      if (!component) return await write(ctx, (own) => jobs.cancel(own, queue, id));
+      if (!component) return await write(set, ctx, (own) => jobs.cancel(own, queue, id));
       return await component.mutation(ctx)(component.api.queue.cancel, { ...toStoredQueue(queue), id });
     },
 
@@ -109,6 +93,34 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   return functions as never;
 }
 
+/** A write in the app's own tables: in its turn, with what a queue needs of a ctx. */
+function write<Result>({ options }: LimitSet, ctx: Ctx, operation: (own: QueueCtx) => Promise<Result>) {
+  return inTurn(ctx, () => operation(inQueue(ctx, queueModuleOf(options))), true);
+}
+
+async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, args }: Work): Promise<wire.EnqueueResult> {
+  const { definitions, options } = set;
+  const { component } = set.place;
+  const queue = find(set, asked, "enqueueRateLimited", enqueueFields());
+  const { name } = queue;
+  const { throws = definitions.get(name)?.throws ?? options.throws ?? false } = asked;
+  checkFunction(name, fn, [args]);
+  const parsed = jobs.parseJob(queue, asked, args);
+  const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
+  const call = component?.mutation(ctx);
+  const result: wire.EnqueueResult =
+    component && call
+      ? await call(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
+      : await write(set, ctx, async (own) => await jobs.enqueue(own, queue, await job()));
+  if (throws && !result.ok) throw denialError(queue, result, throws, options);
+  return result;
+}
+
+/** The function of a job, and its arguments. */
+interface Work {
+  readonly fn: AnyFunction;
+  readonly args: Record<string, Value>;
+}
 type AnyFunction = FunctionReference<"mutation" | "action", "public" | "internal">;
 
 const jobField: Field = { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true };
@@ -123,7 +135,7 @@ const enqueueFields = (): Fields => ({
 
 /** @param more - what the call may say besides, if it decides. */
 function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, more?: Fields): Queue {
-  const bucket = findBucket(definitions, call, args, more, more !== undefined);
+  const bucket = findBucket(definitions, args, { call, more, isDeciding: more !== undefined });
   const { name } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);

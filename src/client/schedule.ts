@@ -65,10 +65,8 @@ export async function schedule(
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
   const decided = await set.place.consume(ctx, reserving);
-  const requests = [reserving];
-  const all = alone(decided);
-  await report(set, ctx, requests, all);
-  return await orGiveBack(set, ctx, requests, all, async () => {
+  await report(set, ctx, [reserving], alone(decided));
+  return await orGiveBack(set, ctx, [{ request: reserving, status: decided }], async () => {
     const status = concludeOne(reserving, decided, set.options);
     if (!status.ok) return { ok: false, retryAt: status.retryAt };
     const now = Date.now();
@@ -91,14 +89,15 @@ export async function cancelScheduled(
   ctx: Ctx & CancellingCtx,
   job: RateLimitedJob,
 ): Promise<CancelResult> {
+  const call = "cancelRateLimited";
   checkJob(job);
-  checkScheduler(ctx, "cancelRateLimited");
-  const needs = "cancelRateLimited needs the ctx of a mutation, to read the job's state";
+  checkScheduler(ctx, call);
+  const needs = `${call} needs the ctx of a mutation, to read the job's state`;
   checkCtx(ctx, "db", needs, " In an action call a mutation of yours.");
   const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findBucket(set.definitions, "cancelRateLimited", { name, key, config }, {}, false);
+  const bucket = findBucket(set.definitions, { name, key, config }, { call, isDeciding: false });
   set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
   const state = await inTurn(ctx, async () => {

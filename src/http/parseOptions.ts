@@ -109,7 +109,7 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   const named = isText(plan) ? { plan } : {};
   const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
   const isPlanned = identify !== undefined || typeof plan === "function";
-  parseBucket(findBucket(definitions, "limitHttp", bucket, {}, !isPlanned));
+  parseBucket(findBucket(definitions, bucket, { call: "limitHttp", isDeciding: !isPlanned }));
 }
 
 const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

@@ -22,7 +22,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   // A request that takes nothing gets an exact answer.
   if (units === 0) return answerOnAll(request, await loadAll(ctx, request), now);
   const first = await loadAt(ctx, request, random());
-  if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, call, first);
+  if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, call, [first]);
 
   if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, request, first, call);
   const needsMore = demand.reserve || 2 * units > first.limit.capacity;
@@ -33,7 +33,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const second = near
     ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
     : await loadAt(ctx, request, random());
-  if (heldBy(second, now) >= units) return await answerOn(ctx, request, call, second, near ? undefined : first);
+  if (heldBy(second, now) >= units) return await answerOn(ctx, request, call, [second, near ? undefined : first]);
   const rows = near ?? [first, second];
   if (mayDenyOnTwo(limit, demand) && !areJustWritten(rows, now)) return denialOn(request, rows, now);
   // If the span is the whole bucket, it has been read.
@@ -53,7 +53,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
   for (let draws = 0; draws < MOST_DRAWS && (rows.length < 2 || !areEnough(limit, rows, now, units)); draws++) {
     const row = await loadAt(ctx, request, random());
     if (rows.some(({ interval }) => interval === row.interval)) continue;
-    if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, row, first);
+    if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, [row, first]);
     rows.push(row);
     if (heldByAll(rows, now) < units) continue;
     const left = distribute(rows, now, { units, isRefundable });
@@ -72,17 +72,11 @@ function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now:
   return { status: { ok: false, retryAt: whenAnyServes(limit, rows, now, demand.units) } };
 }
 
-/**
- * The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown.
- * @param short - another row, which was read before and does not hold the demand.
- */
-async function answerOn(
-  ctx: Reader,
-  request: Request,
-  call: Call,
-  shard: StoredShard,
-  short?: StoredShard,
-): Promise<Answer> {
+/** A shard that decides, and another that was read before and does not hold the demand. */
+type Drawn = readonly [shard: StoredShard, short?: StoredShard | undefined];
+
+/** The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown. */
+async function answerOn(ctx: Reader, request: Request, call: Call, [shard, short]: Drawn): Promise<Answer> {
   const { limit, demand } = request;
   const { now } = call;
   const { status, taken } = decide(shard.limit, shard.state, now, demand);

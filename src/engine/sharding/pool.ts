@@ -39,7 +39,8 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
       left: takeFromAll(limit, shards, { ...whole, state: taken }, now),
     };
   if (status.ok || whole === only) return { status, left: shards };
-  return { status: { ...status, retryAt: whenServed(limit, shards, now, demand, status.retryAt) }, left: shards };
+  const asOne = { now, retryAt: status.retryAt };
+  return { status: { ...status, retryAt: whenServed(limit, shards, demand, asOne) }, left: shards };
 }
 
 /** The shards after a charge, even below zero, or after a refund, to as few of them as have room. */
@@ -115,18 +116,20 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], from: number,
   return status.ok ? whenFound(limit, shards, from, demand) : status.retryAt;
 }
 
-/**
- * The first time from one on at which several shards grant a demand that they deny then, whichever of them the next call finds.
- * @param likely - what they say as one.
- */
-function whenServed(limit: Limit, shards: readonly Shard[], from: number, demand: Demand, likely: number): number {
+/** The first time at which several shards grant a demand that they deny now, as one until `retryAt`, whichever of them the next call finds. */
+function whenServed(
+  limit: Limit,
+  shards: readonly Shard[],
+  demand: Demand,
+  { now, retryAt }: { now: number; retryAt: number },
+): number {
   const { units, atLeast = { units } } = demand;
   // As one at that time: to join them now would move the time of a clock behind.
   const asOne = (at: number) => fold(limit, WHOLE, shards, at).state;
-  const last = Math.max(from, ...shards.map(({ state }) => state.ts));
-  const first = last > from ? decide(limit, asOne(last), last, demand).status : { retryAt: likely };
+  const last = Math.max(now, ...shards.map(({ state }) => state.ts));
+  const first = last > now ? decide(limit, asOne(last), last, demand).status : { retryAt };
   return firstTime(
-    whenFound(limit, shards, from, demand),
+    whenFound(limit, shards, now, demand),
     // A log of all that they remember is needed for reservations only.
     (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),
     first.retryAt ?? last,
