@@ -15,7 +15,7 @@ import type { ListArgs, RateLimitAdmin } from "./adminTypes.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import type { Ctx, InTables, LimitSet, SweepContinuation } from "./place.js";
 import { planAndConfigError } from "./errors.js";
-import { definitionUnder, plansOf } from "./plans.js";
+import { BY_ROWS, definitionUnder, plansOf } from "./plans.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./schedule.js";
 
@@ -110,7 +110,7 @@ async function sweep(
 
 function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
   // An override holds under every plan.
-  const bucket = findBucket(definitions, args, { call, isDeciding: false });
+  const bucket = findBucket(definitions, call, args, BY_ROWS);
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }

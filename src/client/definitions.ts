@@ -18,7 +18,7 @@ import type {
 } from "./definitionTypes.js";
 import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
-import { anyPlanField, checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
+import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
 /** The limits of an app, by name. */
 export interface Definitions {
@@ -116,31 +116,23 @@ export const anything: Field = { permitted: "anything", holds: () => true };
 /** The fields that the arguments of every call have. */
 const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 
-/** What a call expects of its arguments. */
-interface Expected {
-  /** The name of the function that was called, for messages. */
-  readonly call: string;
-  /** What the call may say besides its bucket. */
-  readonly more?: Fields | undefined;
-  /** false for calls that go by what the bucket's rows say, unless they say it. */
-  readonly isDeciding?: boolean;
-}
-
 /**
  * The bucket that the arguments of a call name.
+ * @param more - what the call may say besides; `BY_ROWS` if the rows of the bucket say the plan where the call does not.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
   definitions: Definitions,
+  call: string,
   args: AnyBucketArgs,
-  { call, more, isDeciding = true }: Expected,
+  more: Fields = {},
 ): CalledBucket {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;
   const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
   if (!definition) checkNamed(definitions, call, args);
   const { name, key, config, plan } = args;
-  const fields: Fields = { ...BUCKET_FIELDS, ...(!isDeciding && { plan: anyPlanField }), ...more };
+  const fields: Fields = { ...BUCKET_FIELDS, ...more };
   for (const field of Object.keys(args)) {
     if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
@@ -153,9 +145,9 @@ export function findBucket(
   }
   if (!definition) throw undefinedError(name, definitions);
   const { overrides } = definition;
-  const held =
-    definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, isDeciding) : definition;
-  const plans = isDeciding || plan !== undefined ? undefined : plansOf(definition);
+  const needsPlan = fields["plan"]?.isRequired;
+  const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
+  const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held, overrides };
 }
 
@@ -188,7 +180,7 @@ export function judge(
   args: AnyArgs,
   more: Fields,
 ): JudgedRequest {
-  const bucket = findBucket(definitions, args, { call, more });
+  const bucket = findBucket(definitions, call, args, more);
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;

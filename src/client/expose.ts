@@ -10,6 +10,7 @@ import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js"
 import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
 import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
+import { BY_ROWS } from "./plans.js";
 
 /** A value that the server chooses from a query's ctx and a key, and the client cannot. */
 type Decided<DataModel extends convex.GenericDataModel, Value> = (
@@ -71,7 +72,7 @@ export async function getRateLimit(
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, args, { call, isDeciding: false }));
+  const snapshot = await place.get(ctx, findBucket(definitions, call, args, BY_ROWS));
   return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
@@ -84,7 +85,7 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   const isChosenLater = typeof config === "function" || typeof plan === "function";
   if (!isChosenLater) {
     const bucket = { name, key: keyFor && "any", config, plan };
-    set.place.check(findBucket(set.definitions, bucket, { call, isDeciding: false }));
+    set.place.check(findBucket(set.definitions, call, bucket, BY_ROWS));
   }
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
   const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));

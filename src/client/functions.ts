@@ -9,6 +9,7 @@ import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
 import { type AnyExposeArgs, expose, getRateLimit } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, InComponent, InTables, LimitSet } from "./place.js";
+import { BY_ROWS } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
 import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
 import { LIMIT_SET, wakeQueue } from "./set.js";
@@ -50,12 +51,12 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findBucket(definitions, args, { call: "pauseRateLimit", more: { until: untilField } });
+      const bucket = findBucket(definitions, "pauseRateLimit", args, { until: untilField });
       return await place.pause(ctx, { bucket, until: args.until });
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const bucket = findBucket(definitions, args, { call: "resetRateLimit", isDeciding: false });
+      const bucket = findBucket(definitions, "resetRateLimit", args, BY_ROWS);
       await place.reset(ctx, bucket);
       await wakeQueue(set, ctx, bucket);
       return null;
@@ -74,8 +75,8 @@ export function functionsOf<Contexts extends InTables | InComponent>(
 type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };
 
 async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<RateLimitStatus> {
-  const more = { count: adjustedField, takenAt: anything };
-  const bucket = findBucket(set.definitions, args, { call: "adjustRateLimit", more, isDeciding: false });
+  const more = { ...BY_ROWS, count: adjustedField, takenAt: anything };
+  const bucket = findBucket(set.definitions, "adjustRateLimit", args, more);
   const { count, takenAt } = args;
   // A date that is lost on the way must not become a gift.
   if ("takenAt" in args && takenAt === undefined) {

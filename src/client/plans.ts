@@ -1,5 +1,5 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
-import type { Field } from "../engine/fields.js";
+import type { Field, Fields } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import type { NamedPlan } from "../engine/written.js";
 import type { Definition } from "./definitionTypes.js";
@@ -7,8 +7,8 @@ import type { Definition } from "./definitionTypes.js";
 const isText = (value: unknown) => typeof value === "string";
 /** For calls that a plan changes: they need one if the limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: isText, isRequired: true };
-/** For calls that mean the same under every plan, or use the one that rows were written under. */
-export const anyPlanField: Field = { permitted: "the name of a plan", holds: isText };
+/** What calls may say that mean the same under every plan, or use the one that rows were written under. */
+export const BY_ROWS: Fields = { plan: { permitted: "the name of a plan", holds: isText } };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
 export function parsePlans(name: string, given: unknown, shared: Definition): ReadonlyMap<string, Definition> {

@@ -14,6 +14,7 @@ import { type AnyArgs, type AnyBucketArgs, anything, findBucket } from "./defini
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, InTables, LimitSet } from "./place.js";
+import { BY_ROWS } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 import { checkFunction } from "./schedule.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
@@ -133,9 +134,9 @@ const enqueueFields = (): Fields => ({
   throws: throwsField,
 });
 
-/** @param more - what the call may say besides, if it decides. */
-function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, more?: Fields): Queue {
-  const bucket = findBucket(definitions, args, { call, more, isDeciding: more !== undefined });
+/** @param more - what the call may say besides its bucket. */
+function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, more = BY_ROWS): Queue {
+  const bucket = findBucket(definitions, call, args, more);
   const { name } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);

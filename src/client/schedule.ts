@@ -14,6 +14,7 @@ import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, LimitSet } from "./place.js";
+import { BY_ROWS } from "./plans.js";
 import { wakeQueue } from "./set.js";
 
 /** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
@@ -97,7 +98,7 @@ export async function cancelScheduled(
   const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findBucket(set.definitions, { name, key, config }, { call, isDeciding: false });
+  const bucket = findBucket(set.definitions, call, { name, key, config }, BY_ROWS);
   set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
   const state = await inTurn(ctx, async () => {

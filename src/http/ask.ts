@@ -40,7 +40,7 @@ export type HttpMutation = FunctionReference<"mutation", "internal" | "public", 
 export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
   const { take = [], giveBack = [] } = args;
   const { definitions, place, options } = set;
-  const find = (bucket: LimitRequest["bucket"]) => findBucket(definitions, bucket, { call: "limitHttp" });
+  const find = (bucket: LimitRequest["bucket"]) => findBucket(definitions, "limitHttp", bucket);
   if (take.length > 0) {
     const requests = take.map(({ bucket, mode, count, refundable }): JudgedRequest => {
       const asked = { count, refundable, shadow: mode === "shadow", renews: true };

@@ -1,6 +1,7 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
 import { type Definitions, findBucket } from "../client/definitions.js";
+import { BY_ROWS } from "../client/plans.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
 import { checkFields, describePermitted, type Field, isFunction, isPermitted, required } from "../engine/fields.js";
@@ -109,7 +110,7 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   const named = isText(plan) ? { plan } : {};
   const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
   const isPlanned = identify !== undefined || typeof plan === "function";
-  parseBucket(findBucket(definitions, bucket, { call: "limitHttp", isDeciding: !isPlanned }));
+  parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? BY_ROWS : {}));
 }
 
 const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

@@ -46,7 +46,7 @@ async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
   const own = typeof given.config === "function" ? await given.config(call) : given.config;
   const config = typeof caller.config === "function" ? caller.config(name) : (caller.config ?? own);
   const bucket = present({ name, key, plan, config });
-  const { limit } = parseBucket(findBucket(set.definitions, bucket, { call: "limitHttp" }));
+  const { limit } = parseBucket(findBucket(set.definitions, "limitHttp", bucket));
   const count = typeof cost === "function" ? await cost(request, limit.tokens) : cost;
   if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
   // Counts are rounded up and capacities down, so comparing the two numbers would not do.
