@@ -14,14 +14,13 @@ const MOST_ROWS = 20;
 /** For a sliding window, a call stops looking when this many rows like those it saw would not hold its count. */
 const LIKELY_ROWS = 24;
 /**
- * Tokens of a sliding window that others take within this time are contended: a call that finds one conflicts in one of three attempts, so
- * it stops looking. At 90 % demand tokens wait 110 ms, at three times the rate 15. A count above one is taken from what several takes
- * brought back, so what came back last has waited less than the others.
+ * Tokens of a sliding window that others take soon are contended: a call that finds one conflicts in one of three attempts, so it stops
+ * looking. At 90 % demand tokens wait 110 ms on average, at three times the rate 15. How long they waited in each row that was read
+ * decides between the two by Wald's sequential test: the waits of n rows add up to less than (n - DOUBTED_ROWS) × this. A count above
+ * one is taken from what several takes brought back, so what came back last has waited less than the others.
  */
-const CONTENDED_MS = { one: 35, more: 50 } as const;
-const LONG_MS = 1000;
-/** Fewer rows do not tell: of tokens that wait 110 ms on average, four wait less than 35 in one of sixty cases. */
-const TELLING_ROWS = 4;
+const CONTENDED_MS = { one: 40, more: 60 } as const;
+const DOUBTED_ROWS = 1.5;
 
 export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
@@ -46,7 +45,7 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   // Rows that are short of one token hold nothing: they say little of others. Those that are short of ten may hold nine.
   const isOne = units <= unitsPerToken;
   if (!isOne && heldByAll(rows, now) * LIKELY_ROWS < units * rows.length) return true;
-  return rows.length >= TELLING_ROWS && meanWait(rows) < (isOne ? CONTENDED_MS.one : CONTENDED_MS.more);
+  return totalWait(rows) < (rows.length - DOUBTED_ROWS) * (isOne ? CONTENDED_MS.one : CONTENDED_MS.more);
 }
 
 /** Whether there are no other rows: those of a bucket tile [0, 1). */
@@ -54,10 +53,8 @@ function areAll(rows: readonly Shard[]): boolean {
   return rows.reduce((width, { interval }) => width + 2 ** -interval.length, 0) === 1;
 }
 
-function meanWait(rows: readonly Shard[]): number {
-  const waits = rows.map(({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
-  // One row that was idle for long is not the mean of many.
-  return waits.reduce((sum, wait) => sum + Math.min(LONG_MS, wait), 0) / rows.length;
+function totalWait(rows: readonly Shard[]): number {
+  return rows.reduce((sum, { limit, state }) => sum + (limit.kind.waitedMs?.(limit, state) ?? Infinity), 0);
 }
 
 /** Whether rows say nothing against a count that they do not hold: they are full, so the others may be. */

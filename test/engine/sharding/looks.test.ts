@@ -74,18 +74,21 @@ function taken(waitMs: number, held: number): Shard {
 }
 
 it.each<[what: string, waits: number[], held: number, count: number, expected: boolean]>([
-  ["35 ms late, for one", each(4, 35), 0, 1, false],
-  ["34 ms late, for one", each(4, 34), 0, 1, true],
-  ["34 ms late, but three rows", each(3, 34), 0, 1, false],
-  ["34 ms late, but one row never", [34, 34, 34, Infinity], 0, 1, false],
-  ["34 ms late on average", [0, 0, 36, 100], 0, 1, true],
-  ["50 ms late, for more than one of which they hold some", each(4, 50), 3, 4, false],
-  ["49 ms late, for more than one of which they hold some", each(4, 49), 3, 4, true],
-])("rows of a sliding window are enough if others wait for them: taken %s", (_what, waits, held, count, expected) => {
-  const limit = parseLimit("some", sliding);
-  const rows = waits.map((wait) => taken(wait, held));
-  expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
-});
+  ["19 ms late, two rows", [0, 19], 0, 1, true],
+  ["20 ms late, two rows", [10, 10], 0, 1, false],
+  ["59 ms late, three rows", [0, 9, 50], 0, 1, true],
+  ["60 ms late, three rows", each(3, 20), 0, 1, false],
+  ["at once, but one row never", [...each(7, 0), Infinity], 0, 1, false],
+  ["89 ms late, three rows, for more than one, of which they hold some", [29, 30, 30], 3, 4, true],
+  ["90 ms late, three rows, for more than one, of which they hold some", each(3, 30), 3, 4, false],
+])(
+  "rows of a sliding window are enough if others wait for them: taken in all %s",
+  (_what, waits, held, count, expected) => {
+    const limit = parseLimit("some", sliding);
+    const rows = waits.map((wait) => taken(wait, held));
+    expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
+  },
+);
 
 describe("a count larger than a row's share", () => {
   it.each([
