@@ -28,7 +28,7 @@ const noModules: Modules = { "./_generated/api.ts": async () => await Promise.re
 export function openBackend() {
   const t = convexTest({ schema: defineSchema(rateLimitTables), modules: noModules });
   const register = (path: string, schema: unknown, directory: string) => {
-    // The types cannot tell that the schema's class is the same: it is declared in another copy of convex.
+    // To the types, the schema's class is another copy of the same class.
     t.registerComponent(path, schema as SchemaDefinition<GenericSchema, boolean>, modulesIn(directory));
   };
   register("rateLimits", componentSchema, "convex");

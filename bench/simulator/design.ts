@@ -9,7 +9,7 @@ export interface Ask {
   readonly key?: string | undefined;
   readonly count: number;
   readonly reserve?: boolean | undefined;
-  /** The caller, who is the key of the cold limits of a bundle. */
+  /** The caller: the key of a bundle's cold limits. */
   readonly user?: string | undefined;
 }
 

@@ -20,7 +20,7 @@ export const EVERYTHING: Range = { lower: UNBOUNDED, upper: UNBOUNDED };
 
 function compare(a: Value | undefined, b: Value | undefined): number {
   if (a === b) return 0;
-  // Most comparisons are of shard numbers. Of numbers, only NaN needs Convex's own order.
+  // Most comparisons are of shard numbers. NaN is the only number that needs Convex's own order.
   const difference = typeof a === "number" && typeof b === "number" ? a - b : 0;
   if (difference) return difference;
   return compareValues(a, b);

@@ -1,4 +1,4 @@
-/** Permits to run. `count` permits are held at once; others wait for one, first come, first served, for at most `mostWaitMs`. */
+/** Permits to run. At most `count` are held at once. Others wait for one, first come, first served, for at most `mostWaitMs`. */
 import type { Agenda } from "./agenda.js";
 import { Queue } from "./queue.js";
 

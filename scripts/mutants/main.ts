@@ -1,14 +1,15 @@
 /**
  * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each fault.
  *
- *     npm run mutants                                     src/engine, src/storage and src/operations
- *     npm run mutants -- src/engine/kinds src/index.ts    these folders and files
- *     npm run mutants -- --sample 40 --seed 7             only the faults on 40 lines of code, chosen by the seed
- *     npm run mutants -- --concurrency 2                  two faults at a time; 1 without this
- *     npm run mutants -- --tests test/engine/units.test.ts  only the tests of this glob
- *     npm run mutants -- --slow                          also the tests that take long (vitest.config.ts)
+ *     npm run mutants                                         src/engine, src/storage and src/operations
+ *     npm run mutants -- src/engine/kinds src/index.ts        these folders and files
+ *     npm run mutants -- --sample 40 --seed 7                 only the faults on 40 lines of code, chosen by the seed
+ *     npm run mutants -- --concurrency 2                      two faults at a time; default 1
+ *     npm run mutants -- --tests test/engine/units.test.ts    only the tests of this glob
+ *     npm run mutants -- --slow                               also the tests that take long (vitest.config.ts)
  *
- * Fails when a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason.
+ * Fails if a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason. Also fails if it lists a
+ * fault that does not survive, or if no fault could be planted.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** The settings of the tests on planted faults: those nearest to the engine run first, with the same random numbers every time. */
+/** The settings of the tests on planted faults. They run in process, nearest to the engine first, with the same random numbers. */
 import { configDefaults } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import base, { repository } from "../../vitest.config.js";
