@@ -18,17 +18,17 @@ export default defineConfig([
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
-      // Numbers print as they are; that is what a message wants.
+      // Messages may contain numbers and booleans without a conversion.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
-      // Shapes that are inferred, mapped or made of unions stand beside plain ones; one spelling for all of them reads better.
+      // A file may use `type` for inferred, mapped, union and plain object types alike, because one spelling is easier to read.
       "@typescript-eslint/consistent-type-definitions": "off",
-      // An interface gives the type of a value on the wire its name: in editors, in messages and in declarations.
+      // An interface that extends one type gives it a name, which editors, messages and declarations then show.
       "@typescript-eslint/no-empty-object-type": ["error", { allowInterfaces: "with-single-extends" }],
       "@typescript-eslint/switch-exhaustiveness-check": "error",
       "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "inline-type-imports" }],
     },
   },
-  // What pages export is any here; test/tidy compiles it with its types.
+  // In these tests the exports of pages have the type any. test/tidy compiles the pages with their types.
   {
     files: ["test/docs/*.test.ts", "test/compat/carryOver.test.ts"],
     rules: Object.fromEntries(

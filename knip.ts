@@ -1,7 +1,7 @@
 import type { KnipConfig } from "knip";
 
 export default {
-  // What nobody imports: the entries of package.json, programs, tests and fixtures.
+  // Files that no other file imports: the entries of package.json, programs, tests and fixtures.
   entry: [
     "src/*.ts",
     "src/{http,compat,eslint,browser}/index.ts",
@@ -14,20 +14,20 @@ export default {
     "scripts/{*/main,release/*,mutants/*}.ts",
     "test/**/*.test.{ts,tsx}",
     "test/{*,model/faults}/main.ts",
-    // Read as text, planted as a fault, or built as apps of their own.
+    // Files that are read as text, planted as faults, or built as separate apps.
     "test/{engine/whole,eslint/typedLimits,mutants/planted/*}.ts",
     "test/compat/app/**/*.{ts,tsx}",
     "docs/*.md",
   ],
-  // Blocks of the docs are modules of tests (test/docs/pages.ts): the packages that they import are used.
+  // Tests run the blocks of the docs as modules (test/docs/pages.ts), so the packages that the blocks import are used.
   compilers: {
     md: (text) =>
       [...text.matchAll(/^(?:import|\}) .*from "(?!\.)(.+)";$/gm)].map(([, name]) => `import "${name}";`).join("\n"),
   },
   project: ["**/*.{ts,tsx}", "docs/*.md", "!**/_generated/**", "!dist/**"],
-  // The built package, if there is one; an app that imports what is generated for it elsewhere.
+  // The built package, if there is one, and an app that imports files that are generated elsewhere.
   ignoreIssues: { "dist/**": ["unlisted"], "test/package/app/**": ["unresolved"] },
-  // Programs that scripts run by name, a style's imports, and what a dependency of ours brings (Workpool's, and ESLint's types).
+  // Programs that scripts run by name, imports of a style sheet, and what a dependency of ours installs (Workpool's, ESLint's types).
   ignoreDependencies: [
     "@arethetypeswrong/cli",
     "publint",
@@ -36,7 +36,7 @@ export default {
     "tailwindcss",
     "@convex-dev/batch-worker",
     "estree",
-    // "docs:start" is a page.
+    // The module "docs:start" is a page of the docs.
     "docs",
   ],
 } satisfies KnipConfig;

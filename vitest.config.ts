@@ -3,10 +3,10 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { documents } from "./test/docs/pages.js";
 
-// .ci/run counts the tests in this file (JSON) and measures the coverage in the same run.
+// .ci/run sets both: it counts the tests in the report (JSON), and measures the coverage in the same run.
 const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
-/** Tests of the repository and of its types, which read files and ask compilers: `npm run check:repository`. */
+/** The tests of the repository and of its types, which read files and run compilers: `npm run check:repository`. */
 export const repository = [
   "test/{docs,load,mutants,package,release,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
@@ -15,8 +15,8 @@ export const repository = [
 ];
 
 /**
- * One environment after the other, in each the longest files first. Workers are used again for files of the same environment only, and
- * a new one loads everything anew: mixed, the files took a third more time.
+ * Runs one environment after the other, and in each the longest files first. Vitest reuses a worker only for files of the same
+ * environment, and a new worker loads all modules again. In mixed order the files took a third more time.
  */
 class ByEnvironment extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -36,7 +36,7 @@ const source = (path: string) => new URL(path, import.meta.url).pathname;
 export default defineConfig({
   plugins: [documents()],
   resolve: {
-    // The package's own name, as its users import it, without a build.
+    // Resolves the package's own name, as its users import it, to the source, so that tests need no build.
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
       { find: /^convex-rate-limits\/component$/, replacement: source("src/component/index.ts") },
@@ -57,25 +57,25 @@ export default defineConfig({
   test: {
     environment: "node",
     setupFiles: "test/support/random.ts",
-    // Properties and whole programs under coverage, on two cores that others use as well.
+    // Properties and whole programs run under coverage, on two cores that other programs also use.
     testTimeout: 120_000,
     include: ["test/**/*.test.ts"],
-    // By default one processor is left to the watcher: of two, that is half.
+    // The default leaves one processor to the watcher, which is half of two.
     maxWorkers: "100%",
-    // Files share the modules that a worker has loaded: loading them anew for each file takes a third of the time.
+    // Files share the modules that a worker has loaded. Loading them again for each file takes a third of the time.
     isolate: false,
     sequence: { sequencer: ByEnvironment },
     exclude: [...configDefaults.exclude, ...repository],
     server: { deps: { inline: ["convex-test"] } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
     coverage: {
-      // Counts are in the code itself: merging what V8 counted in each worker lost some, other ones in every run.
+      // Istanbul counts in the code itself. Merging V8's counts of all workers lost some counts, and different ones in every run.
       provider: "istanbul",
       enabled: coverage !== undefined,
-      // Only what must be covered whole: the counts of every other file would take as long again.
+      // Only the files that must be covered completely. Counting in all other files would double the time.
       include: ["src/engine/**/*.ts", "src/operations/**/*.ts"],
       reporter: ["text"],
-      // What decides must not hold a branch that no test takes.
+      // Code that decides must not have a branch that no test takes.
       thresholds: {
         branches: 100,
         functions: 100,

@@ -1,4 +1,4 @@
-/** `npm run bench:contention`: both libraries' real code under simulated conflicts, side by side. See bench/README.md. */
+/** `npm run bench:contention` compares the real code of both libraries under simulated conflicts. See bench/README.md. */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { drawContention } from "./contention/picture.js";
@@ -16,21 +16,22 @@ const CLASS_NAMES = ["S256", "S16"] as const satisfies readonly ClassName[];
 export interface ContentionOptions {
   readonly cases: readonly CaseName[];
   readonly classes: readonly ClassName[];
-  /** How long calls are counted in the loads; the other scenarios are as long in proportion. */
+  /** The number of seconds in which the calls of a load are counted. The other scenarios scale with it. */
   readonly seconds: number;
-  /** Shard counts of ours, and of the official component, instead of each case's own. */
+  /** Shard counts of this package that replace each case's own. */
   readonly ours?: readonly Shards[];
+  /** Shard counts of the official component that replace each case's own. */
   readonly official?: readonly (number | "async")[];
   readonly seed: string;
   readonly skewMs: number;
-  /** The median of what an attempt takes, in ms, instead of the model's own. */
+  /** The median execution time of an attempt in ms, which replaces the model's own. */
   readonly executionMs?: number;
   readonly browser: boolean;
-  /** Whether browsers send calls again that the platform gave up, in every case. */
+  /** Whether browsers in every case resend calls that the platform gave up on. */
   readonly resends: boolean;
 }
 
-/** What the command does without arguments. */
+/** The options of the command without arguments. */
 export const DEFAULTS: ContentionOptions = {
   cases: CASE_NAMES,
   classes: CLASS_NAMES,
@@ -41,7 +42,7 @@ export const DEFAULTS: ContentionOptions = {
   resends: false,
 };
 
-/** Runs every case with every design; `onCase` hears of each as soon as it is done. */
+/** Runs every case with every design, and calls `onCase` after each case. */
 export async function runContention(
   options: ContentionOptions,
   onCase: (result: CaseResult) => void = () => undefined,
@@ -74,22 +75,22 @@ function designsFor(one: Case, options: ContentionOptions): Design[] {
   ];
 }
 
-/** Shard counts, and one word. */
+/** Parses a list of shard counts that may also contain `word`. */
 function parseShards<Word extends string>(text: string, word: Word): (number | Word)[] {
   return text.split(",").flatMap((part): (number | Word)[] => (part === word ? [word] : parseNumbers(part)));
 }
 
 const HELP = `npm run bench:contention -- [options]
-  --case       names, default all: ${CASE_NAMES.join(",")}
+  --case       names of cases, default all: ${CASE_NAMES.join(",")}
   --classes    ${CLASS_NAMES.join(",")}: deployments with 256 or 16 mutation permits, default both
-  --seconds    virtual seconds that are counted of each load (the others in proportion), default ${DEFAULTS.seconds}
-  --ours       shard counts or auto, instead of each case's own
-  --official   shard counts or async, instead of each case's own
+  --seconds    virtual seconds in which a load's calls are counted (other scenarios scale with it), default ${DEFAULTS.seconds}
+  --ours       shard counts or auto, which replace each case's own
+  --official   shard counts or async, which replace each case's own
   --seed       default ${DEFAULTS.seed}
-  --skew       ms by which the clocks of attempts may be off, default 0
-  --execution  ms that an attempt takes (the median; p99 five times as much), default ${PLATFORM.execution.median}
-  --actions    calls come from actions: a call that wrote nothing is not validated
-  --resend     browsers send calls again that the platform gave up
+  --skew       ms by which the clock of an attempt may be off, default 0
+  --execution  median execution time of an attempt in ms (its p99 is five times as long), default ${PLATFORM.execution.median}
+  --actions    actions make the calls: a call that wrote nothing is not validated
+  --resend     browsers resend calls that the platform gave up on
   --json FILE  --svg FILE  --markdown FILE`;
 
 function parse(args: string[]) {

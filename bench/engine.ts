@@ -1,4 +1,7 @@
-/** `npm run bench:engine`: speed of the decision and of a call, and what a call costs, beside the peer. See bench/README.md. */
+/**
+ * `npm run bench:engine` measures the speed of a decision and of a call, counts what a call costs, and compares both with the peer.
+ * See bench/README.md.
+ */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { raceCalls } from "./engine/calls.js";
@@ -26,14 +29,14 @@ export async function runEngine({ decisions, calls, rounds }: EngineOptions) {
 
 export function renderEngine({ decisions, calls, costs }: Awaited<ReturnType<typeof runEngine>>): string {
   return [
-    `Versions: ${versionLine()}. Rates are this machine's, now; the last column is the result.`,
+    `Versions: ${versionLine()}. Rates depend on this machine and its load; the last column is the result.`,
     ...decisions.flatMap(({ kind, standings }) => [
       `### Pure decisions, ${kind}, half of them denials`,
       renderStandings(standings, "decisions per second"),
     ]),
     "### Calls on convex-test, one mutation each",
     renderStandings(calls, "calls per second"),
-    "### What one call asks of the database, alone",
+    "### Database cost of one call, without concurrent calls",
     markdownTable(
       ["design", "call", "index ranges read", "documents read", "documents written", "calls to ctx.db", "hops"],
       costs.map(({ label, situation, cost }) => [

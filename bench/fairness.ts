@@ -1,7 +1,7 @@
 /**
- * Is a large request starved by small ones? In virtual time, with the decisions of the engine: one request as large as the
- * bucket, among a stream of small ones that nearly use the limit up. It either retries when it is denied, a random while after
- * `retryAt`, as the small ones do, or it reserves.
+ * Tests whether small requests starve a large one, in virtual time, with the decisions of the engine. One request as large as the
+ * bucket competes with a stream of small ones that nearly use up the limit. The large request either reserves, or it retries after
+ * a denial as the small ones do: a random time after `retryAt`.
  */
 import { decide } from "../src/engine/decide.js";
 import { parseDemand } from "../src/engine/request.js";
@@ -9,27 +9,32 @@ import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/limit.js";
 
 export const FAIRNESS = {
-  /** Tokens a second, the burst, and so the largest request that can be served at once. */
+  /** Tokens per second. */
   rate: 10,
+  /** The burst, and so the largest request that can be served at once. */
   capacity: 20,
-  /** Small requests of one token, in Poisson arrivals: 95 % of the rate. */
+  /** Small requests per second, of one token each: Poisson arrivals at 95 % of the rate. */
   smallPerSecond: 9.5,
-  /** A denied request comes again up to this much after `retryAt`. */
+  /** A denied request is repeated up to this many ms after `retryAt`. */
   jitterMs: 1000,
-  /** The large request comes when the stream has settled, and is given up on after ten minutes. */
+  /** The large request arrives when the stream has settled. */
   arrivesAtMs: 60_000,
+  /** The large request is given up on after ten minutes. */
   patienceMs: 600_000,
   runs: 20,
 };
 
 export interface Waits {
-  /** Milliseconds from the first asking to the start of the work, the shortest first; who gave up counts as the patience. */
+  /**
+   * The times in ms from the large request's first attempt to the start of its work, the shortest first. A request that is given up
+   * on counts as `patienceMs`.
+   */
   readonly large: readonly number[];
   readonly median: number;
   readonly worst: number;
 }
 
-/** The waits over all runs: each has a seed of its own, and the same one for either way. */
+/** The waits in all runs. Each run has its own seed, which is the same for both ways. */
 export function fairness(way: "retrying" | "reserving"): Waits {
   const large = Array.from({ length: FAIRNESS.runs }, (_, run) => waitOf(way, run + 1)).sort((a, b) => a - b);
   return { large, median: large[Math.floor(large.length / 2)] ?? NaN, worst: large.at(-1) ?? NaN };

@@ -1,4 +1,4 @@
-/** `npm run bench:joining`: what a sliding window loses by joining moments when its row holds 64 of them. See docs/kinds.md. */
+/** `npm run bench:joining` measures what a sliding window loses by joining times when its row holds 64. See docs/kinds.md. */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { decide } from "../src/engine/decide.js";
@@ -13,7 +13,7 @@ import { createRandom, exponential } from "./simulator/random.js";
 export interface JoiningOptions {
   /** Tokens per period. */
   readonly rates: readonly number[];
-  /** How many periods are counted, after one that is not. */
+  /** The number of periods that are counted. One period before them is not counted. */
   readonly periods: number;
   readonly seed: string;
 }
@@ -21,19 +21,19 @@ export interface JoiningOptions {
 export const DEFAULTS: JoiningOptions = { rates: [1, 10, 64, 100, 300, 1000, 3000, 10_000], periods: 100, seed: "1" };
 
 const PERIOD_MS = 60_000;
-/** The moment at which counting begins: after a period in which the window fills. */
+/** The time at which counting begins: one period after the first arrivals, so that the window has filled. */
 const BEGIN = Date.UTC(2026, 0, 1);
 
-/** Tokens started in the counted periods, as a share of `rate` in each of them. */
+/** The tokens started in the counted periods, as a share of `rate` tokens per period. */
 export interface JoiningResult {
   readonly rate: number;
-  /** Arrivals of a Poisson process of 1.5 × rate: our window, and one that forgets nothing. */
+  /** Under Poisson arrivals of 1.5 × rate, for our window and for one that keeps every time. */
   readonly random: { readonly ours: number; readonly exact: number };
-  /** After a period of such arrivals, callers that ask again at every `retryAt`. */
+  /** Under callers that retry at every `retryAt`, after one period of Poisson arrivals. */
   readonly saturated: { readonly ours: number; readonly exact: number };
 }
 
-/** One window: takes a token, or says when to come back. */
+/** One window: takes a token, or returns when to retry. */
 type Ask = (now: number) => { ok: boolean; retryAt?: number | undefined };
 
 export function runJoining({ rates, periods, seed }: JoiningOptions): JoiningResult[] {
@@ -56,17 +56,17 @@ function ourWindow(rate: number): Ask {
   let state = fullState(limit);
   return (now) => {
     const { status, taken } = decide(limit, state, now, demand);
-    // As from call to call: a row holds 64 moments.
+    // The state is stored and read again, as it is between two calls: a row holds 64 times.
     state = taken ? fromStored(limit, toStored(limit, taken), undefined) : state;
     return status;
   };
 }
 
-/** Remembers every token. It shares nothing with src/. */
+/** A window that keeps the time of every token. It shares no code with src/. */
 function exactWindow(rate: number): Ask {
   const starts: number[] = [];
   return (now) => {
-    // The token that has to leave first for this one.
+    // A new token needs the one `rate` tokens before it to have left the window.
     const retryAt = (starts.at(-rate) ?? -Infinity) + PERIOD_MS;
     if (retryAt > now) return { ok: false, retryAt };
     starts.push(now);
@@ -94,7 +94,7 @@ function saturatingLoad(ask: Ask, { rate, periods, seed }: Load): number {
   return started / (rate * periods);
 }
 
-/** From a period before the counted ones on. */
+/** The times of the Poisson arrivals, which begin one period before the counted ones. */
 function* arrivals(rate: number, seed: string, periods: number): Generator<number> {
   const random = createRandom(`${seed} ${rate}`);
   const mean = PERIOD_MS / (1.5 * rate);
@@ -106,14 +106,7 @@ function* arrivals(rate: number, seed: string, periods: number): Generator<numbe
 }
 
 export function renderJoining(results: readonly JoiningResult[]): string {
-  const head = [
-    "tokens per period",
-    "random: exact log",
-    "random: 64 moments",
-    "lost",
-    "saturated: 64 moments",
-    "lost",
-  ];
+  const head = ["tokens per period", "random: exact log", "random: 64 times", "lost", "saturated: 64 times", "lost"];
   const lost = ({ ours, exact }: { ours: number; exact: number }) => percent(1 - ours / exact);
   const rows = results.map(({ rate, random, saturated }) => [
     rate.toLocaleString("en"),

@@ -1,4 +1,4 @@
-/** `npm run pictures`: the same 60 calls through the kinds of limits, for docs/choosing.md, as docs/pictures/kinds.svg. */
+/** `npm run pictures` draws docs/pictures/kinds.svg with this, for docs/choosing.md: the same 60 calls on each kind of limit. */
 import { writeFileSync } from "node:fs";
 import type { RateLimitConfig } from "../src/wire/configs.js";
 import { decide } from "../src/engine/decide.js";
@@ -12,14 +12,14 @@ import { createRandom, exponential } from "./simulator/random.js";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Three days in Berlin, of which the second has 23 hours: clocks go from 2:00 to 3:00. */
+/** Three days in Berlin. The second has 23 hours, because the clocks go from 2:00 to 3:00. */
 const BEGIN = Date.parse("2026-03-27T23:00:00Z");
 const MIDNIGHTS = [BEGIN, Date.parse("2026-03-28T23:00:00Z"), Date.parse("2026-03-29T22:00:00Z")];
 const END = Date.parse("2026-03-30T22:00:00Z");
 
 const RATE = 10;
 
-/** Each with 10 a day; the capacity of the first two is 10 as well. */
+/** The limits, of 10 a day each. The capacity of the token bucket and of the fixed windows is the default, also 10. */
 const CONFIGS: readonly (readonly [title: string, config: RateLimitConfig])[] = [
   ["token bucket", { kind: "token bucket", rate: RATE, period: DAY_MS }],
   [
@@ -30,7 +30,7 @@ const CONFIGS: readonly (readonly [title: string, config: RateLimitConfig])[] = 
   ["sliding window of 24 hours", { kind: "sliding window", rate: RATE, period: DAY_MS }],
 ];
 
-/** Sixty calls: at random over the three days, and twenty around the first midnight. */
+/** Sixty calls: forty at random times over the three days, and twenty around the midnight after the first day. */
 export function calls(): number[] {
   const random = createRandom("kinds");
   const all = Array.from({ length: 20 }, (_, i) => (MIDNIGHTS[1] ?? 0) + (i - 10) * 0.1 * HOUR_MS);
@@ -41,12 +41,12 @@ export function calls(): number[] {
   return all.map(Math.floor).sort((a, b) => a - b);
 }
 
-/** `most`: the most calls that were allowed in any 24 hours. */
-export function lanesOf(moments: readonly number[]): (Lane & { most: number })[] {
+/** The lane of each limit. `most` is the largest number of calls that it allowed in any 24 hours. */
+export function lanesOf(times: readonly number[]): (Lane & { most: number })[] {
   return CONFIGS.map(([title, config]) => {
     const limit = parseLimit("kinds", config);
     let state = fullState(limit);
-    const dots = moments.map((at) => {
+    const dots = times.map((at) => {
       const { status, taken } = decide(limit, state, at, parseDemand(limit, {}));
       state = taken ?? state;
       return { at, ok: status.ok };
@@ -54,12 +54,12 @@ export function lanesOf(moments: readonly number[]): (Lane & { most: number })[]
     const allowed = dots.filter(({ ok }) => ok).map(({ at }) => at);
     const inADay = allowed.map((from) => allowed.filter((at) => at >= from && at < from + DAY_MS).length);
     const most = Math.max(...inADay);
-    const notes = `${allowed.length} of ${moments.length} allowed; at most ${most} in 24 hours`;
+    const notes = `${allowed.length} of ${times.length} allowed; at most ${most} in 24 hours`;
     return { title, notes, most, dots, starts: startsOf(config) };
   });
 }
 
-/** Where the windows of a fixed window start. */
+/** The times at which the windows of a fixed window start; none for the other kinds. */
 function startsOf(config: RateLimitConfig): readonly number[] {
   if (config.kind !== "fixed window") return [];
   if (typeof config.period === "string") return MIDNIGHTS;

@@ -1,6 +1,8 @@
 /**
- * `npm run bench:load`, and with `-- --hold` it writes load/held.json, which a test compares: what a function run pays to load its modules and to make one call, over an empty mutation. Convex evaluates the
- * modules of a function in a fresh context for every run. See docs/functions.md#costs.
+ * `npm run bench:load` measures the time in which a function run loads its modules and makes one call, relative to an empty mutation.
+ * Convex evaluates the modules of a function in a new context for every run. See docs/functions.md#costs.
+ *
+ * `npm run bench:load -- --hold` instead writes load/held.json, which a test compares.
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -10,7 +12,7 @@ import { build, CASES, type Case, PROFILES, type Profile } from "./load/bundles.
 import { countRan, type Ran } from "./load/ran.js";
 import { callIn, globals } from "./load/sandbox.js";
 
-/** Times in units of the empty mutation's: 0 is as fast as it. */
+/** Extra times, as multiples of the empty mutation's time: 0 is as fast as the empty mutation. */
 export interface Load {
   readonly load: number;
   readonly call: number;
@@ -22,7 +24,7 @@ interface Sample {
   readonly calls: number[];
 }
 
-/** Interleaved, so that a busy machine slows all cases alike. */
+/** Runs the cases in turns, so that a busy machine slows all of them alike. */
 export async function measureLoads(profile: Profile, cases: readonly Case[], runs: number): Promise<Map<Case, Load>> {
   const samples = new Map<Case, Sample>();
   for (const name of new Set<Case>(["empty", ...cases])) {
@@ -52,13 +54,13 @@ async function runOnce(name: Case, { script, loads, calls }: Sample): Promise<vo
   calls.push(performance.now() - start);
 }
 
-/** By the median of the ratios of neighbours: both were measured in the same moment of a noisy machine. */
+/** The median of the ratios within each turn, minus 1: both times of a ratio were measured under the same load of the machine. */
 function over(times: readonly number[], base: readonly number[]): number {
   const ratios = times.map((time, index) => time / (base[index] ?? time)).sort((a, b) => a - b);
   return (ratios[ratios.length >> 1] ?? 1) - 1;
 }
 
-/** What does not depend on the machine. Bytes are those of a minified bundle without convex. */
+/** The figures that do not depend on the machine. `bytes` is the size of a minified bundle without convex. */
 export interface Held extends Ran {
   readonly bytes: number;
 }
@@ -83,7 +85,9 @@ async function print(runs: number): Promise<void> {
       const bytes = (await build(name, profile, ["convex/*"])).length;
       rows[name] = { load: load.toFixed(2), call: call.toFixed(2), ...(await countRan(name, profile)), bytes };
     }
-    console.log(`Over an empty mutation, medians of ${runs} interleaved runs; bundler settings: ${profile}`);
+    console.log(
+      `Extra time, as a multiple of an empty mutation's: medians of ${runs} runs; bundler settings: ${profile}`,
+    );
     console.table(rows);
   }
 }

@@ -1,4 +1,4 @@
-/** `npm run bench:queues`: callers that enqueue on one bucket, on the simulated backend. See bench/README.md. */
+/** `npm run bench:queues` measures callers that enqueue on one bucket, on the simulated backend. See bench/README.md. */
 import { parseArgs } from "node:util";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
 import { markdownTable, percent } from "./report/markdown.js";
@@ -14,44 +14,50 @@ import { poolApp } from "./simulator/workpool.js";
 export interface QueueLoad {
   readonly place: "tables" | "component";
   readonly platform: ClassName;
-  /** Jobs of one token that come each second; the limit pays for four of five. */
+  /** Jobs per second, of one token each. The limit lets four of five start. */
   readonly perSecond: number;
   readonly seconds: number;
   readonly seed: string;
 }
 
-/** What jobs cost, those of a queue and of a pool. */
+/** The cost of jobs, in a queue or in a pool. */
 interface CallerFigures {
   readonly jobs: number;
   readonly attemptsPerJob: number;
-  /** Share of the callers that the platform gave up. */
+  /** The share of the callers whose calls the platform gave up on. */
   readonly failed: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /**
-   * Function calls, those of callers and of the jobs themselves included, and documents that all of them read: without the two by
-   * which the platform itself finds a scheduled function and notes how it ended.
-   */
+  /** Function calls, including those of the callers and the runs of the jobs. */
   readonly callsPerJob: number;
+  /**
+   * Documents that all these calls read. Two reads of each scheduled function are not counted: the platform itself finds the
+   * function by one, and records its end with the other.
+   */
   readonly documentsPerJob: number;
 }
 
 export interface QueueFigures extends CallerFigures {
-  /** From the moment at which a job could have been given its moment (its arrival, or a second before the exact bucket starts it). */
+  /**
+   * The mean time until a job is given its start time, in ms. It counts from the earliest possible time: the job's arrival or, if
+   * that is later, one second before one exact bucket would start the job.
+   */
   readonly meanDecidedMs: number;
-  /** The share of the jobs that one went before whose caller committed later, at all. */
+  /** The share of the jobs that were overtaken by a job whose caller committed later. */
   readonly overtaken: number;
-  /** The share of the jobs that one went before whose caller had begun more than 50 ms later, and the most that it was, in ms. */
+  /** The share of the jobs that were overtaken by a job whose caller began more than 50 ms later. */
   readonly begunBefore: number;
+  /** The longest time in ms by which the caller of an overtaking job began later. */
   readonly mostBegunBeforeMs: number;
-  /** The mean wait beyond that in one exact bucket, first come, first served. */
+  /** The mean wait in ms, minus the mean wait in one exact bucket that serves first come, first served. */
   readonly extraWaitMs: number;
+  /** Runs of the worker per second. */
   readonly runsPerSecond: number;
-  /** Jobs that ran, until all had run. */
+  /** Runs of jobs per second, until all jobs have run. */
   readonly jobsPerSecond: number;
   /** Tokens beyond the bound of the bucket. */
   readonly overGrant: number;
-  /** Jobs that were accepted and not given a moment. */
+  /** Jobs that were accepted and never given a start time. */
   readonly lost: number;
 }
 
@@ -60,8 +66,9 @@ const EPOCH_MS = Date.UTC(2026, 0, 1);
 export async function runQueueLoad({ place, platform, perSecond, seconds, seed }: QueueLoad): Promise<QueueFigures> {
   const limit = { kind: "token bucket", rate: 0.8 * perSecond, period: 1000, capacity: 0.4 * perSecond } as const;
   const app = queueApp(place, limit, {});
-  /** When each job's caller began, and when it committed, by the job's label. */
+  /** The time at which each job's caller began its last attempt, in ms since the start of the run, by the job's label. */
   const enqueued = new Map<number, number>();
+  /** The rank of each job's commit, by the job's label. */
   const committed = new Map<number, number>();
   const taken: { label: number; runAt: number; decidedMs: number }[] = [];
   let runs = 0;
@@ -87,7 +94,7 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
     committed.set(label, committed.size);
   });
   await backend.agenda.run();
-  const exactOf = exactMoments(limit, enqueued);
+  const exactOf = exactStarts(limit, enqueued);
   const known = taken.map((one) => ({
     ...one,
     at: enqueued.get(one.label) ?? NaN,
@@ -112,7 +119,7 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
 
 type Enqueue = (ctx: SimulatedCtx, label: number) => Promise<unknown>;
 
-/** Callers who come at random, each with a job of one token. */
+/** Plans callers that arrive at random times, each with a job of one token. */
 function planCallers(
   backend: Backend,
   { perSecond, seconds, seed }: Pick<QueueLoad, "perSecond" | "seconds" | "seed">,
@@ -156,7 +163,7 @@ function planCallers(
   return { jobs: all.length, figures };
 }
 
-/** The same callers with a Workpool, which knows no rate: until all jobs have run. */
+/** Runs the same callers with a Workpool, which has no rate, until all jobs have run. */
 export async function runPoolLoad({ platform, ...load }: Omit<QueueLoad, "place">): Promise<CallerFigures> {
   const pool = poolApp(MOST_AT_ONCE);
   let ran = 0;
@@ -165,15 +172,18 @@ export async function runPoolLoad({ platform, ...load }: Omit<QueueLoad, "place"
   };
   const backend = new Backend(pool.app, { seed: load.seed, platform, onJob });
   const callers = planCallers(backend, load, async (ctx, label) => await pool.enqueue(ctx, jobFunction, { label }));
-  // It looks for lost jobs for ever.
+  // The run needs an end, because a Workpool looks for lost jobs for ever.
   await backend.agenda.run(() => ran === callers.jobs);
   return callers.figures();
 }
 
-/** What Workpool's documentation recommends at most. */
+/** The largest number of parallel jobs that Workpool's documentation recommends. */
 const MOST_AT_ONCE = 100;
 
-/** The jobs of such a load scheduled at once: so many a second the platform runs, whoever schedules them. */
+/**
+ * Schedules the jobs of such a load in one call, at the rate of the limit, and returns how many of them the platform runs per second.
+ * No queue can make it run more.
+ */
 export async function jobsAlone({ platform, perSecond, seconds, seed }: QueueLoad): Promise<number> {
   const { app } = queueApp("tables", { kind: "token bucket", rate: 1, period: 1000 }, {});
   let lastRanMs = 0;
@@ -188,7 +198,7 @@ export async function jobsAlone({ platform, perSecond, seconds, seed }: QueueLoa
   return (1000 * jobs) / lastRanMs;
 }
 
-/** Of each value, by how much the largest before it is larger; 0 where none is. */
+/** For each value, by how much the largest value before it is larger; 0 if none is larger. */
 function lateness(values: readonly number[]): number[] {
   let most = -Infinity;
   return values.map((value) => Math.max(0, (most = Math.max(most, value)) - value));
@@ -198,14 +208,17 @@ function shareOver(values: readonly number[], bound: number): number {
   return values.filter((value) => !(value <= bound)).length / values.length;
 }
 
-/** Jobs come in the order of their callers' commits. Those begin in another order, apart by what their transactions take. */
+/**
+ * Jobs are queued in the order in which their callers commit. Callers begin in another order, by about the duration of their
+ * transactions, so a difference of up to this many ms counts as in order.
+ */
 const IN_ORDER_MS = 50;
 
-/** Jobs are given their moments about a second ahead. */
+/** A job is given its start time about this many ms ahead. */
 const AHEAD_MS = 1000;
 
-/** When one exact bucket would start each job, in the order of their arrival. */
-function exactMoments(
+/** The time at which one exact bucket would start each job, if it served the jobs in the order of their arrival. */
+function exactStarts(
   limit: ConstructorParameters<typeof ExactBucket>[0],
   arrivals: ReadonlyMap<number, number>,
 ): Map<number, number> {
@@ -264,10 +277,10 @@ const HEAD = [
   "failed",
   "p50 ms",
   "p99 ms",
-  "decided after ms",
+  "start given after ms",
   "overtaken",
-  "begun 50 ms before",
-  "at most by ms",
+  "overtaken by > 50 ms",
+  "longest by ms",
   "wait over exact ms",
   "worker runs a second",
   "calls a job",

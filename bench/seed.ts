@@ -1,4 +1,4 @@
-/** `npm run bench:seed`: callers that call again at once, on one hot key or on keys of their own. See bench/README.md. */
+/** `npm run bench:seed` measures callers that call again at once, on one hot key or on keys of their own. See bench/README.md. */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isProgram, parseNumbers, versionLine, versions } from "./report/commandLine.js";

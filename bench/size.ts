@@ -1,4 +1,7 @@
-/** `npm run size`: what the client's entries weigh: bundled, minified and gzipped, without React and Convex, which a page has anyway. */
+/**
+ * `npm run size` measures the client's entries in bytes: bundled and minified, and then gzipped. React and Convex are left out,
+ * because a page has them anyway.
+ */
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { isProgram } from "./report/commandLine.js";
@@ -39,7 +42,7 @@ async function bundle(contents: string): Promise<Uint8Array> {
     external: ["react", "convex/*"],
   });
   const [file] = outputFiles;
-  if (!file) throw new Error("esbuild has made nothing.");
+  if (!file) throw new Error("esbuild returned no file.");
   return file.contents;
 }
 

@@ -4,7 +4,10 @@ import { versionLine } from "../report/commandLine.js";
 import type { Metrics } from "../simulator/metrics.js";
 import type { CaseResult } from "./tables.js";
 
-/** Of all loads with the demand: the value of each design by calls a second, on a deployment of 256 permits. */
+/**
+ * Draws the load cases on a deployment of 256 permits. Each panel has one demand, and shows one value of each design by calls per
+ * second.
+ */
 export function drawContention(results: readonly CaseResult[]): string {
   const loads = results.flatMap(({ case: { load }, runs }) =>
     load === undefined ? [] : runs.filter(({ platform }) => platform === "S256").map((run) => ({ ...load, ...run })),
@@ -60,7 +63,7 @@ function range(values: readonly number[]): string {
   return least === most ? least : `${least} to ${most}`;
 }
 
-/** One row, four shards and our component are left to the tables: beside them the others could not be told apart. */
+/** Excludes one row, four shards and our component, which only the tables show: they would hide the differences of the others. */
 function isShown({ shards, label }: Metrics): boolean {
   if (label.endsWith("(component)")) return false;
   return shards === "auto" || shards >= 16 || label.endsWith("async");

@@ -1,6 +1,6 @@
 /**
- * The scenarios of the comparison, by name. Loads, counts and limits are those of the studies that this project began with; none
- * was chosen for its result.
+ * The scenarios of the comparison, by name. Loads, counts and limits come from the studies with which this project began. None was
+ * chosen for its result.
  */
 import type { Shards } from "../simulator/design.js";
 import type { BucketConfig } from "../simulator/oracle.js";
@@ -13,34 +13,37 @@ const ONE = { from: 1, to: 1 } as const;
 const MIXED = { from: 1, to: 10 } as const;
 const SECOND = 1000;
 const DAY = 24 * 60 * 60 * SECOND;
-/** Loads are counted once they have settled: rows have split, the saved-up tokens are gone where more are asked for. */
+/**
+ * The calls of a load are counted after this many seconds. By then rows have split, and the saved-up tokens are gone if the demand
+ * exceeds the rate.
+ */
 const WARM_UP_SECONDS = 3;
 
-/** Which columns a report has beside the usual ones. */
+/** The columns that a report has in addition to the usual ones. */
 export type Focus = "keys" | "denials" | "waits" | "honesty";
 
 export interface Case {
   readonly title: string;
   readonly scenario: Scenario;
   readonly focus?: Focus;
-  /** Of a plain load, for the picture: the limit's calls a second, and the demand as a multiple of it. */
+  /** For the picture, if the case is a plain load: the limit's calls per second, and the demand as a multiple of them. */
   readonly load?: { readonly rate: number; readonly demand: number };
   readonly ours: readonly Shards[];
-  /** Also in the component, which costs a hop. */
+  /** Whether ours also runs in the component, which costs a hop. */
   readonly inComponent?: boolean;
   readonly official: readonly (number | "async")[];
-  /** Default: both. */
+  /** The classes of deployments that run the case; default: both. */
   readonly classes?: readonly ClassName[];
-  /** Whether browsers send calls again that the platform gave up. */
+  /** Whether browsers resend calls that the platform gave up on. */
   readonly resends?: boolean;
 }
 
-/** @param seconds - how long calls are counted in the loads; the other scenarios are as long in proportion. */
+/** The number of seconds in which the calls of a load are counted. The other scenarios scale with it. */
 export type Size = { readonly seconds: number };
 
 const HOT = { ours: ["auto"], official: [16, 64, "async"] } as const;
 const COLD = { ours: ["auto"], official: [1, 16, 64] } as const;
-/** As fast as a limit that must split for its hottest keys. */
+/** A limit whose rate is so high that the rows of its hottest keys must split. */
 const FAST: BucketConfig = { kind: "token bucket", rate: 1000, period: SECOND, capacity: 2000 };
 
 interface Load {
@@ -51,11 +54,11 @@ interface Load {
   readonly counts?: typeof ONE | typeof MIXED;
   readonly kind?: Kind;
   readonly bursty?: boolean;
-  /** How many seconds' worth may be saved up; default: two, as in the study. */
+  /** The capacity, in seconds of the rate; default 2, as in the study. */
   readonly saved?: number;
 }
 
-/** A steady load. Conflicts come from calls, so with mixed counts the limit grows and the calls per second stay the same. */
+/** A steady load. Calls cause the conflicts, so mixed counts raise the limit and leave the calls per second as they are. */
 function load(
   { rate, demand = 1, counts = ONE, kind = "token bucket", bursty = false, saved = 2 }: Load,
   { seconds }: Size,
@@ -80,31 +83,31 @@ function load(
       probes: 50,
     },
     ...HOT,
-    // 16 permits cannot execute more than about 1400 calls a second, whatever limits them; and 16 shards fail long before.
+    // 16 permits execute at most about 1400 calls per second with any limiter, and 16 shards fail long before that.
     ...(rate >= 3000 ? { classes: ["S256"] as const, official: [64, "async"] as const } : {}),
   };
 }
 
-/** A window that saves nothing up. The official component has no sliding ones. */
+/** A window that saves nothing up. The official component has no sliding windows. */
 function tight(of: Load, size: Size): Case {
   const one = load({ ...of, saved: 1 }, size);
   return { ...one, classes: ["S256"], official: of.kind === "fixed window" ? one.official : [] };
 }
 
-/** A bucket that is never split, in both libraries; as long as it takes for as many calls as at 100/s. */
+/** A bucket that neither library splits. The run lasts until it has had as many calls as a run at 100/s. */
 function oneRow(rate: number, { seconds }: Size): Case {
   const { title, scenario } = load({ rate }, { seconds: (100 / rate) * seconds });
   return { title: `${title}, on one row`, scenario, ours: [1], official: [1], classes: ["S256"] };
 }
 
 /**
- * A public API's calls on one hot bucket, 105/s on average: three quarters of the time 55/s, then 255/s. A user of the official
- * component reported 1.57 % failed calls at that average with 16 shards, without saying how the calls were distributed; the peak
- * is chosen so that 16 shards fail about as often here.
+ * A public API's calls on one hot bucket, 105/s on average: 55/s for three quarters of the time, then 255/s. A user of the official
+ * component reported 1.57 % failed calls at that average with 16 shards, but not how the calls were distributed. The peak is chosen
+ * so that 16 shards fail about as often here.
  */
 function registry({ seconds }: Size): Case {
   return {
-    title: "a registry's API: 55/s, for a quarter of the time 255/s; the limit is higher",
+    title: "a registry's API: 55/s for three quarters of the time, then 255/s; the limit is higher",
     scenario: {
       limit: { kind: "token bucket", rate: 300, period: SECOND, capacity: 600 },
       callers: {
@@ -121,10 +124,10 @@ function registry({ seconds }: Size): Case {
   };
 }
 
-/** Every key gets a call now and then. */
+/** Cold keys: each gets about one call per second. */
 function coldKeys({ seconds }: Size): Case {
   return {
-    title: "20 keys, each 1 call/s, of a limit of 1000/s",
+    title: "20 keys with 1 call/s each, on a limit of 1000/s",
     focus: "keys",
     scenario: {
       limit: FAST,
@@ -137,7 +140,7 @@ function coldKeys({ seconds }: Size): Case {
 
 function zipf({ seconds }: Size): Case {
   return {
-    title: "1000/s over 10,000 keys by Zipf's law, of a limit of 1000/s a key",
+    title: "1000/s over 10,000 keys by Zipf's law, on a limit of 1000/s for each key",
     focus: "keys",
     scenario: {
       limit: FAST,
@@ -148,11 +151,11 @@ function zipf({ seconds }: Size): Case {
   };
 }
 
-/** Calls that come together to a key that nobody has used. */
+/** Many calls within a short time to a key that has not been used before. */
 function herd(calls: number, withinMs: number, { seconds }: Size): Case {
   const herds = Math.ceil(5 * seconds);
   return {
-    title: `${calls} calls within ${withinMs} ms to a cold key, of a limit of 1000/s`,
+    title: `${calls} calls within ${withinMs} ms to a cold key, on a limit of 1000/s`,
     focus: "keys",
     scenario: {
       limit: FAST,
@@ -163,12 +166,12 @@ function herd(calls: number, withinMs: number, { seconds }: Size): Case {
   };
 }
 
-/** A hot limit that was cold a moment ago. */
+/** A limit that turns from cold to hot at once. */
 function step({ seconds }: Size): Case {
   const quiet = 2 * seconds;
   const busy = Math.min(2, seconds);
   return {
-    title: `a step from 1/s to 1000/s, the first ${busy} s of it`,
+    title: `a step from 1/s to 1000/s, its first ${busy} s`,
     scenario: {
       limit: FAST,
       callers: {
@@ -185,7 +188,7 @@ function step({ seconds }: Size): Case {
   };
 }
 
-/** A day's quota of 1000, full, and everybody comes at once. */
+/** A full daily quota of 1000 tokens, and many callers from the first second on. */
 function flashCrowd(kind: Kind, { seconds }: Size): Case {
   return {
     title: `flash crowd: 1000 tokens a day, 300/s from the first second, ${kind}`,
@@ -193,7 +196,7 @@ function flashCrowd(kind: Kind, { seconds }: Size): Case {
     scenario: {
       limit: { kind, rate: 1000, period: DAY, capacity: 1000, ...phase(kind) },
       callers: { kind: "open", pattern: "poisson", demand: 300, counts: ONE },
-      // Long enough that the last tokens are fought for and everybody after them is denied.
+      // Long enough that callers compete for the last tokens, and all later calls are denied.
       seconds,
       probes: 50,
     },
@@ -201,7 +204,7 @@ function flashCrowd(kind: Kind, { seconds }: Size): Case {
   };
 }
 
-/** A queue of reservations, without bound: a fifth more than the limit lets through. */
+/** Reservations without a bound. The demand exceeds the rate by a fifth, so the waits grow. */
 function reservations(rate: number, { seconds }: Size): Case {
   return {
     title: `reservations: ${rate}/s, capacity ${rate}, demand 1.2 × rate`,
@@ -217,7 +220,7 @@ function reservations(rate: number, { seconds }: Size): Case {
   };
 }
 
-/** One hot limit among ten, the others with a key for each user. */
+/** One hot limit and nine others, which have a key for each user. */
 function bundle({ seconds }: Size): Case {
   const { scenario } = load({ rate: 1000 }, { seconds });
   return {
@@ -228,7 +231,7 @@ function bundle({ seconds }: Size): Case {
   };
 }
 
-/** A mutation that does more than ask: its snapshot is old when it commits. */
+/** A mutation that also does 90 ms of other work, so its snapshot is old when it commits. */
 function hold({ seconds }: Size): Case {
   return {
     title: "functions that take 90 ms longer, 100/s on a cold limit of 100/s, the first 2 s",
@@ -261,7 +264,7 @@ function reshard({ seconds }: Size): Case {
   };
 }
 
-/** The same windows for both libraries: without a start the peer gives each shard a phase of its own. */
+/** Gives both libraries the same windows: without `start` the official component gives each shard its own phase. */
 function phase(kind: Kind): Pick<BucketConfig, "start"> {
   return kind === "fixed window" ? { start: 0 } : {};
 }
@@ -288,7 +291,7 @@ export const CASES = {
   "load-3000x3": (size) => load({ rate: 3000, demand: 3 }, size),
   "load-1000-resent": (size) => {
     const { title, ...rest } = load({ rate: 1000 }, size);
-    return { ...rest, title: `${title}, browsers send failed calls again`, resends: true };
+    return { ...rest, title: `${title}, browsers resend failed calls`, resends: true };
   },
   "bursts-1000": (size) => load({ rate: 1000, bursty: true }, size),
   step,

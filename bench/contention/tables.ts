@@ -1,4 +1,4 @@
-/** The report of one case: a row per design and class of deployment, then ours as a ratio of the peer's. */
+/** The report of one case: a row for each design and class of deployment, then the ratios of our figures to the peer's. */
 import { markdownTable, percent, ratio } from "../report/markdown.js";
 import type { Metrics } from "../simulator/metrics.js";
 import { CLASSES, type ClassName } from "../simulator/platform.js";
@@ -32,8 +32,8 @@ const USUAL: readonly Column[] = [
 const FOCUSED: Record<Focus, readonly Column[]> = {
   keys: [column("rows a key", (m) => (m.rowsAtEnd / m.keys).toFixed(2))],
   denials: [
-    column("rows read a denial", (m) => m.perDenial.rowsRead.toFixed(2)),
-    column("index reads a denial", (m) => m.perDenial.rangesRead.toFixed(2)),
+    column("rows read per denial", (m) => m.perDenial.rowsRead.toFixed(2)),
+    column("index reads per denial", (m) => m.perDenial.rangesRead.toFixed(2)),
     column("false denials", (m) => percent(m.falseDenials, 1)),
     column("`retryAt` suffices", showHonesty),
   ],
@@ -67,14 +67,14 @@ export function renderCase({ name, case: { title, focus = "honesty", resends }, 
     .join("\n\n");
 }
 
-/** Of the denials put to the test, how many were told the truth; after the comma, one millisecond later. */
+/** The share of the probed denials whose `retryAt` was true; after a comma the share one millisecond later, if it differs. */
 function showHonesty({ honest, honestOneMsLater, probes }: Metrics): string {
   if (honest === undefined || honestOneMsLater === undefined) return "-";
   const later = honestOneMsLater === honest ? "" : `, +1 ms ${percent(honestOneMsLater, 0)}`;
   return `${percent(honest, 0)}${later} (${probes})`;
 }
 
-/** Each of our designs beside each of the peer's in the same run. */
+/** The ratios of each of our designs to each of the peer's in the same run. */
 function renderRatios(runs: CaseResult["runs"]): string {
   const rows = runs.flatMap(({ platform, metrics }) =>
     metrics

@@ -1,4 +1,4 @@
-/** Both libraries in convex-test, without a bundler: module maps are read from the file system. */
+/** Both libraries in convex-test. There is no bundler, so the maps of modules are read from the file system. */
 import { readdirSync } from "node:fs";
 import { defineSchema, type GenericSchema, type SchemaDefinition } from "convex/server";
 import { convexTest } from "convex-test";
@@ -9,11 +9,11 @@ import { rateLimitTables } from "../../src/storage/schema.js";
 
 type Modules = Record<string, () => Promise<Record<string, unknown>>>;
 
-/** The modules of a component's directory, as `import.meta.glob` would give them. */
+/** The modules of a component's directory, in the form that `import.meta.glob` returns. */
 function modulesIn(directory: string): Modules {
   const base = new URL(`../../${directory}/`, import.meta.url);
   const files = readdirSync(base, { recursive: true, encoding: "utf8" }).filter(
-    // Definitions of components are for the bundler; maps and declarations are no modules.
+    // The bundler alone uses component definitions. Source maps and declarations are not modules.
     (file) => /\.(ts|js)$/.test(file) && !file.endsWith(".d.ts") && !file.startsWith("convex.config"),
   );
   return Object.fromEntries(
@@ -21,14 +21,14 @@ function modulesIn(directory: string): Modules {
   );
 }
 
-/** An empty app has to have a _generated directory, for convex-test to find its root. */
+/** An empty app needs a _generated directory, because convex-test finds the app's root by it. */
 const noModules: Modules = { "./_generated/api.ts": async () => await Promise.resolve({}) };
 
-/** A fresh backend with the table of home A, the component of home B and the peer's component. */
+/** Opens a new backend with this package's table in the app, this package's component, and the peer's component. */
 export function openBackend() {
   const t = convexTest({ schema: defineSchema(rateLimitTables), modules: noModules });
   const register = (path: string, schema: unknown, directory: string) => {
-    // Another copy of the same class, as far as the types can tell.
+    // To the types, the schema's class is another copy of the same class.
     t.registerComponent(path, schema as SchemaDefinition<GenericSchema, boolean>, modulesIn(directory));
   };
   register("rateLimits", componentSchema, "convex");

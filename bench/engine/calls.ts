@@ -1,4 +1,4 @@
-/** Whole calls on convex-test: not the platform's speed, but the same database under both libraries. */
+/** Races whole calls on convex-test. Its speed is not the platform's, but both libraries use the same database. */
 import { RateLimiter } from "@convex-dev/rate-limiter";
 import { componentsGeneric, type GenericMutationCtx } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
@@ -13,7 +13,7 @@ const components = componentsGeneric() as unknown as {
   rateLimiter: ConstructorParameters<typeof RateLimiter>[0];
 };
 
-/** So large that every call is admitted: each reads and writes. */
+/** The rate is so high that every call is admitted, so each call reads and writes. */
 const config = { kind: "token bucket", rate: 1e9, period: 1000 } as const;
 const limits = { bench: config };
 const peer = new RateLimiter(components.rateLimiter, limits);
@@ -22,7 +22,7 @@ const inComponent = defineInComponent(limits, { component: components.rateLimits
 
 type Limit = (ctx: GenericMutationCtx<RateLimitsDataModel>) => Promise<{ ok: boolean }>;
 
-/** One mutation per call, each racer on a backend of its own. */
+/** Runs one mutation per call. Each racer has its own backend. */
 export async function raceCalls(callsPerRound: number, rounds: number) {
   return await race(
     [

@@ -1,4 +1,4 @@
-/** What one call asks of the database when nobody else calls: a count, not a measurement. */
+/** The database cost of one call while no other call runs. It is counted, not measured. */
 import { Backend } from "../simulator/backend.js";
 import { type Cost, noCost } from "../simulator/cost.js";
 import { type Design, UNKEYED } from "../simulator/design.js";
@@ -23,7 +23,7 @@ const DESIGNS: readonly Design[] = [
   peerAsynchronous(),
 ];
 
-/** Enough that all of 16 shards are in use before the calls that are counted. */
+/** The calls before counting starts: enough that all of 16 shards are in use. */
 const WARM_UP = 400;
 const CAPACITY = 640;
 
@@ -47,7 +47,7 @@ async function costsOf(design: Design): Promise<CallCost[]> {
         (ctx) => consume(ctx, { count: 1 }),
         ({ outcome, attempts, cost }) => {
           if (outcome.kind !== "committed" || attempts > 1) throw new Error(`${design.label}: ${outcome.kind}`);
-          // The last tokens of a sharded limit are dear, and the first calls find shards without rows.
+          // Not counted: the first calls find shards without rows, and the last tokens of a sharded limit cost more.
           if (i > 0 && i < WARM_UP) return;
           if (outcome.value.ok && i >= CAPACITY - 100) return;
           const situation = i === 0 ? "first call" : outcome.value.ok ? "allowed" : "denied";

@@ -1,4 +1,4 @@
-/** The pure decision: state and request in, answer and state out, no database. */
+/** Races the pure decision, which needs no database: it takes a state and a request, and returns an answer and a state. */
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
 import { decide } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
@@ -12,7 +12,7 @@ import { race, type Racer } from "./race.js";
 const KINDS = ["token bucket", "fixed window"] as const;
 const NOW = Date.UTC(2026, 0, 1);
 
-/** How far apart the decisions are, in ms: the limit lets half of them through. */
+/** The time between two decisions in ms. The limit lets half of them through. */
 const STEP_MS = 50;
 
 export async function raceDecisions(decisionsPerRound: number, rounds: number) {

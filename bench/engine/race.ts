@@ -1,16 +1,16 @@
-/** Who is faster, by how much: turns in the same process, so that the machine's moods fall on all alike. */
+/** Measures how much faster one racer is than another. They take turns in one process, so a busy machine slows all alike. */
 
 export interface Racer {
   readonly name: string;
-  /** Does the work so many times, and returns something of it, so that it cannot be optimised away. */
+  /** Does the work `count` times. Returns a result of it, so that the compiler cannot remove the work. */
   run(count: number): number | Promise<number>;
 }
 
 export interface Standing {
   readonly name: string;
-  /** Median over the rounds. */
+  /** The median over the rounds. */
   readonly perSecond: number;
-  /** Median over the rounds of the speed as a multiple of the first racer's in the same round. */
+  /** The median over the rounds of this racer's speed divided by the first racer's in the same round. */
   readonly ofFirst: number;
 }
 
@@ -19,7 +19,7 @@ export async function race(
   { perRound, rounds }: { perRound: number; rounds: number },
 ): Promise<Standing[]> {
   const speeds: number[][] = racers.map(() => []);
-  // The first round warms the compiler up and does not count.
+  // The first round warms up the compiler and is not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const [i, racer] of racers.entries()) {
       const start = performance.now();

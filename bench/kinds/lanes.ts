@@ -1,4 +1,4 @@
-/** Lanes of calls over time as an SVG, readable on light and on dark pages. */
+/** Draws lanes of calls over time as an SVG that is readable on light and on dark pages. */
 
 export interface Lane {
   readonly title: string;
@@ -55,7 +55,7 @@ ${axis.join("\n")}
 `;
 }
 
-/** Allowed calls above the line, denied ones below it. */
+/** Draws allowed calls above the line, and denied ones below it. */
 function drawLane({ title, notes, dots, starts }: Lane, top: number, x: (at: number) => string): string {
   const base = top + 52;
   const lines = starts.map(

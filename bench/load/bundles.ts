@@ -1,9 +1,9 @@
-/** The modules that are measured, each bundled as one script that leaves its function in `globalThis.fn`. */
+/** The modules that are measured. Each is bundled as one script that assigns its function to `globalThis.fn`. */
 import * as esbuild from "esbuild";
 
 const root = new URL("../..", import.meta.url).pathname;
 
-/** Everything minified, and what Convex's CLI sets. */
+/** The settings of the bundler: `minified` minifies everything, `cli` is what Convex's CLI sets. */
 const SETTINGS = {
   minified: { minify: true },
   cli: { minifySyntax: true, minifyIdentifiers: true, keepNames: true, target: "esnext" },
@@ -17,7 +17,7 @@ const mutation = (handler: string) =>
 
 const KINDS = ["token bucket", "fixed window", "sliding window"];
 
-/** The first is a token bucket; others take turns with the other kinds. */
+/** The source of `count` limits, whose kinds take turns. The first is a token bucket. */
 function limits(count: number, kinds = KINDS): string {
   const each = Array.from(
     { length: count },
@@ -74,7 +74,7 @@ const SOURCES = {
 export type Case = keyof typeof SOURCES;
 export const CASES = Object.keys(SOURCES).filter((name) => name !== "empty") as Case[];
 
-/** A case as one script; without `external`, convex is in it. */
+/** Bundles a case as one script. Without `external` the script contains convex. */
 export async function build(name: Case, profile: Profile, external: string[] = []): Promise<string> {
   const { outputFiles } = await esbuild.build({
     stdin: { contents: SOURCES[name], resolveDir: root, loader: "ts" },
@@ -89,6 +89,6 @@ export async function build(name: Case, profile: Profile, external: string[] = [
     ...SETTINGS[profile],
   });
   const [file] = outputFiles;
-  if (!file) throw new Error("esbuild has made nothing.");
+  if (!file) throw new Error("esbuild returned no file.");
   return file.text;
 }

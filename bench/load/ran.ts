@@ -1,10 +1,10 @@
-/** How many functions run: a measure of load and call without noise. */
+/** Counts the functions that run: a measure of a load and of a call that has no noise. */
 import inspector from "node:inspector/promises";
 import vm from "node:vm";
 import { build, type Case, type Profile } from "./bundles.js";
 import { callIn, globals } from "./sandbox.js";
 
-/** Functions that run while a module loads, and in one call after it, those of convex included. */
+/** The numbers of functions that run while a module loads, and in one call after that. Those of convex are included. */
 export interface Ran {
   readonly ranAtLoad: number;
   readonly ranInCall: number;
@@ -28,7 +28,7 @@ export async function countRan(name: Case, profile: Profile): Promise<Ran> {
   }
 }
 
-/** Since the last take: taking resets the counts. */
+/** Returns the number of functions that ran since the last call of `take`, and resets the counts. */
 async function take(session: inspector.Session, filename: string): Promise<number> {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const script = result.find(({ url }) => url.endsWith(filename));

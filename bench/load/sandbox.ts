@@ -1,4 +1,4 @@
-/** A context like that of a Convex isolate, and one call in it, on a database without rows or with a component that answers at once. */
+/** A context like that of a Convex isolate, and one call in it. The database has no rows, and a component answers at once. */
 import type vm from "node:vm";
 import type { Case } from "./bundles.js";
 
@@ -36,7 +36,7 @@ const config = { kind: "token bucket", rate: 10, period: 60_000 };
 const bucket = { name: "a0", config };
 const ARGS: Partial<Record<Case, object>> = {
   "inside: public": bucket,
-  // Without a row, the worker has nothing to do.
+  // The worker finds no row, so it has nothing to do.
   "inside: queue worker": { ...bucket, queue: {}, generation: 1 },
   "official, inside": { ...bucket, reserve: false, throws: false },
 };

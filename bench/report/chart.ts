@@ -1,4 +1,4 @@
-/** Lines over calls a second as an SVG file, readable on light and on dark pages. */
+/** Draws lines over calls per second as an SVG that is readable on light and on dark pages. */
 
 interface Series {
   readonly name: string;
@@ -9,9 +9,9 @@ export interface Panel {
   readonly title: string;
   readonly subtitle: string;
   readonly unit: string;
-  /** What stands under the points: one each, evenly spaced. */
+  /** The labels under the points: one for each point, evenly spaced. */
   readonly ticks: readonly string[];
-  /** For each series its values from the first tick on; undefined where it did not run. */
+  /** The values of each series, one for each tick; undefined if the series did not run there. */
   readonly values: readonly (readonly (number | undefined)[])[];
 }
 
@@ -27,7 +27,7 @@ const WIDTH = 860;
 const MARGIN = 28;
 const HEADER = 118;
 const PLOT = 200;
-/** What a name and a value take beside the last point. */
+/** The width of a name and a value to the right of the last point. */
 const NAMES = 156;
 const LINE = 17;
 
@@ -35,7 +35,7 @@ const HUES = {
   light: { ours: ["#1d4ed8"], peer: ["#b45309", "#d97706", "#9a7b1f"] },
   dark: { ours: ["#60a5fa"], peer: ["#fbbf24", "#f59e0b", "#d6b65a"] },
 };
-/** Peers also differ in their dashes: not everybody sees the hues. */
+/** The lines of the peer also differ in their dashes, for readers who cannot distinguish the hues. */
 const DASHES = ["", "7 4", "2 4"];
 
 export function drawLines({ title, subtitle, notes, series, panels }: Chart): string {
@@ -97,7 +97,7 @@ function drawPanel(
     const { name = "", family = "peer" } = series[i] ?? {};
     return last ? [{ i, name, family, points, last, at: last.y + 4 }] : [];
   });
-  // From the lowest up, so that names of lines that end together stand above each other; ours first.
+  // Names are placed from the lowest up, so that those of lines that end together do not overlap; ours come first.
   const named = lines.toSorted((a, b) => b.at - a.at || a.i - b.i);
   for (const [i, line] of named.entries()) line.at = Math.min(line.at, (named[i - 1]?.at ?? Infinity) - LINE);
   const drawn = lines.toReversed().map(({ i, family, points }) => {

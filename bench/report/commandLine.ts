@@ -1,4 +1,4 @@
-/** What the benches share of their command lines. */
+/** The parts of their command lines that the benches share. */
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -10,7 +10,7 @@ export function isProgram(moduleUrl: string): boolean {
 export function parseNumbers(text: string): number[] {
   return text.split(",").map((part) => {
     const number = Number(part);
-    if (!Number.isFinite(number) || number <= 0) throw new Error(`${part} is no number above 0.`);
+    if (!Number.isFinite(number) || number <= 0) throw new Error(`"${part}" is not a number above 0.`);
     return number;
   });
 }
@@ -18,12 +18,12 @@ export function parseNumbers(text: string): number[] {
 export function parseChoices<Choice extends string>(text: string, choices: readonly Choice[]): Choice[] {
   return text.split(",").map((part) => {
     const choice = choices.find((known) => known === part);
-    if (choice === undefined) throw new Error(`${part} is none of ${choices.join(", ")}.`);
+    if (choice === undefined) throw new Error(`"${part}" is not one of ${choices.join(", ")}.`);
     return choice;
   });
 }
 
-/** What was compared, for every report: figures without versions mean nothing. */
+/** The versions that were compared. Every report names them, because figures without versions mean nothing. */
 export function versions(): Record<string, string> {
   const of = (path: string) => {
     const text = readFileSync(new URL(`../../${path}package.json`, import.meta.url), "utf8");

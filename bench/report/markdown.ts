@@ -1,4 +1,4 @@
-/** Tables that read well in a terminal and paste into the docs. */
+/** Formats tables that are readable in a terminal and can be pasted into the docs. */
 
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
@@ -12,7 +12,7 @@ export function percent(share: number, digits = 2): string {
   return `${(share * 100).toFixed(digits)} %`;
 }
 
-/** `ours / peer`; nothing to divide by gives no ratio. */
+/** `ours / peer`; if `peer` is 0 there is no ratio, so words say which of the two are 0. */
 export function ratio(ours: number, peer: number): string {
   if (peer === 0) return ours === 0 ? "both 0" : "peer 0";
   return (ours / peer).toFixed(2);

@@ -1,4 +1,4 @@
-/** Virtual time: what happens next, in the order of its time, and of its planning where the times are equal. */
+/** An event of virtual time. Events happen in the order of their times; those of equal times in the order of their planning. */
 type Event = { readonly atMs: number; readonly rank: number; readonly run: () => void | Promise<void> };
 
 export class Agenda {
@@ -17,7 +17,7 @@ export class Agenda {
     this.#add({ atMs, rank: this.#planned++, run });
   }
 
-  /** Lets events happen until `isOver`, or until none is left. */
+  /** Runs events until `isOver` returns true, or until none is left. */
   async run(isOver: () => boolean = () => false): Promise<void> {
     while (!isOver()) {
       const event = this.#takeNext();
@@ -46,7 +46,7 @@ export class Agenda {
     return next;
   }
 
-  /** Puts an event in the place of the first one, which is gone, and from there to where it belongs. */
+  /** Puts an event into the place of the first one, which has been taken, and moves it down to its place in the heap. */
   #sink(event: Event): void {
     let position = 0;
     for (;;) {

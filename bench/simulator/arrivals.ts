@@ -1,4 +1,4 @@
-/** Open-loop callers: when they call does not depend on the answers. */
+/** The arrivals of open-loop callers: the times of their calls do not depend on the answers. */
 import { createRandom, exponential, type Random, wholeNumber } from "./random.js";
 
 export interface Arrival {
@@ -11,20 +11,20 @@ export interface ArrivalOptions {
   readonly pattern: "poisson" | "bursty";
   /** Tokens asked for per second, on average. */
   readonly demand: number;
-  /** What was asked for per second before, and for how long. */
+  /** An earlier phase with another demand: tokens per second, and its length in seconds. */
   readonly startingWith?: { readonly demand: number; readonly seconds: number };
   readonly seconds: number;
-  /** Counts are drawn evenly from these, ends included. */
+  /** Counts are drawn uniformly from this range, ends included. */
   readonly counts: { readonly from: number; readonly to: number };
-  /** How many keys the calls go to, evenly or by Zipf's law (the n-th key 1/n as often as the first); default: no key. */
+  /** The number of keys that are called, evenly or by Zipf's law (the n-th key 1/n as often as the first); default: no key. */
   readonly keys?: { readonly count: number; readonly zipf: boolean };
   readonly seed: string;
 }
 
-/** Bursts: for a quarter of each second four times the demand, then nothing until the next. */
+/** A burst: four times the demand for a quarter of each second, then no calls until the next second. */
 const BURST = { everyMs: 1000, onMs: 250 };
 
-/** The arrivals of one run; they depend on the seed, not on who answers them. */
+/** The arrivals of one run. They depend on the seed and not on the design that answers them. */
 export function arrivals({ pattern, demand, startingWith, seconds, counts, keys, seed }: ArrivalOptions): Arrival[] {
   const times = createRandom(`${seed}/arrivals`);
   const sizes = createRandom(`${seed}/counts`);
@@ -34,7 +34,7 @@ export function arrivals({ pattern, demand, startingWith, seconds, counts, keys,
   const all: Arrival[] = [];
   const addPhase = (fromMs: number, toMs: number, perSecond: number) => {
     const meanGapMs = (1000 * meanCount * share) / perSecond;
-    // Time runs only while calls come; it is stretched over the pauses afterwards.
+    // `busyMs` counts only the time within bursts; the pauses between them are added afterwards.
     for (let busyMs = exponential(times, meanGapMs); ; busyMs += exponential(times, meanGapMs)) {
       const bursts = Math.floor(busyMs / BURST.onMs);
       const sinceMs = pattern === "bursty" ? bursts * BURST.everyMs + (busyMs - bursts * BURST.onMs) : busyMs;
@@ -48,7 +48,7 @@ export function arrivals({ pattern, demand, startingWith, seconds, counts, keys,
   return all;
 }
 
-/** Draws keys with the probabilities that `zipf` asks for. */
+/** Returns a function that draws keys: by Zipf's law or evenly. */
 function keyChooser({ count, zipf }: { count: number; zipf: boolean }, random: Random): () => string {
   const upTo: number[] = [];
   let total = 0;
@@ -67,15 +67,15 @@ function keyChooser({ count, zipf }: { count: number; zipf: boolean }, random: R
 
 export interface HerdOptions {
   readonly herds: number;
-  /** Calls of each herd; all go to one key, which is that herd's own. */
+  /** The calls of each herd. They all have one key, which no other herd uses. */
   readonly calls: number;
   readonly withinMs: number;
-  /** From the start of one herd to the next one's. */
+  /** The time from the start of one herd to the start of the next, in ms. */
   readonly everyMs: number;
   readonly seed: string;
 }
 
-/** Herds, one after another: calls that come evenly distributed within a short time. */
+/** The arrivals of herds, one after another. The times of a herd's calls are uniform within a short time. */
 export function herds({ herds, calls, withinMs, everyMs, seed }: HerdOptions): Arrival[] {
   const times = createRandom(`${seed}/herds`);
   const all: Arrival[] = [];

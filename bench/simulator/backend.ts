@@ -1,7 +1,9 @@
 /**
- * The deployment at work: every call is a mutation that takes its snapshot, waits for a permit, runs, commits or conflicts, and
- * runs again. An attempt's code runs to its end at the moment it gets its permit, on the snapshot from before; nothing in between
- * can reach it, so that is the same as running all along. It holds the permit for as long as its execution takes.
+ * The running deployment. Every call is a mutation: an attempt takes its snapshot, waits for a permit, runs, and commits or
+ * conflicts. After a conflict the call makes another attempt.
+ *
+ * An attempt's code runs to its end at the time at which it gets its permit, on its earlier snapshot. Later writes could not reach it
+ * anyway, so the result is the same as if it ran during its whole execution time. It holds the permit for that time.
  */
 import { Agenda } from "./agenda.js";
 import { Committer } from "./committer.js";
@@ -16,86 +18,87 @@ import { Transaction } from "./transaction.js";
 
 export interface BackendOptions {
   readonly seed: string;
-  /** Default S256. */
+  /** The class of the deployment; default S256. */
   readonly platform?: ClassName | PlatformClass | undefined;
-  /** Attempts see clocks up to this far apart; default 0. */
+  /** The clock of each attempt is fast or slow by up to this many ms; default 0. */
   readonly skewMs?: number | undefined;
-  /** The median of what an attempt takes beside its reads and hops; its p99 is five times as much. */
+  /** The median of an attempt's time without its reads and hops, in ms. The p99 is five times as long. */
   readonly executionMs?: number | undefined;
   /**
-   * Whether calls come from browsers, over a session that writes a row with every mutation, so that even a call that wrote
-   * nothing is validated; else from actions. Default true.
+   * Whether browsers make the calls; otherwise actions do. Default true. A browser's session writes a row with every mutation, so
+   * even a call that wrote nothing is validated.
    */
   readonly browser?: boolean | undefined;
   /**
-   * Until when a browser whose call has used up its tries reconnects and sends it again, in ms since the start of the run;
-   * default 0: never, and the caller gets the error, as an action does.
+   * Until this time, in ms since the start of the run, a browser reconnects and resends a call that the platform gave up on.
+   * With the default 0 no call is resent: the caller gets the error, as an action does.
    */
   readonly resendsUntilMs?: number | undefined;
-  /** What each attempt takes for work beside the limit; default 0. */
+  /** The time in ms that each attempt needs for work other than the limit's; default 0. */
   readonly holdMs?: number | undefined;
-  /** When the run begins, in ms since the epoch. */
+  /** The time at which the run begins, in ms since the epoch. */
   readonly epochMs?: number | undefined;
-  /** Hears of each run of a scheduled function that is published, in the order of the commits. */
+  /** Called for each published run of a scheduled function, in the order of the commits. */
   readonly onJob?: ((job: Job, run: JobRun) => void) | undefined;
-  /** Asked for each run of a scheduled function, when its code has run: whether its server dies, so that it has to run again. */
+  /** Called after the code of each run of a scheduled function. If it returns true, the server dies and the function runs again. */
   readonly crashes?: (() => boolean) | undefined;
-  /** Scheduled functions that are due within this time start at its end: a deploy. */
+  /** A deploy: scheduled functions that are due within this time start at its end. */
   readonly pause?: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
-/** What a scheduled function did. */
+/** A published run of a scheduled function. */
 export interface JobRun {
   readonly nowMs: number;
   readonly clock: number;
-  /** The last commit that it saw. */
+  /** The last commit that the run saw. */
   readonly snapshot: number;
   readonly writes: Writes;
 }
 
-/** Midnight, so that windows of whole seconds, minutes and hours begin at the start of a run. */
+/** A midnight, so that windows of whole seconds, minutes and hours begin at the start of a run. */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 type Outcome<Result> =
   | { readonly kind: "committed"; readonly value: Result }
   /** Every attempt conflicted. */
   | { readonly kind: "exhausted" }
-  /** It waited too long for a permit. */
+  /** An attempt waited too long for a permit. */
   | { readonly kind: "overloaded" }
-  /** The code threw: a bug or misuse; the platform does not run it again. */
+  /** The code threw, because of a bug or misuse. The platform does not run it again. */
   | { readonly kind: "threw"; readonly error: unknown };
 
 export interface Call<Result> {
   readonly outcome: Outcome<Result>;
   readonly attempts: number;
-  /** How often the client sent it: more than once only after the platform gave it up. */
+  /** How often the client sent the call. It sends it again only after the platform gave up on it. */
   readonly sends: number;
   readonly startedMs: number;
   readonly endedMs: number;
-  /** When the code of the last attempt began: what it answered was true then. */
+  /** The time at which the code of the last attempt began. Its answer was true at that time. */
   readonly decidedMs: number;
   /** `Date.now()` of the last attempt. */
   readonly clock: number;
-  /** Of all attempts. */
+  /** The cost of all attempts. */
   readonly cost: Cost;
+  /** The cost of the last attempt. */
   readonly lastCost: Cost;
 }
 
 export type Body<Result> = (ctx: SimulatedCtx) => Promise<Result>;
 
-/** An attempt that has run and has not committed. */
+/** An attempt whose code has run and which has not committed. */
 export interface Seen {
   readonly clock: number;
   readonly snapshot: number;
 }
 
-/** Looks on, at the end of each attempt's code, before its commit. */
+/** Called at the end of each attempt's code, before its commit. */
 export type Witness<Result> = (value: Result, seen: Seen) => Promise<void>;
 
 export class Backend {
   readonly agenda = new Agenda();
   readonly store: Store;
-  /** What scheduled functions cost. */
+  /** The cost of scheduled functions, and the number of their runs. */
   readonly background: Cost & { runs: number } = { ...noCost(), runs: 0 };
   readonly #deployment: Deployment;
   readonly #delays: Random;
@@ -120,7 +123,7 @@ export class Backend {
     this.#committer = new Committer(this.agenda, createRandom(`${seed}/persistence`), figures);
   }
 
-  /** Plans a call for now; `onEnd` hears of it when it is over. */
+  /** Starts a call now, and calls `onEnd` when it has ended. */
   call<Result>(body: Body<Result>, onEnd: (call: Call<Result>) => void, witness?: Witness<Result>): void {
     const { browser = true, resendsUntilMs = 0, epochMs = EPOCH_MS } = this.options;
     const startedMs = this.agenda.nowMs;
@@ -158,7 +161,7 @@ export class Backend {
     attempt();
   }
 
-  /** Runs `body` at a moment in a copy of the database where nobody else calls; nothing of it stays. */
+  /** Runs `body` with the given clock in a copy of the database where no other call runs. Its writes are discarded. */
   async runAlone<Result>(body: Body<Result>, clock: number, snapshot?: number): Promise<Result> {
     const transaction = new Transaction(this.store.fork(snapshot), clock);
     const random = createRandom(`${this.options.seed}/alone/${this.#alone++}`);
@@ -223,7 +226,7 @@ export class Backend {
     });
   }
 
-  /** A scheduled mutation runs once, and runs again for as long as it conflicts or gets no permit. */
+  /** Plans a scheduled mutation. It succeeds once, and runs again for as long as it conflicts or gets no permit. */
   #planJob(id: string, { address, args, scheduledTime, state }: Job): void {
     if (state.kind !== "pending") return;
     const body = async (ctx: SimulatedCtx) => {
@@ -276,7 +279,7 @@ export class Backend {
   }
 }
 
-/** Hears of one attempt: that its code ran, then how it ended, or that it has to run again. */
+/** The events of one attempt: its code has run, then it has ended or has to run again. */
 interface Listener<Result> {
   readonly onRun: (transaction: Transaction, outcome: Outcome<Result>) => Promise<void>;
   readonly onEnd: (outcome: Outcome<Result>) => void;

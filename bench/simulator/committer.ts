@@ -1,6 +1,6 @@
 /**
- * The one writer: transactions are validated one after another, each against all that were validated before it, published or
- * not; what is valid becomes durable, and is published in the order of validation.
+ * The one writer. It validates transactions one after another, each against all that were validated before it, published or not.
+ * A valid transaction becomes durable, and is published in the order of validation.
  */
 import type { Agenda } from "./agenda.js";
 import { PLATFORM, type PlatformClass } from "./platform.js";
@@ -10,7 +10,7 @@ import type { Transaction } from "./transaction.js";
 
 interface Submission {
   readonly transaction: Transaction;
-  /** Bytes that somebody else writes in the same transaction: the session. */
+  /** Bytes that the browser's session writes in the same transaction. */
   readonly extraBytes: number;
   readonly onPublished: () => void;
   readonly onConflict: () => void;

@@ -1,4 +1,4 @@
-/** `ctx`, as the functions of one component see it, within one attempt. */
+/** `ctx` as the functions of one component see it within one attempt. */
 import type { Value } from "convex/values";
 import { Database, qualifiedName } from "./database.js";
 import { type Address, type Deployment, JOBS, ROOT } from "./deployment.js";
@@ -15,15 +15,15 @@ export interface Job {
   readonly state: { readonly kind: "pending" | "success" | "canceled" };
 }
 
-/** What the platform allows one transaction to read. */
+/** The most bytes that the platform allows one transaction to read. */
 const MAX_BYTES_READ = 16 * 2 ** 20;
 
-/** A guess at a document's bytes, for code that paces itself by what it has read. */
+/** An estimate of a document's bytes, for code that limits itself by the bytes that it has read. */
 const BYTES_PER_ROW = 512;
 
 /** One attempt: a transaction, and the code that runs in it. */
 export class Execution {
-  /** The component whose code runs now: `createFunctionHandle` has no ctx to tell it. */
+  /** The component whose code runs now. `createFunctionHandle` gets no ctx, so it reads the component here. */
   current = ROOT;
 
   constructor(
@@ -40,12 +40,12 @@ export class Execution {
     return this.deployment.createHandle(reference, this.current);
   }
 
-  /** Runs the app's own code, as a mutation. */
+  /** Runs the app's own code as a mutation. */
   async run<Result>(body: (ctx: SimulatedCtx) => Promise<Result>): Promise<Result> {
     return await runWithin(this, async () => await body(new SimulatedCtx(this, ROOT, "mutation")));
   }
 
-  /** Runs a function that some code calls: a sub-transaction. */
+  /** Runs a function, which other code calls, as a sub-transaction. */
   async call(address: Address, args: unknown, kind: SimulatedCtx["kind"]): Promise<unknown> {
     this.transaction.cost.hops++;
     const handler = this.deployment.handler(address);
@@ -60,7 +60,7 @@ export class Execution {
   }
 }
 
-/** A class, not a literal of closures, because one is made for every call to a function. */
+/** A `ctx`. It is a class and not an object literal of closures, because every call to a function creates one. */
 export class SimulatedCtx {
   readonly db: Database;
   readonly syscalls: Syscalls;
@@ -77,7 +77,7 @@ export class SimulatedCtx {
     this.db = new Database(transaction, component, kind, this.syscalls);
   }
 
-  // Own properties all, because wrappers of functions copy a ctx with `{ ...ctx }`.
+  // All are own properties, because wrappers of functions copy a ctx with `{ ...ctx }`.
   runQuery = async (reference: unknown, args?: unknown, options?: QueryOptions): Promise<unknown> => {
     const address = this.execution.deployment.resolve(reference, this.component);
     const stale = this.kind === "stale query" || options?.useStaleSnapshot === true;

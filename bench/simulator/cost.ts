@@ -1,4 +1,4 @@
-/** What a call asks of the database, over all its attempts. */
+/** The database operations of a call, over all its attempts. */
 export interface Cost {
   /** Index ranges read, including those read from a stale snapshot. */
   rangesRead: number;
@@ -6,13 +6,16 @@ export interface Cost {
   rowsRead: number;
   /** Documents that a patch, replace or delete reads again, by id. */
   rowsReread: number;
-  /** Reads one after another: those of one `Promise.all` count once, and a patch's only when nothing has read the document. */
+  /**
+   * Reads that wait for each other. Those of one `Promise.all` count once. The read of a patch counts only if nothing has read the
+   * document before.
+   */
   readRounds: number;
   /** Documents inserted, changed or deleted. */
   rowsWritten: number;
   /** Calls to `ctx.db`. */
   storeCalls: number;
-  /** Calls to functions of components. */
+  /** Calls to functions by `ctx.runQuery`, `ctx.runMutation` or the scheduler. */
   hops: number;
 }
 

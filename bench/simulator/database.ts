@@ -14,33 +14,33 @@ export function qualifiedName(component: string, table: string): string {
 
 const commitTs = new CommitTsPlaceholder();
 
-/** A class, not a literal of closures, because one is made for every call to a function. */
+/** A `ctx.db`. It is a class and not an object literal of closures, because every call to a function creates one. */
 export class Database {
   readonly vars = { commitTs };
 
   constructor(
     readonly transaction: Transaction,
     readonly component: string,
-    /** Stale: reads the snapshot alone, without own writes, and depends on nothing. */
+    /** A stale query reads only the snapshot, without the transaction's own writes, and depends on nothing. */
     readonly kind: "query" | "stale query" | "mutation",
     readonly syscalls = new Syscalls(),
   ) {}
 
-  // Not #names: code may call through a proxy.
+  // TypeScript's `private` instead of #names, because code may call through a proxy.
   private get stale(): boolean {
     return this.kind === "stale query";
   }
 
-  /** Scheduled functions are documents like any other here. */
+  /** The same object, because scheduled functions are documents like any other here. */
   get system(): this {
     return this;
   }
 
-  // Each takes (id, …) or (table, id, …), as Convex does.
+  // Each method takes (id, …) or (table, id, …), as in Convex.
   async get(...args: [string] | [string, string]): Promise<Document | null> {
     const [table, id] = args.length === 2 ? args : [undefined, args[0]];
     if (table !== undefined && tableOf(id) !== qualifiedName(this.component, table)) {
-      throw new Error(`${id} is no id of ${table}.`);
+      throw new Error(`${id} is not an id of ${table}.`);
     }
     const document = await this.syscalls.read(() => this.transaction.get(id, { stale: this.stale }));
     return document && copyOf(document);

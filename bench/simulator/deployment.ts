@@ -1,26 +1,26 @@
-/** An app and its components: which functions and tables there are, and what a reference means. */
+/** An app and its components: their functions and tables, and the resolution of references. */
 import { getFunctionAddress, type GenericSchema, type SchemaDefinition } from "convex/server";
 import { qualifiedName } from "./database.js";
 import type { Store } from "./store.js";
 import type { IndexFields } from "./table.js";
 
-/** A component: its schema, the modules of its functions, the components it uses. The app is the root of the tree. */
+/** A component: its schema, the modules of its functions, and the components that it uses. The app is the root of the tree. */
 export interface Component {
   readonly schema?: SchemaDefinition<GenericSchema, boolean>;
   readonly modules?: Readonly<Record<string, object>>;
   readonly children?: Readonly<Record<string, Component>>;
 }
 
-/** The app's own path. */
+/** The path of the app itself. */
 export const ROOT = "";
 
 /** The platform's own table of scheduled functions; every component has one. */
 export const JOBS = "_scheduled_functions";
 
-/** What `_handler` of a registered function holds: the function that its author wrote. */
+/** The function that its author wrote, which a registered function has as `_handler`. */
 export type Handler = (ctx: unknown, args: unknown) => unknown;
 
-/** A function, by where it lives: `component` is the path of names that leads to it. */
+/** The address of a function. `component` is the path of component names that leads to it. */
 export interface Address {
   readonly component: string;
   readonly module: string;
@@ -40,7 +40,7 @@ export class Deployment {
     for (const [name, fields] of this.#tables) store.defineTable(name, fields);
   }
 
-  /** The address that a reference, or a function handle, has for code of the component `from`. */
+  /** The address that a reference or a function handle means in code of the component `from`. */
   resolve(reference: unknown, from: string): Address {
     const address = getFunctionAddress(reference) as { name?: string; reference?: string; functionHandle?: string };
     if (address.functionHandle !== undefined) return JSON.parse(address.functionHandle.slice(HANDLE.length)) as Address;
@@ -89,7 +89,7 @@ interface ExportedTable {
 }
 
 function exportTables(schema: SchemaDefinition<GenericSchema, boolean>): readonly ExportedTable[] {
-  // What a deployment is sent; the method is public at run time only.
+  // The CLI sends this JSON to a deployment. The method is not in the public types.
   const exported = (schema as unknown as { export: () => string }).export();
   return (JSON.parse(exported) as { tables: ExportedTable[] }).tables;
 }

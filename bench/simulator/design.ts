@@ -1,4 +1,4 @@
-/** What the simulator compares: a way to limit, with the code that does it. */
+/** A design, which the simulator compares with others: a way to limit, with the code that does it. */
 import type { SimulatedCtx } from "./context.js";
 import type { Component } from "./deployment.js";
 import type { BucketConfig } from "./oracle.js";
@@ -9,13 +9,13 @@ export interface Ask {
   readonly key?: string | undefined;
   readonly count: number;
   readonly reserve?: boolean | undefined;
-  /** Who calls: the key of the cold limits of a bundle. */
+  /** The caller: the key of a bundle's cold limits. */
   readonly user?: string | undefined;
 }
 
 export interface Answer {
   readonly ok: boolean;
-  /** A whole millisecond since the epoch: when to ask again or, of a reservation, when to start. */
+  /** The time to retry or, for a reservation, to start: whole ms since the epoch. */
   readonly retryAt: number | undefined;
 }
 
@@ -24,14 +24,14 @@ export type Consume = (ctx: SimulatedCtx, ask: Ask) => Promise<Answer>;
 export interface LimitOptions {
   /** Whether the limit has a bucket for each key, or a single one. */
   readonly keyed: boolean;
-  /** With how many limits each call has to do, the hot one among them: the others have a bucket for each user. */
+  /** The number of limits in each call, including the hot one. The others have a bucket for each user. */
   readonly bundleOf: number;
 }
 
 /** One limit with one bucket. */
 export const UNKEYED: LimitOptions = { keyed: false, bundleOf: 1 };
 
-/** The other limits of a bundle: nobody comes near them. */
+/** The config of the other limits of a bundle. No user comes near it. */
 export const COLD_LIMIT = { kind: "token bucket", rate: 1000, period: 60_000, capacity: 1000 } as const;
 
 /** The names of the other limits of a bundle. */
@@ -44,6 +44,6 @@ export interface Design {
   readonly library: "ours" | "peer";
   readonly shards: Shards;
   readonly app: Component;
-  /** The function that limits, with a number of shards that may differ from `shards` (a change on a live limit). */
+  /** Returns the function that limits. `shards` may differ from the design's, after a change on a live limit. */
   limit(config: BucketConfig, shards: Shards, options: LimitOptions): Consume;
 }

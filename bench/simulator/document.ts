@@ -3,12 +3,12 @@ import type { Value } from "convex/values";
 
 export type Document = Readonly<Record<string, Value>> & { readonly _id: string; readonly _creationTime: number };
 
-/** An id names its table, as it does on the platform (there, encoded). */
+/** The table of an id. An id contains its table's name, as on the platform, where it is encoded. */
 export function tableOf(id: string): string {
   return id.slice(0, id.lastIndexOf("|"));
 }
 
-/** A copy: what a function does to it afterwards changes nothing in the store. A field that is undefined is absent. */
+/** A copy, so that a function that changes it changes nothing in the store. Fields that are undefined are left out. */
 export function copyOf<Fields extends Readonly<Record<string, Value | undefined>>>(fields: Fields): Fields {
   const copy: Record<string, Value> = {};
   for (const name in fields) {
@@ -21,6 +21,6 @@ export function copyOf<Fields extends Readonly<Record<string, Value | undefined>
 function copyOfValue(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOfValue);
-  // Neither bytes nor what stands for a commit.
+  // Bytes and placeholders of a commit's timestamp are not copied.
   return Object.getPrototypeOf(value) === Object.prototype ? copyOf(value as Record<string, Value>) : value;
 }

@@ -1,10 +1,10 @@
 /** Index keys and the ranges of them that a transaction reads. */
 import { compareValues, type Value } from "convex/values";
 
-/** The indexed fields, then creation time and id, so that no two documents share a key. */
+/** A key: the indexed fields, then creation time and id, so that no two documents share a key. */
 export type Key = readonly (Value | undefined)[];
 
-/** A position beside every key that begins with `prefix`: `inclusive` says whether those keys lie within the range. */
+/** An end of a range. `inclusive` says whether the keys that begin with `prefix` are within the range. */
 export interface Bound {
   readonly prefix: Key;
   readonly inclusive: boolean;
@@ -20,13 +20,13 @@ export const EVERYTHING: Range = { lower: UNBOUNDED, upper: UNBOUNDED };
 
 function compare(a: Value | undefined, b: Value | undefined): number {
   if (a === b) return 0;
-  // Most comparisons are of shard numbers; only NaN needs Convex's own order.
+  // Most comparisons are of shard numbers. NaN is the only number that needs Convex's own order.
   const difference = typeof a === "number" && typeof b === "number" ? a - b : 0;
   if (difference) return difference;
   return compareValues(a, b);
 }
 
-/** Compares as far as `prefix` goes: 0 when the key begins with it. */
+/** Compares the first fields of the key with `prefix`; 0 if the key begins with it. */
 export function comparePrefix(key: Key, prefix: Key): number {
   for (let i = 0; i < prefix.length; i++) {
     const order = compare(key[i], prefix[i]);

@@ -1,4 +1,4 @@
-/** What a run showed, in numbers. */
+/** The figures of a run. */
 import { addCost, type Cost, dividedCost, noCost } from "./cost.js";
 import type { Design, Shards } from "./design.js";
 import { falseDenials, type Grant, meanWait, overGrant, possible, sum } from "./oracle.js";
@@ -10,47 +10,49 @@ export interface Metrics {
   readonly shards: Shards;
   readonly calls: number;
   readonly attemptsPerCall: number;
-  /** Share of the calls that the platform gave up: after the last retry, or for want of a permit. */
+  /** The share of the calls that the platform gave up on: after the last retry, or because they got no permit. */
   readonly failed: number;
-  /** Those of them that got no permit. */
+  /** The share of the calls that got no permit. */
   readonly overloaded: number;
-  /** How often a client sent a call, the first time included. */
+  /** How often a client sent a call on average, including the first time. */
   readonly sendsPerCall: number;
-  /** Share of the calls whose code threw. */
+  /** The share of the calls whose code threw. */
   readonly threw: number;
   readonly firstError: string | undefined;
-  /** From the call to its answer or failure. */
+  /** The median time from a call to its answer or failure. */
   readonly p50Ms: number;
+  /** The 99th percentile of these times. */
   readonly p99Ms: number;
   readonly perCall: Cost;
-  /** What the attempt cost that denied, on average. */
+  /** The mean cost of the attempts that denied. */
   readonly perDenial: Cost;
-  /** What scheduled functions did beside the calls, per call. */
+  /** The cost of scheduled functions, per call. It is not part of `perCall`. */
   readonly backgroundPerCall: Cost;
   readonly keys: number;
-  /** Rows of the limit when the run was over. */
+  /** The limit's rows at the end of the run. */
   readonly rowsAtEnd: number;
   readonly admittedCalls: number;
   readonly deniedCalls: number;
-  /** Share of the denials at whose moment one exact bucket, having granted the same, held the tokens. */
+  /** The share of the denials at a time when one exact bucket, after the same grants, held the tokens. */
   readonly falseDenials: number;
-  /** Tokens. */
+  /** Tokens admitted. */
   readonly admitted: number;
-  /** Tokens admitted before the last arrival was due; later ones, after long retries, had more time to accrue. */
+  /** Tokens admitted in the counted part of the run. Calls that were still retrying after it had more time to accrue. */
   readonly admittedInTime: number;
-  /** Tokens that one exact bucket would have admitted of the same arrivals; with reservations all of them. */
+  /** Tokens that one exact bucket would have admitted of the same arrivals. With reservations these are all tokens. */
   readonly possible: number;
   /** `admittedInTime / possible` */
   readonly utilisation: number;
-  /** Tokens beyond the bound, in the whole run. */
+  /** Tokens beyond the bound, in the whole run: those of the bucket that exceeded it most. */
   readonly overGrant: number;
-  /** Share of the probed denials whose retryAt sufficed; undefined when none was probed. */
+  /** The share of the probed denials whose retryAt sufficed; undefined if none was probed. */
   readonly honest: number | undefined;
   /** The same, one millisecond after retryAt. */
   readonly honestOneMsLater: number | undefined;
   readonly probes: number;
-  /** With reservations: the mean wait of those admitted, and what one exact bucket would have told the same calls. */
+  /** With reservations: the mean wait of the admitted calls. */
   readonly meanWaitMs: number;
+  /** With reservations: the mean wait that one exact bucket would have given to the same calls. */
   readonly exactMeanWaitMs: number;
 }
 
@@ -78,7 +80,7 @@ export function measure({ design, scenario, options, requests: all, probes, back
   const buckets = [...byKey(all).values()];
   const mostPossible = buckets.reduce((total, bucket) => {
     const arrivals = bucket.filter(({ atMs }) => atMs < toMs).map(arrivalOf);
-    // Reservations without bound are never denied.
+    // Reservations without a bound are never denied.
     return (
       total +
       (scenario.reserve ? sum(arrivals.filter(({ atMs }) => atMs >= fromMs)) : possible(limit, arrivals, fromMs))
@@ -125,7 +127,7 @@ export function measure({ design, scenario, options, requests: all, probes, back
   };
 }
 
-/** The mean over all buckets of the waits that one exact bucket would have told the calls that were admitted. */
+/** The mean wait, over all buckets, that one exact bucket would have given to the admitted calls. */
 function exactMeanWait(limit: Scenario["limit"], buckets: readonly (readonly Request[])[]): number {
   const served = buckets.map((bucket) =>
     bucket.filter(isAdmitted).map(({ call, count }) => ({ atMs: call.clock, count })),
@@ -166,13 +168,13 @@ function arrivalOf({ atMs, count }: Request): Grant {
   return { atMs: Math.floor(atMs), count };
 }
 
-/** An admission counts when its work may start: now, or when its reservation runs. A denial counts when it was decided. */
+/** The time of an admission is when its work may start: at once, or when its reservation runs. That of a denial is its decision. */
 function grantOf({ count, call: { outcome, clock } }: Request): Grant {
   const retryAt = outcome.kind === "committed" && outcome.value.ok ? outcome.value.retryAt : undefined;
   return { atMs: retryAt ?? clock, count };
 }
 
-/** The smallest value that is not below the given share of all. */
+/** The smallest value that is not less than the given share of all values. */
 function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 }

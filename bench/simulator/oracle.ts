@@ -1,20 +1,23 @@
 /**
- * The judge: one exact bucket, written for clarity, in whole numbers, sharing no code with what it judges. Quantities are
- * counted in parts of a token such that one millisecond accrues a whole number of them.
+ * The oracle: one exact bucket in whole numbers. It is written for clarity, and shares no code with what it judges. It counts parts
+ * of a token, chosen so that one millisecond accrues a whole number of them.
  */
 
-/** A limit as the oracle knows it: numbers with at most three decimals, a whole period. A sliding window's capacity is its rate. */
+/**
+ * A limit as the oracle knows it. Its numbers have at most three decimals, and its period is whole. A sliding window's capacity is its
+ * rate.
+ */
 export interface BucketConfig {
   readonly kind: "token bucket" | "fixed window" | "sliding window";
   readonly rate: number;
   readonly period: number;
   readonly capacity: number;
-  /** Some moment at which a window begins; for fixed windows. */
+  /** For fixed windows: any time at which a window begins, in ms. */
   readonly start?: number;
   readonly maxReserved?: number;
 }
 
-/** Tokens that were asked for, or that started work, at a moment in ms. */
+/** Tokens that were requested or granted at a time in ms. */
 export interface Grant {
   readonly atMs: number;
   readonly count: number;
@@ -25,8 +28,9 @@ export class ExactBucket {
   #ts: bigint | undefined;
   readonly #capacity: bigint;
   readonly #period: bigint;
-  /** What a sliding window has to give back, oldest first, and how many of these have come back. */
+  /** The parts that were taken, oldest first: a sliding window gives them back after a period. */
   readonly #taken: { readonly atMs: number; readonly parts: bigint }[] = [];
+  /** The number of entries of `#taken` that a sliding window has given back. */
   #returned = 0;
 
   constructor(readonly config: BucketConfig) {
@@ -35,12 +39,12 @@ export class ExactBucket {
     this.#parts = this.#capacity;
   }
 
-  /** Tokens now; negative when more was charged than there was. */
+  /** The tokens in the bucket; negative if more was charged than it held. */
   get tokens(): number {
     return Number(this.#parts) / (1000 * this.config.period);
   }
 
-  /** Takes the tokens if they are there. */
+  /** Takes the tokens if the bucket holds them. */
   take({ atMs, count }: Grant): boolean {
     this.#advance(atMs);
     const parts = this.#partsOf(count);
@@ -49,13 +53,16 @@ export class ExactBucket {
     return true;
   }
 
-  /** Whether the tokens are there; takes nothing. */
+  /** Whether the bucket holds the tokens. Takes none. */
   holds({ atMs, count }: Grant): boolean {
     this.#advance(atMs);
     return this.#partsOf(count) <= this.#parts;
   }
 
-  /** Takes the tokens, there or not, and says how long the bucket then needs until it owes nothing; a sliding window does not say. */
+  /**
+   * Takes the tokens even if the bucket does not hold them. Returns the time in ms after which the bucket owes nothing, or NaN if a
+   * sliding window owes.
+   */
   charge({ atMs, count }: Grant): number {
     this.#advance(atMs);
     this.#spend(atMs, this.#partsOf(count));
@@ -70,10 +77,10 @@ export class ExactBucket {
 
   #advance(atMs: number): void {
     const now = BigInt(atMs);
-    // The first use finds it full, whenever that is.
+    // The first use, at any time, finds the bucket full.
     const from = this.#ts ?? now;
     if (now >= from) {
-      const accrued = this.config.kind === "sliding window" ? this.#leaving(atMs) : this.#accrued(from, now);
+      const accrued = this.config.kind === "sliding window" ? this.#giveBack(atMs) : this.#accrued(from, now);
       const full = this.#parts + accrued > this.#capacity;
       this.#parts = full ? this.#capacity : this.#parts + accrued;
       this.#ts = now;
@@ -85,8 +92,8 @@ export class ExactBucket {
     this.#taken.push({ atMs, parts });
   }
 
-  /** What was taken a period ago or earlier, and has not come back. */
-  #leaving(atMs: number): bigint {
+  /** Returns the parts that were taken at least one period ago and had not been given back. */
+  #giveBack(atMs: number): bigint {
     let parts = 0n;
     for (; (this.#taken[this.#returned]?.atMs ?? Infinity) <= atMs - this.config.period; this.#returned++) {
       parts += this.#taken[this.#returned]?.parts ?? 0n;
@@ -107,7 +114,7 @@ export class ExactBucket {
 }
 
 function windowAt(sinceStart: bigint, period: bigint): bigint {
-  // BigInt division goes towards zero; windows before the start need the floor.
+  // BigInt division rounds towards zero; windows before the start need the floor.
   return sinceStart >= 0n ? sinceStart / period : -((-sinceStart + period - 1n) / period);
 }
 
@@ -118,12 +125,12 @@ function milli(tokens: number): bigint {
 }
 
 /**
- * The tokens by which `grants` exceed what the limit allows: over all intervals, the most that started work minus
- * `capacity + accrued`. Grants count at the moment their decision was made for (`Date.now()` of the attempt, or the moment a
- * reservation runs), in the order of those moments: the bound speaks of intervals of that clock.
+ * The tokens by which `grants` exceed what the limit allows: the largest excess of any interval over `capacity + accrued`. A grant
+ * counts at the time for which it was decided: `Date.now()` of the attempt, or the time at which a reservation runs. Grants are
+ * judged in the order of these times, because the bound is about intervals of that clock.
  *
- * @param spreadMs - how far the clocks that dated the grants may be apart: what accrues in that time cannot be told apart
- * from an over-grant.
+ * @param spreadMs - the largest difference between the clocks that dated the grants. Tokens that accrue in that time are not
+ * counted, because they cannot be told from an over-grant.
  */
 export function overGrant(config: BucketConfig, grants: readonly Grant[], spreadMs = 0): number {
   const bucket = new ExactBucket({ ...config, capacity: config.capacity + accruedIn(config, spreadMs) });
@@ -135,27 +142,27 @@ export function overGrant(config: BucketConfig, grants: readonly Grant[], spread
   return -least || 0;
 }
 
-/** The most that can accrue in any interval of that length, rounded up to a thousandth. */
+/** The most tokens that can accrue in any interval of this length, rounded up to a thousandth. */
 function accruedIn({ kind, rate, period }: BucketConfig, lengthMs: number): number {
   if (kind !== "token bucket") return rate * Math.ceil(lengthMs / period);
   return Math.ceil((1000 * rate * lengthMs) / period) / 1000;
 }
 
-/** The tokens that one exact bucket would admit of these arrivals, first come, first served, from a moment on. */
+/** The tokens that one exact bucket would admit of these arrivals, first come, first served. Only those since `fromMs` count. */
 export function possible(config: BucketConfig, arrivals: readonly Grant[], fromMs = -Infinity): number {
   const bucket = new ExactBucket(config);
   const taken = [...arrivals].sort((a, b) => a.atMs - b.atMs).filter((arrival) => bucket.take(arrival));
   return sum(taken.filter(({ atMs }) => atMs >= fromMs));
 }
 
-/** How many of the denials were wrong: one exact bucket that had granted what was granted until then held the tokens. */
+/** The number of denials that were wrong: one exact bucket, after the same grants until then, held the tokens. */
 export function falseDenials(config: BucketConfig, grants: readonly Grant[], denials: readonly Grant[]): number {
   const bucket = new ExactBucket(config);
   const events = [
     ...grants.map((grant) => ({ grant, isDenial: false })),
     ...denials.map((grant) => ({ grant, isDenial: true })),
   ];
-  // Of the same millisecond the grants come first: what they took a denial did not find.
+  // Within one millisecond grants come first, because a denial may be due to the tokens that they took.
   events.sort((a, b) => a.grant.atMs - b.grant.atMs || Number(a.isDenial) - Number(b.isDenial));
   let wrong = 0;
   for (const { grant, isDenial } of events) {
@@ -165,7 +172,7 @@ export function falseDenials(config: BucketConfig, grants: readonly Grant[], den
   return wrong;
 }
 
-/** The mean wait, in ms, if one exact bucket took these reservations without bound, in the order of their moments. */
+/** The mean wait in ms if one exact bucket takes these reservations without a bound, in the order of their times. */
 export function meanWait(config: BucketConfig, reservations: readonly Grant[]): number {
   const bucket = new ExactBucket(config);
   const waits = [...reservations].sort((a, b) => a.atMs - b.atMs).map((reservation) => bucket.charge(reservation));

@@ -1,4 +1,4 @@
-/** This package, in either place, as its users call it. */
+/** This package as its users call it, in the app's tables or in the component. */
 import { componentsGeneric, defineSchema } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
@@ -43,7 +43,7 @@ function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOpti
     hot: { ...config, keyed },
     ...Object.fromEntries(cold.map((name) => [name, { ...COLD_LIMIT, keyed: true }])),
   };
-  // The simulated ctx has what the library uses of the real one; the types promise much more.
+  // The simulated ctx has only what the library uses of the real one, and the types demand much more.
   const { rateLimit, rateLimitAll } = (place === "tables"
     ? defineRateLimits(limits)
     : defineInComponent(limits, { component })) as unknown as Functions;
@@ -54,7 +54,7 @@ function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOpti
   return async (ctx, { key, count, reserve }) => answer(await rateLimit(ctx, { name: "hot", key, count, reserve }));
 }
 
-/** The functions as they are used here, of limits whose names are not known before the run. */
+/** The functions that are used here. Their types do not name the limits, whose names are not known before the run. */
 interface Functions {
   rateLimit: (ctx: unknown, args: unknown) => Promise<Status>;
   rateLimitAll: (ctx: unknown, requests: readonly unknown[]) => Promise<Status>;

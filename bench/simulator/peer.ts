@@ -1,4 +1,4 @@
-/** @convex-dev/rate-limiter, as its users call it: the published code, component and worker included. */
+/** The peer: @convex-dev/rate-limiter as its users call it. This is the published code, including the component and its worker. */
 import { componentsGeneric } from "convex/server";
 import { RateLimiter } from "@convex-dev/rate-limiter";
 import * as workerKick from "../../node_modules/@convex-dev/batch-worker/dist/component/lib.js";
@@ -37,7 +37,7 @@ export function peer(shards: number): Design {
   };
 }
 
-/** Its asynchronous mode: decides on a stale read, and a worker takes the tokens later. */
+/** The asynchronous mode of the peer: it decides on a stale read, and a worker takes the tokens later. */
 export function peerAsynchronous(): Design {
   return {
     label: "official async",
@@ -59,14 +59,14 @@ function consume({ kind, start, ...config }: BucketConfig, mode: Mode, options: 
     hot: kind === "token bucket" ? { kind, ...config, ...mode } : { kind, ...config, ...windows, ...mode },
   });
   return async (ctx, { key, count, reserve, user }) => {
-    // It has no call for several limits: one after another, until one denies.
+    // The peer has no call for several limits, so they are called one after another until one denies.
     for (const name of cold) {
       const { ok, retryAfter } = await limiter.limit(ctx as never, name as "hot", { key: user ?? "nobody" });
       if (!ok) return { ok, retryAt: Math.ceil(Date.now() + retryAfter) };
     }
     const options = { count, ...(key === undefined ? {} : { key }), ...(reserve === undefined ? {} : { reserve }) };
     const { ok, retryAfter } = await limiter.limit(ctx as never, "hot", options);
-    // Its waits have fractions; a caller can only wait for whole milliseconds.
+    // `retryAfter` has fractions, and a caller can only wait for whole milliseconds.
     return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
   };
 }

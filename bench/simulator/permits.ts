@@ -1,4 +1,4 @@
-/** Permits to run: so many at once, the others wait their turn, first come, first served, and not for ever. */
+/** Permits to run. At most `count` are held at once. Others wait for one, first come, first served, for at most `mostWaitMs`. */
 import type { Agenda } from "./agenda.js";
 import { Queue } from "./queue.js";
 
@@ -19,7 +19,7 @@ export class Permits {
     this.#free = count;
   }
 
-  /** Calls `onPermit` as soon as there is a permit, or `onTimeout` once it has waited too long. */
+  /** Calls `onPermit` as soon as a permit is free, or `onTimeout` after `mostWaitMs`. */
   acquire(onPermit: () => void, onTimeout: () => void): void {
     if (this.#free > 0) {
       this.#free--;

@@ -1,14 +1,15 @@
 /**
- * The platform's figures. Read in the backend's source: permits, waits, retries, reconnections, jobs, write throughput, and the
- * order of snapshot, permit, execution, validation and publication. Assumed: the times of execution, of a read and of a hop.
+ * The platform's figures. These were read in the backend's source: permits, waits, retries, reconnections, jobs, write throughput,
+ * and the order of snapshot, permit, execution, validation and publication. These are assumptions: the times of execution, of a
+ * read and of a hop.
  */
 
-/** A class of deployment: what it runs and writes at once. */
+/** A class of deployment, by how much it runs and writes at once. */
 export interface PlatformClass {
   readonly mutationPermits: number;
   /** Scheduled functions that run at once. */
   readonly jobsAtOnce: number;
-  /** What the one writer persists. */
+  /** The throughput of the one writer. */
   readonly bytesWrittenPerSecond: number;
 }
 
@@ -20,27 +21,30 @@ export const CLASSES = {
 export type ClassName = keyof typeof CLASSES;
 
 export const PLATFORM = {
-  /** What an attempt takes beside its reads and hops, in ms (lognormal). */
+  /** The time of an attempt without its reads and hops, in ms (lognormal). */
   execution: { median: 8, p99: 40 },
-  /** Each read that waits for no other: those of one `Promise.all` count once. */
+  /** The time of one read. Reads of one `Promise.all` count once. */
   readMs: 1,
-  /** Each call into a component. */
+  /** The time of one call into a component. */
   hopMs: 1,
-  /** From validation until the write is durable, in ms (lognormal). */
+  /** The time from validation until the write is durable, in ms (lognormal). */
   persistence: { median: 4, p99: 12 },
-  /** A call that gets no permit for so long fails. */
+  /** A call that has waited this long for a permit fails. */
   permitWaitMs: 5000,
-  /** After the first attempt. */
+  /** The most attempts after the first one. */
   retries: 4,
   backoff: { firstMs: 100, mostMs: 2000 },
   jobBackoff: { firstMs: 100, mostMs: 60_000 },
-  /** The client of a browser whose socket was closed waits this long, half of it less or more, and twice as long each time. */
+  /**
+   * The wait of a browser's client after its socket was closed. It doubles each time up to `mostMs`, and varies by up to half in
+   * either direction.
+   */
   reconnection: { firstMs: 1000, mostMs: 16_000 },
-  /** The row that a session writes with each mutation. */
+  /** The size of the row that a browser's session writes with each mutation. */
   sessionRowBytes: 300,
 } as const;
 
-/** The longest wait before the n-th retry (n from 0); the wait itself is uniform below it. */
+/** The longest wait before the n-th retry (n from 0). After a conflict the wait itself is uniform below it. */
 export function mostBackoffMs({ firstMs, mostMs }: { firstMs: number; mostMs: number }, retry: number): number {
   return Math.min(firstMs * 2 ** retry, mostMs);
 }

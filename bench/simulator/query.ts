@@ -1,4 +1,4 @@
-/** `db.query(…)`: the part of Convex's query builder that reads by an index. */
+/** `db.query(…)`, reduced to the part of Convex's query builder that reads by an index. */
 import type { Value } from "convex/values";
 import { copyOf, type Document } from "./document.js";
 import { EVERYTHING, type Key, type Range } from "./key.js";
@@ -55,7 +55,7 @@ export class RangeBuilder {
 
 type Expression = (document: Document) => unknown;
 
-/** The part of `filter((q) => …)` that the peers use. What it leaves out was read all the same. */
+/** The part of `filter((q) => …)` that the peers use. A document that it leaves out has still been read. */
 const FILTERS = {
   field:
     (name: string): Expression =>
@@ -71,10 +71,10 @@ const FILTERS = {
       all.every((each) => each(document)),
 };
 
-/** How many documents an iteration fetches at once. */
+/** The number of documents that an iteration fetches at once. */
 const PREFETCHED = 100;
 
-/** A query over one table. Like Convex's, it reads nothing before it is asked for results. */
+/** A query over one table. Like Convex's, it reads nothing until its results are requested. */
 export class SimulatedQuery implements AsyncIterable<Document> {
   #index = BY_CREATION_TIME;
   #range = EVERYTHING;

@@ -1,4 +1,4 @@
-/** First in, first out, at the same price however long it is (`Array.shift` moves all the others). */
+/** A first-in, first-out queue whose speed does not depend on its length (`Array.shift` moves all other items). */
 export class Queue<Item> {
   #items: Item[] = [];
   #taken = 0;

@@ -1,4 +1,4 @@
-/** An app with a limit that has a queue, in either place, and a function for its jobs. */
+/** An app with a limit that has a queue, in its tables or in the component, and with a function for its jobs. */
 import { componentsGeneric, defineSchema, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
@@ -15,7 +15,7 @@ import type { Component } from "./deployment.js";
 
 type QueueStatus = { ok: true; job: { name: string; id: string } } | { ok: false; retryAt: number };
 
-/** The functions as they are used here: the simulated ctx has what the library uses of the real one. */
+/** The functions that are used here. They take the simulated ctx, which has only what the library uses of the real one. */
 interface Functions {
   enqueueRateLimited: (ctx: unknown, args: unknown, fn: unknown, fnArgs: object) => Promise<QueueStatus>;
   cancelQueued: (ctx: unknown, job: unknown) => Promise<{ canceled: boolean }>;
@@ -29,13 +29,13 @@ interface Functions {
 
 export interface QueueApp extends Functions {
   readonly app: Component;
-  /** `ctx.db` of the place, as somebody has it who changes rows by hand. */
+  /** `ctx.db` of the place, to change rows by hand. */
   readonly rowsOf: (ctx: SimulatedCtx) => SimulatedCtx["db"];
-  /** The address of the worker's runs, and of the jobs. */
+  /** The component and the module of the worker. */
   readonly worker: { readonly component: string; readonly module: string };
 }
 
-/** What jobs run: nothing, but those that are given it say what they have used, and until when they must run again. */
+/** The function that jobs run. It does nothing but return `used`, if it is given, and ask to run again until `againUntil`. */
 export const job = makeFunctionReference<"mutation">("jobs:run");
 export const jobs = {
   run: internalMutationGeneric({
@@ -46,7 +46,7 @@ export const jobs = {
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
-/** The limit is called "llm". */
+/** Builds the app. Its limit is called "llm". */
 export function queueApp(place: "tables" | "component", config: RateLimitConfig, queue: QueueConfig): QueueApp {
   const limits = { llm: { ...config, queue } };
   if (place === "component") {

@@ -1,4 +1,4 @@
-/** Seeded randomness. Every purpose draws from a stream of its own, so that one more draw here changes nothing there. */
+/** Seeded randomness. Every purpose draws from its own stream, so that one more draw for one purpose changes no other. */
 
 /** The next number of a stream, uniform in [0, 1). */
 export type Random = () => number;
@@ -25,7 +25,7 @@ export function createRandom(name: string): Random {
     c = (c + t) | 0;
     return (t >>> 0) / 2 ** 32;
   };
-  // sfc32 needs a few rounds until similar seeds have nothing in common.
+  // The first numbers of sfc32 are similar for similar seeds, so they are skipped.
   for (let i = 0; i < 12; i++) random();
   return random;
 }
@@ -38,7 +38,7 @@ export function exponential(random: Random, mean: number): number {
 /** The 99th percentile of the standard normal distribution. */
 const Z99 = 2.3263478740408408;
 
-/** A lognormal variable, by its median and its 99th percentile. */
+/** Draws a lognormal variable, given by its median and its 99th percentile. */
 export function lognormal(random: Random, { median, p99 }: { median: number; p99: number }): number {
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   return median * Math.exp((Math.log(p99 / median) / Z99) * normal);
@@ -48,7 +48,7 @@ export function uniform(random: Random, from: number, to: number): number {
   return from + (to - from) * random();
 }
 
-/** A whole number, both ends included. */
+/** Draws a whole number, both ends included. */
 export function wholeNumber(random: Random, from: number, to: number): number {
   return from + Math.floor(random() * (to - from + 1));
 }

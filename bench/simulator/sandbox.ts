@@ -1,6 +1,6 @@
 /**
- * What production code takes from its surroundings, replaced while it runs: a clock that stands still, seeded randomness, and
- * the one syscall that has no ctx. Attempts run one at a time, each to its end, so one set of globals is enough.
+ * The globals that production code uses, replaced while it runs: a clock that stands still, seeded randomness, and the one syscall
+ * that has no ctx. Attempts run one at a time, each to its end, so one set of globals is enough.
  */
 import type { Random } from "./random.js";
 
@@ -30,8 +30,8 @@ export async function runWithin<Result>(surroundings: Surroundings, body: () => 
 let simulated: { readonly now: () => number; readonly random: () => number } | undefined;
 
 /**
- * Once, unless others replace them, as tests do: swapping built-in functions for every attempt cost more than the attempt. Idle, they
- * are the real ones.
+ * Replaces `Date.now` and `Math.random` once, and again only if other code, such as a test, has replaced them. Replacing them for
+ * every attempt took longer than the attempt. While no attempt runs, the replacements call the real functions.
  */
 function install(): void {
   const { now, random } = { now: Date.now, random: Math.random };
@@ -49,7 +49,7 @@ async function asyncSyscall(name: string, args: string): Promise<string> {
   return await Promise.resolve(JSON.stringify(current.createFunctionHandle(referenceIn(args))));
 }
 
-/** The syscall carries an address; what made it is a reference again. */
+/** Turns the address in the syscall's arguments back into a reference. */
 function referenceIn(args: string): unknown {
   const { name, reference, functionHandle } = JSON.parse(args) as Record<string, string | undefined>;
   return functionHandle ?? name ?? { [Symbol.for("toReferencePath")]: reference };

@@ -1,4 +1,4 @@
-/** What a run is given, and what it tells of each call. */
+/** The input of a run, and its record of each call. */
 import type { ArrivalOptions, HerdOptions } from "./arrivals.js";
 import type { BackendOptions, Call } from "./backend.js";
 import type { Answer, Shards } from "./design.js";
@@ -12,7 +12,7 @@ interface Herds extends Omit<HerdOptions, "seed"> {
   readonly kind: "herds";
 }
 
-/** Callers that call again as soon as they are answered, and have thought. */
+/** Callers that call again `thinkMs` after each answer. */
 interface ClosedLoop {
   readonly kind: "closed";
   readonly callers: number;
@@ -26,27 +26,30 @@ export interface Scenario {
   readonly limit: BucketConfig;
   readonly callers: OpenLoop | Herds | ClosedLoop;
   readonly seconds: number;
-  /** Only calls of this part of the run are counted (over-grant: all); default: the whole run. */
+  /**
+   * The part of the run whose calls are counted; default: the whole run. Over-grant, false denials and waits are always of the whole
+   * run.
+   */
   readonly measured?: { readonly fromMs: number; readonly toMs: number };
   readonly reserve?: boolean;
-  /** With how many limits each call has to do, the hot one among them; default 1. */
+  /** The number of limits in each call, including the hot one; default 1. */
   readonly bundleOf?: number;
-  /** What each attempt takes for work beside the limit; default 0. */
+  /** The time in ms that each attempt needs for work other than the limit's; default 0. */
   readonly holdMs?: number;
   /** Changes of the shard count while calls go on. */
   readonly changes?: readonly { readonly atMs: number; readonly shards: Shards }[];
-  /** How many denials to put to the test: does the same call succeed at `retryAt` when nobody else calls? */
+  /** The most denials to probe: does the same call succeed at `retryAt` if no other call runs? */
   readonly probes?: number;
 }
 
 export interface RunOptions extends Pick<BackendOptions, "seed" | "platform" | "skewMs" | "executionMs" | "browser"> {
-  /** Whether browsers send calls again that the platform gave up, until the scenario's time is over; default false. */
+  /** Whether browsers resend calls that the platform gave up on, until the scenario's time is over; default false. */
   readonly resends?: boolean | undefined;
-  /** Hears of each call when it is over. */
+  /** Called with each call when it has ended. */
   readonly onRequest?: ((request: Request) => void) | undefined;
 }
 
-/** One call, and what came of it. */
+/** One call and its result. */
 export interface Request {
   readonly atMs: number;
   readonly key: string | undefined;
@@ -55,8 +58,10 @@ export interface Request {
 }
 
 export interface Probes {
+  /** Denials that were probed. */
   asked: number;
+  /** Denials whose `retryAt` sufficed. */
   sufficed: number;
-  /** Sufficed one millisecond later: rounding, rather than a wrong answer. */
+  /** Denials whose `retryAt` sufficed one millisecond later: a rounding error, not a wrong answer. */
   nearly: number;
 }

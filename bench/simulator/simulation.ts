@@ -7,10 +7,10 @@ import { type Metrics, measure } from "./metrics.js";
 import { createRandom, type Random, wholeNumber } from "./random.js";
 import type { Probes, Request, RunOptions, Scenario } from "./scenario.js";
 
-/** Probes are taken from every so manieth denial, so that they cover the run. */
+/** One of this many denials is probed, so that the probes cover the run. */
 const PROBE_EVERY = 7;
 
-/** So many that no two calls of a bundle in flight share a user, but for a few. */
+/** The number of users of a bundle. It is so large that hardly any concurrent calls share a user. */
 const USERS = 100_000;
 
 export async function simulate(design: Design, scenario: Scenario, options: RunOptions): Promise<Metrics> {
@@ -32,7 +32,7 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
     const user = bundleOf > 1 ? `user ${wholeNumber(users, 1, USERS)}` : undefined;
     const request: Ask = { key, count, user, ...(scenario.reserve ? { reserve: true } : {}) };
     const atMs = backend.agenda.nowMs;
-    // A retry after a change runs the changed code, and its denial is probed with that.
+    // An attempt after a change runs the changed code, and its denial is probed with the same code.
     const inUse = { consume };
     const body = async (ctx: SimulatedCtx) => {
       inUse.consume = consume;
@@ -66,9 +66,9 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
 
 type AskFor = (arrival: { key: string | undefined; count: number }, onEnd?: () => void) => void;
 
-/** Plans the first calls, and says how many calls there were in the end. */
+/** Plans the first calls. Returns a function that returns the number of calls so far. */
 function start({ callers, seconds }: Scenario, seed: string, { agenda }: Backend, ask: AskFor): () => number {
-  // The run is not over before its time, even when nobody calls any more.
+  // An event at the end keeps the run going for its whole time, even after the last call.
   agenda.plan(seconds * 1000, () => undefined);
   if (callers.kind !== "closed") {
     const all: Arrival[] =

@@ -1,36 +1,37 @@
 /**
  * The database: tables with the versions that open snapshots can see, and a commit that validates.
  *
- * A transaction conflicts when something it read was written by one that was validated after its snapshot, published or not: a
- * document it got by id, or anything that entered, left or changed within an index range it read. Validation is one at a time,
- * so the result is that of running the transactions one after another in that order. Snapshots see what is published.
+ * A transaction conflicts if something that it read was written by a transaction that was validated after its snapshot, published
+ * or not. That is a document that it read by id, or a document that entered, left or changed within an index range that it read.
+ * Transactions are validated one at a time, so the result is the same as if they had run one after another in that order. Snapshots
+ * see what is published.
  */
 import { CommitTsPlaceholder, type Value } from "convex/values";
 import type { Document } from "./document.js";
 import type { Range } from "./key.js";
 import { type IndexFields, Table } from "./table.js";
 
-/** What a transaction depends on. */
+/** The reads that a transaction depends on. */
 export interface Reads {
   readonly ranges: readonly { readonly table: string; readonly index: string; readonly range: Range }[];
   readonly ids: ReadonlyMap<string, string>;
 }
 
-/** What it wants to write: each id's table and its document after the transaction, null when deleted. */
+/** The writes of a transaction: each id's table, and its document after the transaction, which is null if it is deleted. */
 export type Writes = ReadonlyMap<string, { readonly table: string; readonly document: Document | null }>;
 
 export class Store {
   readonly #tables = new Map<string, Table>();
-  /** How many transactions read from each snapshot that is still open; in the order in which they were opened. */
+  /** The number of transactions that read each open snapshot, in the order in which the snapshots were opened. */
   readonly #open = new Map<number, number>();
   #lastCommit = 0;
   #published = 0;
   #lastId = 0;
   #lastCommitTs = 0n;
-  /** Of each commit, by its number. */
+  /** The timestamp of each commit, by the number of the commit. */
   readonly #commitTs: bigint[] = [0n];
 
-  /** @param clockMs - of the database, in ms since the epoch: commit timestamps are of this clock, and rise. */
+  /** @param clockMs - the clock of the database, in ms since the epoch. Commit timestamps are of this clock, and rise. */
   constructor(readonly clockMs: () => number = () => 0) {}
 
   defineTable(name: string, indexFields: IndexFields): void {
@@ -53,7 +54,7 @@ export class Store {
     return this.#published;
   }
 
-  /** The timestamp of a snapshot: no later commit has it, or one before it. */
+  /** The timestamp of a snapshot. Every later commit has a later timestamp. */
   snapshotTs(snapshot: number): bigint {
     return this.#commitTs[snapshot] ?? 0n;
   }
@@ -81,8 +82,8 @@ export class Store {
   }
 
   /**
-   * Writes, without validation: `hasConflict` was asked in the same moment. Whoever is validated from now on conflicts with it;
-   * snapshots see it once its `ts` is published.
+   * Writes without validation: `hasConflict` must have been called just before. Transactions that are validated from now on conflict
+   * with these writes. Snapshots see them once `ts` is published.
    */
   stage(writes: Writes): { ts: number; bytes: number } {
     const ts = ++this.#lastCommit;
@@ -103,8 +104,8 @@ export class Store {
   }
 
   /**
-   * A store of its own that begins with what a snapshot shows, by default the latest; what runs here does not show there, nor the
-   * other way.
+   * A separate store that begins with what a snapshot shows, by default the latest. Writes to one of the two stores do not show in
+   * the other.
    */
   fork(snapshot = this.#published): Store {
     const fork = new Store(this.clockMs);
@@ -117,7 +118,7 @@ export class Store {
     return fork;
   }
 
-  /** Documents that are published now, of the tables whose name ends so. */
+  /** The number of published documents in the tables of this name, in all components. */
   count(tableName: string): number {
     const tables = [...this.#tables].filter(([name]) => name.endsWith(`/${tableName}`));
     return tables.reduce((total, [, table]) => total + [...table.documents(this.#published)].length, 0);
@@ -129,7 +130,7 @@ export class Store {
   }
 }
 
-/** `ctx.db.vars.commitTs` becomes a number only now. */
+/** The document with the commit's timestamp in place of `ctx.db.vars.commitTs`. The timestamp is known only at the commit. */
 function withCommitTs(document: Document, commitTs: bigint): Document {
   const fields: [string, Value][] = Object.entries(document);
   if (!fields.some(([, value]) => (value as unknown) instanceof CommitTsPlaceholder)) return document;

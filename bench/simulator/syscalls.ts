@@ -1,6 +1,6 @@
 /**
- * The requests of one function's code to the platform, in its order: nothing happens before the code waits for it. Then all reads that
- * wait are done at once. A write, or a call to another function, is done by itself.
+ * A request of a function's code to the platform. Requests are answered in the code's order, and not before the code waits. Then all
+ * waiting reads are answered at once. A write or a call to another function is answered by itself.
  */
 interface Syscall {
   readonly isRead: boolean;
@@ -11,7 +11,7 @@ export class Syscalls {
   readonly #waiting: Syscall[] = [];
   #isAnswering = false;
 
-  /** @param onReads - hears of each round of reads. */
+  /** @param onReads - called for each round of reads. */
   constructor(readonly onReads: () => void = () => undefined) {}
 
   async read<Result>(body: () => Result): Promise<Result> {
@@ -51,10 +51,13 @@ export class Syscalls {
   }
 }
 
-/** Runs something after all microtasks, without a timeout's pause. Taken at load, because tests replace it with the clock. */
+/**
+ * Runs a function after all microtasks, without the pause of a timeout. It is read at load, because tests replace `setImmediate`
+ * together with the clock.
+ */
 const afterMicrotasks = "setImmediate" in globalThis ? setImmediate : createSetImmediate();
 
-/** For browsers, which have none. */
+/** A `setImmediate` for browsers, which have none. */
 function createSetImmediate(): (run: () => void) => void {
   const { port1, port2 } = new MessageChannel();
   const waiting: (() => void)[] = [];
@@ -65,7 +68,7 @@ function createSetImmediate(): (run: () => void) => void {
   };
 }
 
-/** Resolves when the code has run as far as it can: after its microtasks. */
+/** Resolves when the code has run as far as it can, which is after its microtasks. */
 async function codeWaits(): Promise<void> {
   await new Promise<void>((resolve) => {
     afterMicrotasks(resolve);

@@ -9,7 +9,7 @@ export type IndexFields = Readonly<Record<string, readonly string[]>>;
 
 const ID_BYTES = 32;
 
-/** What a query without an index reads by. */
+/** The index of a query that names none. */
 export const BY_CREATION_TIME = "by_creation_time";
 
 export class Table {
@@ -39,7 +39,7 @@ export class Table {
     return wasWrittenSince(this.#documents.get(id) ?? [], snapshot);
   }
 
-  /** Returns the bytes that are written: the document and its index keys; a deletion's are not counted. */
+  /** Returns the number of bytes that are written: the document and its index keys. A deletion counts as 0. */
   write(id: string, after: Document | null, ts: number, oldest: number): number {
     const versions = this.#documents.get(id) ?? [];
     const before = versions.at(-1)?.document ?? null;
@@ -48,7 +48,7 @@ export class Table {
     addVersion(versions, { ts, document: after }, oldest);
     if (!after) return 0;
     const keys = Object.values(this.indexFields).flat();
-    // Ids here have the name of their table; on the platform all have the same length.
+    // Ids here contain the name of their table. On the platform all ids have the same length.
     const documentBytes = getConvexSize({ ...after, _id: "" }) + ID_BYTES;
     return documentBytes + keys.reduce((total, field) => total + getConvexSize(after[field]), 0);
   }

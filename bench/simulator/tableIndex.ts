@@ -1,4 +1,4 @@
-/** One index of one table: every key that some open snapshot can see, in order, each with its document's history. */
+/** One index of one table. It holds every key that an open snapshot can see, in order, each with the versions of its document. */
 import { addVersion, type Version, versionAt, wasWrittenSince } from "./versions.js";
 import type { Document } from "./document.js";
 import { comparePrefix, isAbove, isBelow, type Key, type Range } from "./key.js";
@@ -10,12 +10,12 @@ interface Entry {
 
 export class TableIndex {
   readonly #entries: Entry[] = [];
-  /** Entries that end in a deletion, in the order of the deletions: gone for good once no snapshot sees what was before. */
+  /** Entries that end in a deletion, in the order of the deletions. They are removed once no snapshot sees an earlier version. */
   readonly #ended: { entry: Entry; ts: number }[] = [];
 
   constructor(readonly fields: readonly string[]) {}
 
-  /** Keys that are kept, those of history included. */
+  /** The number of keys, including those that only older snapshots see. */
   get size(): number {
     return this.#entries.length;
   }
@@ -70,7 +70,7 @@ export class TableIndex {
   #forget(oldest: number): void {
     for (let first = this.#ended[0]; first && first.ts <= oldest; first = this.#ended[0]) {
       this.#ended.shift();
-      // It may have come back under the same key, or been ended again, since.
+      // Since then the document may have come back under the same key, or may have been deleted again.
       const last = first.entry.versions.at(-1);
       if (last?.document === null && last.ts === first.ts) {
         const { key } = first.entry;
@@ -82,7 +82,7 @@ export class TableIndex {
     }
   }
 
-  /** The first position whose key satisfies a condition that holds from some key on. */
+  /** The first position whose key satisfies `holds`, a condition that is true from some key on. */
   #find(holds: (key: Key) => boolean): number {
     let [low, high] = [0, this.#entries.length];
     while (low < high) {

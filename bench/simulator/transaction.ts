@@ -1,6 +1,6 @@
 /**
- * One attempt of a mutation: it reads the snapshot of its start with its own writes over it, and remembers what it read.
- * A sub-transaction that throws takes its writes back; its reads stay.
+ * One attempt of a mutation. It reads the snapshot of its start, overlaid with its own writes, and records what it read. If a
+ * sub-transaction throws, its writes are discarded and its reads stay.
  */
 import { compareValues, type Value } from "convex/values";
 import { type Cost, noCost } from "./cost.js";
@@ -21,14 +21,14 @@ export class Transaction {
   readonly snapshot: number;
   readonly #ranges: { table: string; index: string; range: Range }[] = [];
   readonly #ids = new Map<string, string>();
-  /** Documents that were read, in whatever way. */
+  /** The ids of all documents that were read, by id or in a range. */
   readonly #seen = new Set<string>();
   #writes = new Map<string, { table: string; document: Document | null }>();
   #inserted = 0;
 
   constructor(
     readonly store: Store,
-    /** The clock of this attempt: taken when its code begins, which may be long after its snapshot; then it stands still. */
+    /** The clock of this attempt. It is set when the code begins, which may be long after the snapshot, and then stands still. */
     public now: number,
   ) {
     this.snapshot = store.openSnapshot();
@@ -38,12 +38,12 @@ export class Transaction {
     return this.#writes;
   }
 
-  /** Whether it has to run again, if it is validated now. */
+  /** Whether the attempt conflicts if it is validated now. */
   hasConflict(): boolean {
     return this.store.hasConflict(this.snapshot, { ranges: this.#ranges, ids: this.#ids });
   }
 
-  /** Ends it: its writes are those of commit `ts`, which has to be published. */
+  /** Ends the attempt. Its writes become those of commit `ts`, which the caller has to publish. */
   stage(): { ts: number; bytes: number } {
     const staged = this.store.stage(this.#writes);
     this.close();
@@ -81,8 +81,8 @@ export class Transaction {
   }
 
   /**
-   * The documents of a range, in order. The dependency reaches as far as the documents were asked for: up to the last one
-   * taken, or over the whole range when there were no more.
+   * The documents of a range, in order. The dependency reaches as far as documents were requested: up to the last one taken, or over
+   * the whole range if there were no more.
    */
   *scan(
     { table, index: name, range, order }: Scan,
@@ -106,7 +106,7 @@ export class Transaction {
 
   insert(table: string, fields: Record<string, Value | undefined>): string {
     const id = this.store.createId(table);
-    // Inserts of one transaction have creation times of their own, a hair apart.
+    // Each insert of a transaction has its own creation time, 1/4096 ms after that of the insert before.
     const _creationTime = this.now + ++this.#inserted / 2 ** 12;
     this.#write(table, id, { ...copyOf(fields), _id: id, _creationTime });
     return id;
@@ -128,7 +128,7 @@ export class Transaction {
   #change(before: Document, fields: Record<string, Value | undefined>): void {
     const { _id, _creationTime } = before;
     const after = { ...copyOf(fields), _id, _creationTime };
-    // As on the platform: a change to equal values is no write.
+    // As on the platform, a change to equal values writes nothing.
     if (compareValues(before, after) === 0) this.cost.storeCalls++;
     else this.#write(tableOf(_id), _id, after);
   }
@@ -143,7 +143,7 @@ export class Transaction {
     const table = tableOf(id);
     this.#ids.set(id, table);
     this.cost.rowsReread++;
-    // What the transaction has read before is at hand.
+    // A document that the transaction has read or written is not fetched again.
     if (!this.#seen.has(id) && !this.#writes.has(id)) this.cost.readRounds++;
     const document = this.#current(table, id, false);
     if (!document) throw new Error(`There is no document ${id} to change.`);
@@ -155,7 +155,7 @@ export class Transaction {
     return own ? own.document : this.store.table(table).get(id, this.snapshot);
   }
 
-  /** The snapshot's documents with those written here in their places. */
+  /** The snapshot's documents in the range, with this transaction's own writes in their places. */
   *#overlaid(table: string, index: TableIndex, range: Range, order: "asc" | "desc"): Generator<Document> {
     const own = [...this.#writes].filter(([, write]) => write.table === table);
     const stored = index.scan(range, order, this.snapshot);

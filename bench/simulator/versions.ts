@@ -1,6 +1,6 @@
 /**
- * The history of one document, oldest first: what every open snapshot may still ask for. Invariant: timestamps rise, and the
- * first version is one that the oldest open snapshot sees (or nothing was there yet).
+ * The versions of one document that open snapshots may still read, oldest first. Invariant: timestamps rise, and the oldest open
+ * snapshot sees the first version, unless the document did not exist then.
  */
 import type { Document } from "./document.js";
 
@@ -23,7 +23,7 @@ export function wasWrittenSince(versions: readonly Version[], snapshot: number):
   return last !== undefined && last.ts > snapshot;
 }
 
-/** Adds a version and forgets those that no snapshot from `oldest` on can see. */
+/** Adds a version, and removes those that no snapshot from `oldest` on can see. */
 export function addVersion(versions: Version[], version: Version, oldest: number): void {
   let unseen = 0;
   while ((versions[unseen + 1]?.ts ?? Infinity) <= oldest) unseen++;

@@ -1,4 +1,4 @@
-/** @convex-dev/workpool, as its users call it: the published code, component and worker included. */
+/** @convex-dev/workpool as its users call it. This is the published code, including the component and its worker. */
 import { Workpool } from "@convex-dev/workpool";
 import { componentsGeneric, type FunctionReference } from "convex/server";
 import * as complete from "../../node_modules/@convex-dev/workpool/dist/component/complete.js";
@@ -22,7 +22,7 @@ export interface PoolApp {
   readonly enqueue: (ctx: SimulatedCtx, fn: FunctionReference<"mutation">, args: object) => Promise<unknown>;
 }
 
-/** @param maxParallelism - this many jobs run at once. A pool knows no rate. */
+/** @param maxParallelism - the number of jobs that run at once. A pool has no rate. */
 export function poolApp(maxParallelism: number): PoolApp {
   const pool = new Workpool(component, { maxParallelism, logLevel: "ERROR" });
   const modules = { complete, lib, loop, recovery, stats, worker };

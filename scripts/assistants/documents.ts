@@ -1,6 +1,6 @@
 /**
- * What the assistants of this package's users read: llms.txt, which lists the pages, and AGENTS.md, which has of them what is needed to
- * write code. Both are made from the documents, so that nothing is said twice; test/tidy holds them to that.
+ * The files for the assistants of this package's users: llms.txt lists the pages, and AGENTS.md has those parts of them that are
+ * needed to write code. Both are made from the documents, so that nothing is written twice. test/tidy checks that they match.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -9,10 +9,13 @@ import { format, resolveConfig } from "prettier";
 const root = path.resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 
-/** The one list of the pages. */
+/** The page that lists all pages. */
 const INDEX = "docs/README.md";
 
-/** Where AGENTS.md takes its parts from: a heading of a page, or its beginning; under which heading they go. */
+/**
+ * The parts of AGENTS.md. Each has its heading there, and comes from a section of a page or, without a section, from the page's
+ * beginning.
+ */
 const PARTS = [
   { heading: "Install", page: "README.md", section: "Installation" },
   { heading: "Limit a mutation", page: "docs/start.md", section: "First limit" },
@@ -32,7 +35,7 @@ const PARTS = [
   { heading: "Test", page: "docs/start.md", section: "Test it" },
 ] as const;
 
-/** Both files: names → contents. */
+/** The contents of both files, by name. */
 export async function documents(): Promise<Record<"llms.txt" | "AGENTS.md", string>> {
   const options = await resolveConfig(path.join(root, "AGENTS.md"));
   return { "llms.txt": `${llms()}\n`, "AGENTS.md": await format(agents(), { ...options, parser: "markdown" }) };
@@ -69,9 +72,9 @@ function opening(page: string): string {
   return moved(page, sectionOf(page, undefined).split("\n\n")[0] ?? "");
 }
 
-/** A section without its heading, up to the next heading of its level or above; without a name, what stands before the first. */
+/** A section without its heading, up to the next one; without a name, the text before the first section. */
 function sectionOf(page: string, section: string | undefined): string {
-  // A comment is for another reader, and so is a picture.
+  // Comments and pictures are not for assistants.
   const body = read(page)
     .replace(/^# .+\n/, "")
     .replace(/^(<!--.*-->|!\[.*\]\(.*\))\n+/gm, "");
@@ -81,7 +84,7 @@ function sectionOf(page: string, section: string | undefined): string {
   return found.replace(/^## .+\n/, "").trim();
 }
 
-/** Links as they are from the root of the package. */
+/** The text of a page with its links relative to the root of the package. */
 function moved(page: string, text: string): string {
   const folder = path.posix.dirname(page);
   return text.replace(/\]\(([^)\s]+)\)/g, (link, target: string) => {
@@ -90,7 +93,7 @@ function moved(page: string, text: string): string {
   });
 }
 
-/** One line without links, and without what is said of the page's blocks. */
+/** The text as one line, without links and without the sentence about the page's blocks. */
 function plain(text: string): string {
   const line = text.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1").replace(/\s+/g, " ");
   return line.replace(/ The blocks .*$/, "");

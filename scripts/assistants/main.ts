@@ -1,4 +1,4 @@
-/** `npm run assistants`: writes llms.txt and AGENTS.md. See documents.ts. */
+/** `npm run assistants` writes llms.txt and AGENTS.md. See documents.ts. */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { documents } from "./documents.js";

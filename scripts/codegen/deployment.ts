@@ -1,4 +1,4 @@
-/** A stand-in for a Convex deployment: the endpoints that `convex codegen`, `dev` and `deploy` call, and no others. It keeps nothing. */
+/** A stand-in for a Convex deployment. It has only the endpoints of `convex codegen`, `dev` and `deploy`. It stores nothing. */
 import http from "node:http";
 import { type AddressInfo } from "node:net";
 import { brotliDecompressSync } from "node:zlib";
@@ -21,7 +21,7 @@ export async function openDeployment(): Promise<Deployment> {
         response.end(JSON.stringify(body ?? { code: "NotFound", message: `no such endpoint: ${request.url ?? ""}` }));
       },
       (error: unknown) => {
-        // 400, as a deployment says it: the CLI prints the message, and would repeat what failed on the server's side.
+        // A deployment answers with 400, and the CLI prints the message. After a server error the CLI would retry.
         response.statusCode = 400;
         response.end(JSON.stringify({ code: "PushRefused", message: String(error) }));
       },
@@ -46,7 +46,7 @@ async function answer(request: http.IncomingMessage): Promise<unknown> {
     }
     case "/api/deploy2/start_push":
       return analyzePush(JSON.parse(await bodyOf(request)) as PushRequest);
-    // The CLI asks in order to warn of slow changes of a schema; here every table is empty.
+    // The CLI warns of slow changes of a schema. None is slow here, because every table is empty.
     case "/api/deploy2/evaluate_push":
       return { schemaChange: NO_CHANGE };
     case "/api/deploy2/evaluate_schema":
@@ -62,7 +62,7 @@ async function answer(request: http.IncomingMessage): Promise<unknown> {
   }
 }
 
-/** The CLI compares with these hashes and then sends every module, not only changed ones. */
+/** The CLI compares its modules with these hashes. There are none, so it sends every module and not only changed ones. */
 const EMPTY_DEPLOYMENT = {
   config: { functions: "convex/", authInfo: [] },
   moduleHashes: [],

@@ -1,15 +1,18 @@
 /**
- * Modules evaluated as a deployment evaluates them: each in a fresh context, with the globals that functions have, none of Node's, and
- * errors for what a deployment refuses to do before a function is called.
+ * Evaluates modules as a deployment does: each in a new context that has the globals of functions and none of Node's. Operations that
+ * a deployment refuses before a function is called throw errors.
  */
 import vm from "node:vm";
 import { build, type Plugin } from "esbuild";
 import { type Module } from "./wire.js";
 
-/** What a module is loaded for, in the words of a deployment's errors. */
+/** The purpose for which a module is loaded, in the words of a deployment's errors. */
 export type Purpose = keyof typeof REFUSED;
 
-/** Nothing asynchronous starts before a call; a schema and a component's definition are the same wherever they are pushed. */
+/**
+ * The operations that are refused for every purpose: nothing asynchronous starts before a call. Schemas and definitions refuse more,
+ * because a schema and a component's definition must be the same on every deployment.
+ */
 const ALWAYS = ["fetch", "timers", "cryptographic randomness", "a call of Convex"] as const;
 const REFUSED = {
   "at import time": ALWAYS,
@@ -18,7 +21,7 @@ const REFUSED = {
   "when evaluating component definition": [...ALWAYS, "Math.random", "Date", "performance", "environment variables"],
 } as const;
 
-/** The globals of Convex's runtime that are no part of the language (npm-packages/udf-runtime of its repository). */
+/** The globals of Convex's runtime that are not part of the language (npm-packages/udf-runtime of its repository). */
 const COPIED = [
   "AbortController",
   "AbortSignal",
@@ -50,7 +53,7 @@ const COPIED = [
   "structuredClone",
 ] as const;
 
-/** Runs within the context, so that errors and promises are its own. */
+/** Code that runs within the context, so that errors and promises are those of the context. */
 const PRELUDE = `(purpose, refused, subtle) => {
   const refuse = (what, answer) => () => {
     if (refused.includes(what)) throw new Error(what + " unsupported " + purpose);
@@ -84,17 +87,17 @@ const PRELUDE = `(purpose, refused, subtle) => {
   Object.defineProperty(globalThis.performance, "timeOrigin", { get: refuse("performance", 1.7e12) });
 }`;
 
-/** What the module exports. @throws Error what a deployment would say. */
+/** Returns the exports of a module. @throws Error with a deployment's message */
 export async function evaluate(
   sources: ReadonlyMap<string, string>,
   file: string,
   purpose: Purpose,
 ): Promise<Record<string, unknown>> {
-  // One script of the module and its chunks. Its `var` is the context's only trace of the bundler.
+  // One script of the module and its chunks. The bundler adds only the script's `var` to the context.
   const result = await build({
     entryPoints: [file],
     bundle: true,
-    // As absent as there, in spite of the bundler, which has one for modules that ask.
+    // A deployment has no `require`, but the bundler would give one to modules that use it.
     define: { require: "undefined" },
     format: "iife",
     globalName: "exported",
@@ -117,7 +120,7 @@ export async function evaluate(
   return context["exported"] as Record<string, unknown>;
 }
 
-/** The modules of a folder by path. */
+/** The sources of a folder's modules, by path. */
 export function sourcesOf(modules: readonly Module[]): Map<string, string> {
   return new Map(modules.map(({ path, source }) => [path, source]));
 }
@@ -131,7 +134,7 @@ function messageOf(error: unknown): string {
   return first?.text ?? (error as Error).message;
 }
 
-/** Imports lead to the other modules that were pushed, and nowhere else. */
+/** Resolves imports to the other modules that were pushed, and to nothing else. */
 function inMemory(sources: ReadonlyMap<string, string>): Plugin {
   return {
     name: "pushed modules",
@@ -141,7 +144,7 @@ function inMemory(sources: ReadonlyMap<string, string>): Plugin {
         if (sources.has(file)) return { path: file, namespace: "pushed" };
         return { errors: [{ text: `Couldn't find the module ${path} that ${importer} imports` }] };
       });
-      // A file without imports and exports would be CommonJS to the bundler, which gives that `require` and `module`.
+      // `export {}`, because the bundler takes a file without imports and exports for CommonJS, which gets `require` and `module`.
       bundler.onLoad({ filter: /.*/, namespace: "pushed" }, ({ path }) => ({
         contents: `${sources.get(path) ?? ""}\nexport {};`,
       }));

@@ -1,5 +1,5 @@
 /**
- * Runs Convex's own CLI in a project, without a deployment: it talks to a stand-in on the loopback interface.
+ * Runs Convex's own CLI in a project without a deployment. The CLI talks to a stand-in on the loopback interface.
  *
  *     tsx scripts/codegen/main.ts FOLDER codegen|dev|deploy [arguments of the CLI]
  */
@@ -7,7 +7,10 @@ import { spawn } from "node:child_process";
 import path from "node:path";
 import { openDeployment } from "./deployment.js";
 
-/** `dev` checks the types; codegen's check would read the files that it is about to write, and deploy's would be the same again. */
+/**
+ * The options of each command. Only `dev` checks the types: in `codegen` the check would read the files that are about to be written,
+ * and in `deploy` it would repeat that of `dev`.
+ */
 const OPTIONS = {
   codegen: ["--typecheck", "disable"],
   dev: ["--once", "--tail-logs", "disable", "--typecheck", "enable"],
@@ -30,7 +33,7 @@ try {
   deployment.close();
 }
 
-/** The CLI's exit code. */
+/** Runs the CLI and returns its exit code. */
 function runCli(cwd: string, url: string, args: readonly string[]): Promise<number> {
   const cli = path.join(cwd, "node_modules/convex/bin/main.js");
   const child = spawn(process.execPath, [cli, ...args, "--url", url, "--admin-key", "offline|0"], {

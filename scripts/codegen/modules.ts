@@ -1,4 +1,4 @@
-/** Bundled modules, evaluated: the functions that each registers. */
+/** Evaluates bundled modules, and lists the functions that each registers. */
 import { evaluate, sourcesOf } from "./isolate.js";
 import { nameFault, pathFault, refuseIf } from "./names.js";
 import { sortedJson } from "./validatorJson.js";
@@ -10,7 +10,7 @@ import {
   type Module,
 } from "./wire.js";
 
-/** A function as `query`, `mutation` or `action` makes it. */
+/** A function that `query`, `mutation` or `action` made. */
 interface Registered {
   readonly isQuery?: boolean;
   readonly isMutation?: boolean;
@@ -20,13 +20,13 @@ interface Registered {
   readonly exportReturns: () => string;
 }
 
-/** Every module is evaluated by itself. @throws Error what a deployment would say */
+/** Evaluates every module by itself. @throws Error with a deployment's message */
 export async function analyzeModules(modules: readonly Module[]): Promise<AnalyzedModules> {
   const sources = sourcesOf(modules);
   const analyzed: Record<string, AnalyzedModule> = {};
   for (const { path: file, environment } of modules) {
     refuseIf(pathFault(file));
-    // The CLI bundles auth.config.js with them; a deployment evaluates it by itself, with the app's variables.
+    // The CLI bundles auth.config.js with the modules. A deployment evaluates it separately, with the app's variables.
     if (file.startsWith("_deps/") || environment === "node" || file === "auth.config.js") continue;
     const exported = await evaluate(sources, file, "at import time");
     for (const [name, mark] of Object.entries(MARKS)) {
@@ -39,7 +39,7 @@ export async function analyzeModules(modules: readonly Module[]): Promise<Analyz
   return analyzed;
 }
 
-/** Modules whose default export is no function, and the property that it has. */
+/** Modules whose default export is not a function, and the property that marks this export. */
 const MARKS = { "http.js": "isRouter", "crons.js": "isCrons" };
 
 function functionOf(name: string, value: unknown): AnalyzedFunction | undefined {
@@ -65,7 +65,7 @@ function functionOf(name: string, value: unknown): AnalyzedFunction | undefined 
   };
 }
 
-/** The public functions, by the folders and names of their modules, in order. */
+/** The tree of the public functions, by the folders and names of their modules, in order. */
 export function exportTree(modules: AnalyzedModules): ExportTree {
   const inOrder = Object.entries(modules).sort(([a], [b]) => (a < b ? -1 : 1));
   const references = inOrder.flatMap(([file, { functions }]) =>

@@ -1,15 +1,15 @@
-/** Names that a deployment takes. */
+/** The rules of a deployment for names. */
 
 const LONGEST = 64;
 
-/** Of tables, indexes, functions and components. */
+/** Why a deployment refuses the name of a table, an index, a function or a component; undefined if it accepts the name. */
 export function nameFault(name: string): string | undefined {
   if (name.length > LONGEST) return `the name ${name} has more than ${LONGEST} characters`;
   if (/^[A-Za-z_]\w*$/.test(name) && /[^_]/.test(name)) return undefined;
   return `the name ${name} is not letters, digits and underscores that begin with a letter`;
 }
 
-/** Of a module, relative to the folder with the functions. */
+/** Why a deployment refuses the path of a module, relative to the folder with the functions. */
 export function pathFault(file: string): string | undefined {
   if (!file.endsWith(".js")) return `the module ${file} does not end in .js`;
   const odd = file
@@ -19,13 +19,13 @@ export function pathFault(file: string): string | undefined {
   return `the path ${file} has a part that is not up to ${LONGEST} letters, digits, underscores and periods: ${odd}`;
 }
 
-/** Of a component's folder, relative to the app's: it may lead out of it. */
+/** Why a deployment refuses the path of a component's folder, relative to the app's. The path may lead out of the app's folder. */
 export function definitionPathFault(path: string): string | undefined {
   const isPlain = !path.startsWith("/") && /^[\x20-\x7e]*$/.test(path) && !path.includes("\\");
   return isPlain ? undefined : `the component's path ${path} is not relative, of printable ASCII characters`;
 }
 
-/** @throws Error with the fault, when there is one */
+/** @throws Error with the fault, if there is one */
 export function refuseIf(fault: string | undefined): void {
   if (fault !== undefined) throw new Error(fault);
 }

@@ -1,4 +1,4 @@
-/** What a deployment answers to the first step of a push: every component and the app, evaluated, analyzed and put together. */
+/** A deployment's answer to the first step of a push. It evaluates and analyzes every component and the app, and combines them. */
 import { version } from "convex";
 import { evaluate } from "./isolate.js";
 import { analyzeModules, exportTree } from "./modules.js";
@@ -17,10 +17,10 @@ import {
 /** The CLI's name for the app among the definitions. */
 const APP = "";
 
-/** What a push changes of tables that are not there: nothing that the CLI reads. */
+/** The changes of a push to the schema. They are empty, because there are no tables and the CLI reads nothing of them. */
 export const NO_CHANGE = { allocatedComponentIds: {}, schemaIds: {} };
 
-/** @throws Error why a deployment refuses the push */
+/** @throws Error with the reason why a deployment refuses the push */
 export async function analyzePush({ appDefinition, componentDefinitions }: PushRequest) {
   const names = new Map<string, string>();
   const analysis: Record<string, Analysis> = {};
@@ -43,7 +43,7 @@ export async function analyzePush({ appDefinition, componentDefinitions }: PushR
     : { childComponents: [] };
   await judgeSchema(schema);
   const modules = await analyzeModules(changedModules);
-  // Nothing refers to the app's functions by a path: it is nobody's component.
+  // The app has no exports, because no other definition uses it as a component.
   analysis[APP] = analysisOf(APP, { type: "app" }, exported, modules, { type: "branch", branch: [] });
   return {
     environmentVariables: {},
@@ -73,7 +73,7 @@ function analysisOf(
   };
 }
 
-/** One use of a definition, and below it those that the definition makes. */
+/** One instance of a definition, with the instances of the components that the definition uses. */
 function instanceOf(path: string, place: string, analysis: Readonly<Record<string, Analysis>>): CheckedComponent {
   const used = analysis[path];
   if (used === undefined) throw new Error(`Component definition not found: ${path}`);
@@ -94,7 +94,7 @@ function instanceOf(path: string, place: string, analysis: Readonly<Record<strin
   };
 }
 
-/** A component is evaluated after those it uses, whose names it asks for. */
+/** Sorts components so that each comes after those that it uses, because its evaluation needs their names. */
 function childrenFirst(components: readonly ComponentRequest[]): ComponentRequest[] {
   const ordered: ComponentRequest[] = [];
   let left = [...components];
@@ -118,8 +118,8 @@ async function judgeSchema(schema: Module | null): Promise<void> {
 }
 
 /**
- * Evaluates a bundled convex.config.js. The bundle imports each component it uses from `./_componentDeps/` and the component's
- * path in base64url; a deployment puts a module there that says where the component is and what it is called.
+ * Evaluates a bundled convex.config.js. The bundle imports each component that it uses from `./_componentDeps/`, followed by the
+ * component's path in base64url. A deployment puts a module there that exports the component's path and name.
  */
 async function define(
   { source }: Module,
@@ -137,6 +137,6 @@ async function define(
   const exported = await evaluate(sources, "convex.config.js", purpose);
   const definition = exported["default"] as { export?(): ExportedDefinition } | undefined;
   if (definition?.export === undefined || Object.keys(exported).length > 1)
-    throw new Error("convex.config.js has not one export, the default, that defineApp or defineComponent made");
+    throw new Error("convex.config.js must have one export, the default, made by defineApp or defineComponent");
   return definition.export();
 }

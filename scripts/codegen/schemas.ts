@@ -1,8 +1,8 @@
-/** A schema as a deployment judges it: names, indexes, and the fields that they need. */
+/** The rules of a deployment for a schema: names, indexes, and the fields that indexes need. */
 import { nameFault } from "./names.js";
 import { fieldFault, type ValidatorJson } from "./validatorJson.js";
 
-/** What `export()` of an evaluated schema.js returns, as JSON. */
+/** The JSON that `export()` of an evaluated schema.js returns. */
 export interface SchemaJson {
   readonly tables: readonly TableJson[];
   readonly schemaValidation?: boolean;
@@ -28,7 +28,7 @@ interface TableJson {
 const MOST_INDEXES = 64;
 const MOST_FIELDS = 16;
 
-/** Why a deployment refuses the schema; undefined when it takes it. */
+/** Why a deployment refuses the schema; undefined if it accepts the schema. */
 export function schemaFault(schema: SchemaJson): string | undefined {
   for (const table of schema.tables) {
     const fault = tableFault(table, schema.schemaValidation ?? false);

@@ -1,4 +1,4 @@
-/** Validators as JSON, in the order that a deployment gives them: fields of objects by name. */
+/** Validators as JSON, in the order of a deployment: fields of objects are sorted by name. */
 
 import { nameFault, refuseIf } from "./names.js";
 
@@ -13,7 +13,7 @@ export type ValidatorJson =
   | { readonly type: "record"; readonly keys: ValidatorJson; readonly values: FieldJson }
   | { readonly type: "any" | "null" | "number" | "bigint" | "boolean" | "string" | "bytes" | "literal" | "id" };
 
-/** Why a deployment refuses the names of its fields; undefined when it takes them. */
+/** Why a deployment refuses the names of a validator's fields; undefined if it accepts them. */
 export function fieldFault(validator: ValidatorJson): string | undefined {
   const names = validator.type === "object" ? Object.keys(validator.value) : [];
   return firstFault(names, nameFault) ?? firstFault(membersOf(validator), fieldFault);
@@ -30,7 +30,7 @@ function firstFault<T>(judged: readonly T[], judge: (each: T) => string | undefi
   return judged.map(judge).find((fault) => fault !== undefined);
 }
 
-/** The JSON text of a validator, sorted; null for a function without one. @throws Error for a name that a deployment refuses */
+/** The sorted JSON text of a validator; null for a function without one. @throws Error for a name that a deployment refuses */
 export function sortedJson(text: string): string | null {
   const validator = JSON.parse(text) as ValidatorJson | null;
   if (validator === null) return null;

@@ -1,4 +1,4 @@
-/** What the CLI sends to a deployment and what it reads in the response. Names are the protocol's. */
+/** The requests of the CLI to a deployment, and the parts of the response that the CLI reads. Names are the protocol's. */
 
 /** A bundled module. */
 export interface Module {
@@ -11,7 +11,7 @@ export interface ComponentRequest {
   readonly definitionPath: string;
   /** The bundled convex.config.js. */
   readonly definition: Module;
-  /** Paths of the components that it uses. */
+  /** The paths of the components that this one uses. */
   readonly dependencies: readonly string[];
   readonly schema: Module | null;
   readonly functions: readonly Module[];
@@ -35,7 +35,7 @@ export interface AnalyzedFunction {
   readonly pos: null;
   readonly udfType: "Query" | "Mutation" | "Action";
   readonly visibility: { readonly kind: "public" | "internal" };
-  /** Validators, as JSON text. */
+  /** The validator of the arguments as JSON text; `returns` is that of the result. */
   readonly args: string | null;
   readonly returns: string | null;
 }
@@ -47,17 +47,17 @@ export interface AnalyzedModule {
   readonly sourceMapped: null;
 }
 
-/** Paths of modules → what they register. */
+/** The functions that each module registers, by the module's path. */
 export type AnalyzedModules = Readonly<Record<string, AnalyzedModule>>;
 
 /** One use of a component: `app.use(component, { name })`. */
 interface ChildComponent {
   readonly name: string;
-  /** The definition's. */
+  /** The path of the definition. */
   readonly path: string;
 }
 
-/** What `export()` of an evaluated convex.config.js returns, as far as the response has it. */
+/** The parts of the result of `export()` of an evaluated convex.config.js that the response contains. */
 export interface ExportedDefinition {
   readonly name?: string;
   readonly childComponents: readonly ChildComponent[];
@@ -69,7 +69,7 @@ export type ExportTree =
   | { readonly type: "leaf"; readonly leaf: string }
   | { readonly type: "branch"; readonly branch: readonly (readonly [string, ExportTree])[] };
 
-/** One instance of a component, with those below it. */
+/** One instance of a component, with the instances of the components that it uses. */
 export interface CheckedComponent {
   readonly definitionPath: string;
   readonly componentPath: string;

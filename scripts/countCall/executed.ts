@@ -1,7 +1,7 @@
-/** V8's precise coverage, as the functions that were executed. */
+/** Turns V8's precise coverage into lists of the functions that were executed. */
 import { type Profiler } from "node:inspector";
 
-/** Files → the named functions that were executed, in the order of their text. A function without a name counts for its file. */
+/** The named functions that were executed, by file, in the order of their text. A function without a name lists only its file. */
 export type Executed = Readonly<Record<string, readonly string[]>>;
 
 /** @param fileOf the name of a script's file, or undefined to leave the script out */
@@ -20,5 +20,5 @@ export function executedIn(
   return Object.fromEntries(files.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What the TypeScript loader adds to each file, to give functions their names. */
+/** The function that the TypeScript loader adds to each file, to give functions their names. */
 const KEEP_NAME = "__name";

@@ -1,6 +1,6 @@
 /**
- * Counts what one plain `rateLimit` in the app's tables executes: files of src/ and their named functions, after all modules
- * have been loaded. The bucket has a row and the call is allowed, which is what most calls of an app are.
+ * Lists the code that one plain `rateLimit` in the app's tables executes: files of src/ and their named functions. All modules are
+ * already loaded. The bucket has a row and the call is allowed, as in most calls of an app.
  *
  *     npm run count:call              prints the list
  *     npm run count:call -- --json    prints { files: { "src/…": ["function", …] } }
@@ -15,7 +15,7 @@ import { executedIn, type Executed } from "./executed.js";
 const session = new Session();
 session.connect();
 await session.post("Profiler.enable");
-// Before the modules are loaded: functions that V8 has optimized by then are not counted.
+// Counting starts before the modules are loaded, because V8 does not count functions that it has already optimized.
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 
 const { defineRateLimits } = await import("../../src/index.js");
@@ -26,21 +26,21 @@ const t = convexTest(defineSchema({ ...rateLimitTables }), { "./_generated/api.j
 // The first call creates the row.
 await t.mutation((ctx) => rateLimit(ctx, { name: "send" }));
 const { ok, calls } = await t.mutation(async (ctx) => {
-  // Each report starts the counts anew.
+  // Each report resets the counts.
   await session.post("Profiler.takePreciseCoverage");
   const status = await rateLimit(ctx, { name: "send" });
   const { result } = await session.post("Profiler.takePreciseCoverage");
   return { ok: status.ok, calls: result };
 });
 session.disconnect();
-if (!ok) throw new Error("the call that was counted has been denied");
+if (!ok) throw new Error("The counted call was denied. It must be allowed.");
 
 const root = path.resolve(import.meta.dirname, "../..");
 const executed = executedIn(calls, (url) => sourceFile(url));
 if (process.argv.includes("--json")) console.log(JSON.stringify({ files: executed }));
 else print(executed);
 
-/** The path below the root of a file of src/; undefined for every other script. */
+/** The path of a file of src/, relative to the root; undefined for every other script. */
 function sourceFile(url: string): string | undefined {
   if (!url.startsWith("file:")) return undefined;
   const file = path

@@ -1,7 +1,7 @@
-/** Faults that no test can find, since the program does the same with them. */
+/** Faults that no test can find, because the program does the same with them. */
 import { type Survivor } from "./faults.js";
 
-/** An entry of equivalent.json. The text identifies the fault, so that an entry outlives changes above it. */
+/** An entry of equivalent.json. The text identifies the fault, so that an entry stays valid if lines above it change. */
 export interface Equivalent {
   readonly file: string;
   readonly before: string;
@@ -14,7 +14,7 @@ export function listedAs(survivor: Survivor, list: readonly Equivalent[]): Equiv
   return list.find((entry) => isSame(entry, survivor) && entry.reason.trim() !== "");
 }
 
-/** Entries of the tested files that no survivor matches: the fault is found by now, or the code is gone. */
+/** The entries of the tested files that no survivor matches: a test now finds the fault, or the code is gone. */
 export function staleAmong(
   list: readonly Equivalent[],
   tested: readonly string[],

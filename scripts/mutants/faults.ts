@@ -1,4 +1,4 @@
-/** StrykerJS plants the faults and runs the tests that reach each; this says with what settings, and what to make of the results. */
+/** Runs StrykerJS, which plants the faults and runs the tests that reach each, and reads its results. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { type MutantResult } from "@stryker-mutator/api/core";
@@ -7,15 +7,15 @@ import { Stryker } from "@stryker-mutator/core";
 interface Run {
   /** Files, or lines of files: `src/engine/units.ts`, `src/engine/units.ts:10-12`. */
   readonly mutate: readonly string[];
-  /** A glob of test files; what vitest.config.ts beside this file says when absent. */
+  /** A glob of test files; without it, vitest.config.ts of this folder chooses them. */
   readonly tests: string | undefined;
-  /** Whether the slow files run, too. */
+  /** Whether the slow files also run. */
   readonly slow: boolean;
   readonly concurrency: number;
 }
 
 export async function withPlantedFaults({ mutate, tests, slow, concurrency }: Run): Promise<MutantResult[]> {
-  // A run within another run of the tests keeps its hands off that one's report and settings.
+  // If another run of the tests started this one, its report and settings must not be used.
   for (const name of Object.keys(process.env)) {
     if (/^(VITEST|COVERAGE)/.test(name)) Reflect.deleteProperty(process.env, name);
   }
@@ -32,7 +32,7 @@ export async function withPlantedFaults({ mutate, tests, slow, concurrency }: Ru
 export interface Survivor {
   readonly file: string;
   readonly line: number;
-  /** The whole lines, without the fault and with it; white space as one space. */
+  /** The whole lines without the fault (`after`: with it). Each run of white space is one space. */
   readonly before: string;
   readonly after: string;
 }

@@ -1,8 +1,8 @@
-/** What to plant faults into. */
+/** The files and lines into which faults are planted. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 
-/** The TypeScript files that are named or lie below the named folders, relative to the root. @throws when one does not exist */
+/** The TypeScript files that are named or are in a named folder, relative to the root. @throws if a name does not exist */
 export function filesOf(root: string, names: readonly string[]): string[] {
   const files = names.flatMap((name) => {
     const place = path.posix.normalize(name);
@@ -14,11 +14,11 @@ export function filesOf(root: string, names: readonly string[]): string[] {
 }
 
 /**
- * `size` lines of the files that hold code, as `file:line-line`, chosen by the seed. Faults of several lines are only in a full
- * run.
+ * `size` lines of code from the files, as `file:line-line`, chosen by the seed. Only a full run has faults that span several lines.
  */
 export function sampleLines(root: string, files: readonly string[], size: number, seed: number): string[] {
-  if (!Number.isInteger(size) || size < 1) throw new Error(`--sample is a number of lines, not ${size}`);
+  if (!Number.isInteger(size) || size < 1)
+    throw new Error(`--sample must be a whole number of lines above 0, not ${size}`);
   const lines = files.flatMap((file) => {
     const text = readFileSync(path.join(root, file), "utf8").split("\n");
     return text.flatMap((line, index) => (holdsCode(line) ? [`${file}:${index + 1}-${index + 1}`] : []));
@@ -28,7 +28,7 @@ export function sampleLines(root: string, files: readonly string[], size: number
   return drawn.slice(0, size).map(({ line }) => line);
 }
 
-/** Not a comment, an import, a bracket or nothing. */
+/** Whether a line is code: not a comment, an import, a type, only brackets, or empty. */
 function holdsCode(line: string): boolean {
   return !/^\s*(\/\/|\/?\*|import\b|export type\b|type\b|$)/.test(line) && /\w/.test(line);
 }

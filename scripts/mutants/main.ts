@@ -1,14 +1,15 @@
 /**
- * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each.
+ * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each fault.
  *
- *     npm run mutants                                     src/engine, src/storage and src/operations
- *     npm run mutants -- src/engine/kinds src/index.ts    these folders and files
- *     npm run mutants -- --sample 40 --seed 7             only the faults on 40 lines of code, chosen by the seed
- *     npm run mutants -- --concurrency 2                  two faults at a time; 1 without this
- *     npm run mutants -- --tests test/engine/units.test.ts  only the tests of this glob
- *     npm run mutants -- --slow                          also the tests that take long (vitest.config.ts)
+ *     npm run mutants                                         src/engine, src/storage and src/operations
+ *     npm run mutants -- src/engine/kinds src/index.ts        these folders and files
+ *     npm run mutants -- --sample 40 --seed 7                 only the faults on 40 lines of code, chosen by the seed
+ *     npm run mutants -- --concurrency 2                      two faults at a time; default 1
+ *     npm run mutants -- --tests test/engine/units.test.ts    only the tests of this glob
+ *     npm run mutants -- --slow                               also the tests that take long (vitest.config.ts)
  *
- * Fails when a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason.
+ * Fails if a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason. Also fails if it lists a
+ * fault that does not survive, or if no fault could be planted.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -43,7 +44,7 @@ const results = await withPlantedFaults({
 const survivors = survivorsOf(root, results);
 const equivalent = JSON.parse(readFileSync(path.join(root, options.equivalent), "utf8")) as Equivalent[];
 const unlisted = survivors.filter((survivor) => !listedAs(survivor, equivalent));
-// A sample says nothing of what it leaves out.
+// A sample does not test all lines, so it cannot show that an entry is stale.
 const stale = sampled ? [] : staleAmong(equivalent, files, survivors);
 
 for (const survivor of unlisted) console.log(`${printed(survivor)}\n`);
@@ -52,5 +53,5 @@ const listed = survivors.length - unlisted.length;
 console.log(
   `${results.length} faults: ${unlisted.length} survived, ${listed} are equivalent, ${stale.length} listed in vain`,
 );
-if (results.length === 0) console.log("No faults could be planted: nothing has been tested.");
+if (results.length === 0) console.log("No faults could be planted, so nothing was tested.");
 process.exitCode = unlisted.length + stale.length > 0 || results.length === 0 ? 1 : 0;

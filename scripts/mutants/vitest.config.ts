@@ -1,12 +1,12 @@
-/** How the tests run on planted faults: in process, the nearest to the engine first, with the same random numbers every time. */
+/** The settings of the tests on planted faults. They run in process, nearest to the engine first, with the same random numbers. */
 import { configDefaults } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import base, { repository } from "../../vitest.config.js";
 
-/** Folders of tests from the fastest and nearest to the rest: most faults end in the first. */
+/** Folders of tests, the fastest and nearest to the engine first. The first ones find most faults. */
 const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "model", "http"];
 
-/** Files that take long and find little that the others do not: each survivor would wait for them. */
+/** Files that take long and find few faults that the others do not find. Every surviving fault would have to wait for them. */
 const SLOW = [
   "test/client/{fingerprint,jobs,liveQueries,misuse,types}.test.ts",
   "test/model/*.test.ts",
@@ -28,11 +28,11 @@ export default {
     ...base.test,
     include: process.env["MUTANTS_TESTS"]
       ? [process.env["MUTANTS_TESTS"]]
-      : // Of HTTP what asks for more of an answer than others do.
+      : // The one file of test/http whose tests use more of an answer than other tests do.
         [`test/{${FOLDERS.slice(0, -1).join(",")}}/**/*.test.ts`, "test/http/overrides.test.ts"],
     exclude: [
       ...configDefaults.exclude,
-      // They read files and ask compilers: nothing there notices a fault.
+      // These tests read files and run compilers, so they find no faults.
       ...repository,
       ...(process.env["MUTANTS_SLOW"] === undefined ? SLOW : []),
     ],

@@ -1,12 +1,12 @@
-/** The changelog of Keep a Changelog's form: the section of a release is made of what [Unreleased] holds. */
+/** The changelog, in the format of Keep a Changelog. A release gets a section with the notes of [Unreleased]. */
 
 const UNRELEASED = "## [Unreleased]";
 
 /**
- * The changelog with the unreleased notes under the heading of `version`, and an empty [Unreleased] above.
+ * The changelog with the unreleased notes under the heading of `version`, and an empty [Unreleased] above it.
  *
  * @param date the day of the release, as YYYY-MM-DD
- * @throws Error when there are no unreleased notes, or the version has a section already
+ * @throws Error if there are no unreleased notes, or if the version already has a section
  */
 export function withRelease(changelog: string, version: string, date: string): string {
   if (notesOf(changelog, version) !== undefined) throw new Error(`CHANGELOG.md has a section for ${version} already`);
@@ -14,7 +14,7 @@ export function withRelease(changelog: string, version: string, date: string): s
   return changelog.replace(UNRELEASED, `${UNRELEASED}\n\n## [${version}] - ${date}`);
 }
 
-/** The text under a version's heading, trimmed; undefined when there is no such heading. */
+/** The trimmed text under a version's heading; undefined if there is no such heading. */
 export function notesOf(changelog: string, version: string): string | undefined {
   const [, ...sections] = changelog.split(/^## /m);
   const section = sections.find((text) => text.startsWith(`[${version}]`));

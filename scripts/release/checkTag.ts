@@ -1,6 +1,6 @@
 /**
- * What must be true of the tag that is about to be published: `tsx scripts/release/checkTag.ts v1.2.3`. Without a tag, before one is
- * made: what the owner must have said.
+ * Checks a tag that is about to be published: `tsx scripts/release/checkTag.ts v1.2.3`. Without a tag, before one is made, it checks
+ * the fields of package.json that the owner must have set.
  */
 import { readFileSync } from "node:fs";
 import { type Manifest, ownerErrors, tagErrors } from "./tag.js";

@@ -1,6 +1,6 @@
 /**
- * Links of the Markdown in the package. npm packs the files of this folder, so `prepack` writes their links for a reader without the
- * repository, and `postpack` puts the originals back.
+ * The links of the Markdown files in the package. npm packs the files of the working tree. So `prepack` rewrites their links for
+ * readers who do not have the repository, and `postpack` restores the originals.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -16,7 +16,7 @@ const LINK = /(!?)\[([^[\]]*)\]\(([^)\s]+)\)/g;
 const PICTURE = /(<(?:img|source)\b[^>]*?\bsrc(?:set)?=")([^"]+)("[^>]*>)/g;
 const REFERENCE = /^(\[[^\]]+\]: )([^\s]+)$/gm;
 
-/** The Markdown files that the package ships: proofs, measurements and comparisons stay in the repository. */
+/** The Markdown files that the package contains. Proofs, measurements and comparisons are only in the repository. */
 export function shippedPages(root: string): string[] {
   const { files } = manifest(root);
   const docs = readdirSync(path.join(root, "docs")).filter((file) => file.endsWith(".md"));
@@ -24,14 +24,14 @@ export function shippedPages(root: string): string[] {
   return ["README.md", "AGENTS.md", "llms.txt", "CHANGELOG.md", ...pages];
 }
 
-/** The file, relative to the package, that a link of a page leads to; nothing for an address or an anchor of the page itself. */
+/** The file to which a page's link leads, relative to the package; undefined for an address or an anchor of the page itself. */
 export function linkedFile(page: string, link: string): string | undefined {
   const [file = ""] = link.split("#");
   if (file === "" || /^[a-z]+:/.test(file)) return undefined;
   return path.posix.normalize(path.posix.join(path.posix.dirname(page), file));
 }
 
-/** The text with its links to files that are not shipped as addresses in the repository; without one, as plain words. */
+/** The text, in which links to files that are not shipped become addresses in the repository or, without one, plain words. */
 export function withShippedLinks(text: string, page: string, shipped: Iterable<string>, repository?: string): string {
   const files = new Set([...shipped, "LICENSE"]);
   const isLost = (link: string) => {
@@ -51,12 +51,12 @@ export function withShippedLinks(text: string, page: string, shipped: Iterable<s
   });
   return pictured.replace(REFERENCE, (whole, label: string, link: string) => {
     if (!isLost(link)) return whole;
-    // A reference without a definition is printed as it is, so this one leads to the page's start.
+    // A reference without a definition would be printed with its brackets, so this one leads to the start of the page.
     return repository === undefined ? `${label}#` : `${label}${address(link, "blob")}`;
   });
 }
 
-/** Where the originals wait; npm packs nothing of node_modules. */
+/** The path at which the original of a page is kept. It is in node_modules, because npm packs nothing of it. */
 const aside = (root: string, page: string) => path.join(root, "node_modules/.cache/pages", page);
 
 function prepare(root: string): void {

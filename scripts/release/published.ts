@@ -1,9 +1,9 @@
-/** What a publication changes in the documents: the package is installed from npm, and the README has badges. */
+/** The changes of the first publication to the documents: the package is installed from npm, and the README has badges. */
 
-/** Its pages say how the package is installed. */
+/** The pages that say how the package is installed. */
 export const INSTALLED_BY = ["README.md", "docs/start.md"] as const;
 
-/** `repository` of package.json as an address in a browser: npm takes an object, an address and "github:owner/name". */
+/** `repository` of package.json as a browser's address. npm accepts an object, an address and "github:owner/name". */
 export function repositoryAddress(repository: unknown): string | undefined {
   const given =
     typeof repository === "object" && repository !== null ? (repository as { url?: unknown }).url : repository;
@@ -19,7 +19,7 @@ const UNTIL_THEN = {
   "docs/start.md": / The package is not on npm yet, so it is installed\s+\[from a tarball\]\([^)]+\):/,
 };
 
-/** A page as it is from the first publication on; later ones change nothing. */
+/** The text of a page after the first publication. Later publications change nothing. */
 export function published(page: (typeof INSTALLED_BY)[number], text: string, name: string, address: string): string {
   const install = `npm install ${name}`;
   const installed = text
@@ -30,6 +30,6 @@ export function published(page: (typeof INSTALLED_BY)[number], text: string, nam
     `[![npm](https://img.shields.io/npm/v/${name})](https://www.npmjs.com/package/${name})`,
     `[![CI](${address}/actions/workflows/ci.yml/badge.svg)](${address}/actions/workflows/ci.yml)`,
   ];
-  // After the first paragraph, which is what assistants and searches are shown.
+  // The badges come after the first paragraph, because assistants and search engines show that one.
   return installed.replace("\n\n```", `\n\n${badges.join("\n")}\n\n\`\`\``);
 }

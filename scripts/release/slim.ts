@@ -1,6 +1,6 @@
 /**
- * Makes what the compiler wrote smaller, without changing a line of code: tabs for indentation, and in `.js` no documentation comments,
- * which the `.d.ts` beside it has. Other comments stay: `@__PURE__` is one of them.
+ * Makes the compiler's output smaller, without changing a line of code. Indentation becomes tabs. Documentation comments are removed
+ * from `.js` files, because the `.d.ts` files also have them. Other comments stay, such as `@__PURE__`.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -14,7 +14,7 @@ for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true }
   writeFileSync(file, indented(file.endsWith(".js") ? text.replace(DOCUMENTATION, "") : text));
 }
 
-/** A template string over several lines is text, whose spaces count. */
+/** Indents with tabs. A file with a template string of several lines stays as it is, because spaces in that string are text. */
 function indented(text: string): string {
   if (/`[^`]*\n[^`]*`/.test(text)) return text;
   return text.replace(/^(?: {4})+/gm, (spaces) => "\t".repeat(spaces.length / 4));

@@ -1,8 +1,8 @@
-/** A tag and what it releases. */
+/** Checks of a tag, and of the package that it releases. */
 import { notesOf } from "./changelog.js";
 import { repositoryAddress } from "./published.js";
 
-/** What only the owner knows, and why a publication needs it. */
+/** The fields of package.json that only the owner can set, and why a publication needs each. */
 const OWNERS = {
   repository: "npm's provenance names it",
   homepage: "the directory of components links to it",
@@ -12,7 +12,7 @@ const OWNERS = {
 
 export type Manifest = { readonly version: string } & { readonly [Field in keyof typeof OWNERS]?: unknown };
 
-/** Why the tag cannot be published, in sentences; none when it can. */
+/** The reasons why the tag cannot be published, in sentences; none if it can. */
 export function tagErrors(tag: string, manifest: Manifest, changelog: string): string[] {
   const { version } = manifest;
   const errors = [];
@@ -21,7 +21,7 @@ export function tagErrors(tag: string, manifest: Manifest, changelog: string): s
   return [...errors, ...ownerErrors(manifest)];
 }
 
-/** What the owner has not said, in sentences. */
+/** The fields that the owner has not set, in sentences. */
 export function ownerErrors(manifest: Manifest): string[] {
   const missing = Object.entries(OWNERS).filter(([field]) => manifest[field as keyof typeof OWNERS] === undefined);
   const errors = missing.map(
@@ -30,6 +30,6 @@ export function ownerErrors(manifest: Manifest): string[] {
   if (manifest.repository === undefined || repositoryAddress(manifest.repository) !== undefined) return errors;
   return [
     ...errors,
-    `"repository" is not on GitHub, where the badges and links lead to. Set it: npm pkg set repository=github:owner/name`,
+    `"repository" is not on GitHub, to which the badges and links lead. Set it: npm pkg set repository=github:owner/name`,
   ];
 }

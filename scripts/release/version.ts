@@ -1,6 +1,6 @@
 /**
- * Runs within `npm version`, which has written package.json: makes the changelog's section, and what a publication changes in the
- * documents, and stages them for the commit.
+ * `npm version` runs this after it has written package.json. It adds the release's section to the changelog, makes the changes of a
+ * publication to the documents, and stages them for the commit.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -15,6 +15,6 @@ for (const page of INSTALLED_BY) {
   const address = repositoryAddress(manifest.repository) ?? "";
   writeFileSync(page, published(page, readFileSync(page, "utf8"), manifest.name, address));
 }
-// They are made of those pages.
+// llms.txt and AGENTS.md are made from these pages.
 execFileSync("npm", ["run", "assistants"]);
 execFileSync("git", ["add", "CHANGELOG.md", "AGENTS.md", "llms.txt", ...INSTALLED_BY]);
