@@ -242,7 +242,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.press("Mail link");
     await visitor.see("with the link in the mail");
     await visitor.press("Log in");
-    await visitor.see("Ada is in, and the count is forgotten.");
+    await visitor.see("Ada is logged in, and the count is reset.");
     return visitor;
   },
 
@@ -368,7 +368,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.use(page.getByLabel("Overridden"), "Space");
     await row.waitFor();
     await visitor.press("Remove override");
-    await visitor.see("Nobody is in the list.");
+    await visitor.see("No key is in the list.");
     await visitor.use(page.getByLabel("Limited now"), "Space");
     await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
     await visitor.press("Refill");
@@ -515,7 +515,7 @@ describe("the code", () => {
   it("a call that can never be served is misuse, and the page says so", async () => {
     const visitor = await visit("Stop spam", WIDE);
     await visitor.page.getByLabel("count").fill("11");
-    await visitor.see("11 tokens can never be had of 10.");
+    await visitor.see("11 tokens never fit into a bucket of 10.");
     await visitor.press("Send 11");
     await visitor.see(/count 11 can never be served/);
   });
@@ -546,7 +546,7 @@ it("an admin's block holds in the room's own page, for the right password too", 
   await room.client.mutation(api.stage.admin.clear, bucket);
   await visitor.image("5 guesses left");
   await visitor.press("Log in");
-  await visitor.see("Ada is in, and the count is forgotten.");
+  await visitor.see("Ada is logged in, and the count is reset.");
 });
 
 it("a right password resets the count", async () => {
@@ -555,7 +555,7 @@ it("a right password resets the count", async () => {
   await visitor.image("4 guesses left");
   await visitor.page.getByLabel("Ada's password").fill("correct horse");
   await visitor.press("Log in");
-  await visitor.see("Ada is in, and the count is forgotten.");
+  await visitor.see("Ada is logged in, and the count is reset.");
   await visitor.image("5 guesses left");
 });
 

@@ -1,4 +1,4 @@
-/** The documents' search box. What it searches is fetched when it is first used. */
+/** The search box of the documents. It fetches its index when it is first used. */
 import MiniSearch from "minisearch";
 import { startSite } from "./site.js";
 import "./styles.css";
@@ -11,7 +11,7 @@ interface Section {
 }
 
 const MOST_FOUND = 8;
-/** Words of others for what the documents call otherwise; of a word that begins with one of these, the documents' word is looked for. */
+/** Words that others use, with the documents' word. A search for a word that begins with one of these looks for the documents' word. */
 const KNOWN_AS = Object.entries({
   backoff: "jitter",
   cooldown: "retryat",
@@ -56,7 +56,7 @@ function known(term: string): string {
 async function show(words: string, found: HTMLOListElement): Promise<void> {
   index ??= openIndex();
   const results = words === "" ? [] : (await index).search(words).slice(0, MOST_FOUND);
-  // Somebody may have typed on meanwhile.
+  // The visitor may have typed more in the meantime.
   if (input?.value.trim() !== words) return;
   const items = results.map((result) => {
     const { url, heading, page } = result as unknown as Section;

@@ -24,7 +24,7 @@ const FILTERS = [
   { value: "overridden", label: "Overridden" },
 ] as const;
 
-/** How long an override lasts; 0 is until it is removed. */
+/** How long an override lasts, in ms. 0 means until it is removed. */
 const LENGTHS = [
   { value: 0, label: "Until removed" },
   { value: MINUTE, label: "A minute" },
@@ -150,7 +150,7 @@ export function Admin() {
         <CallButton
           isSmall
           disabled={key === ""}
-          onClick={() => did(clear(bucket), "removed", `the limit's own config holds for ${key}`)}
+          onClick={() => did(clear(bucket), "removed", `the limit's own config applies to ${key}`)}
         >
           Remove override
         </CallButton>
@@ -187,7 +187,7 @@ function Keys({
   onNext: () => void;
 }) {
   const now = useMoment(500);
-  // The visitor's own room first; a key is all that an admin sees of the others.
+  // The visitor's own room comes first. An admin sees only the keys of the others.
   const own = rows?.toSorted((a, b) => Number(b.key === room) - Number(a.key === room));
   return (
     <div>
@@ -206,7 +206,7 @@ function Keys({
             ))}
           </tbody>
         </table>
-        {own?.length === 0 && <p className="border-t border-line py-3 text-sm text-muted">Nobody is in the list.</p>}
+        {own?.length === 0 && <p className="border-t border-line py-3 text-sm text-muted">No key is in the list.</p>}
         {own === undefined && <div className="skeleton h-40" aria-busy="true" />}
       </div>
       <div className="flex h-8 items-center justify-between border-t border-line text-xs text-muted">
@@ -232,7 +232,7 @@ function Row({
   isChosen: boolean;
   onChoose: (key: string) => void;
 }) {
-  // The list says what held when it was read; moments that have passed since then are past here, too.
+  // The list is as old as its last read, so waits and overrides that have ended since then are left out here.
   const waits = !ok && (retryAt ?? 0) > now;
   const held = override && (override.until ?? Infinity) > now ? override : undefined;
   return (
@@ -288,7 +288,7 @@ function Field({
   );
 }
 
-/** The same kind, and so many times as much. */
+/** The same config with `RAISE` times the rate and capacity. */
 function raised(config: RateLimitConfig): RateLimitConfig {
   const rate = config.rate * RAISE;
   return config.capacity === undefined ? { ...config, rate } : { ...config, rate, capacity: config.capacity * RAISE };

@@ -30,7 +30,7 @@ export function Login() {
   const attempt = async (password: string) => {
     try {
       const result = await logIn({ room, password });
-      if (result.outcome === "welcome") say("go", "welcome", "Ada is in, and the count is forgotten.");
+      if (result.outcome === "welcome") say("go", "welcome", "Ada is logged in, and the count is reset.");
       else if (result.outcome === "wrong") say("stop", "wrong", `${amountOfGuesses(result.left)} left`);
       else if (result.outcome === "blocked") say("stop", "blocked", "by an admin, whatever the password is");
       else say("stop", "locked", `whatever the password is; next guess in ${wait(result.retryAt - now())}`);
