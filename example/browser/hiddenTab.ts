@@ -1,6 +1,6 @@
 /**
- * A tab behind another one, which the browser really slows down. Playwright keeps all of its pages visible and awake, so this speaks
- * the DevTools protocol itself, to a browser of its own.
+ * A tab behind another one, which the browser really slows down. Playwright keeps all of its pages visible and awake, so this class
+ * starts its own browser and uses the DevTools protocol.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ export class HiddenTab {
     readonly close: () => Promise<void>,
   ) {}
 
-  /** Opens a page in front, in a browser of its own. */
+  /** Starts a browser and opens a page in front. */
   static async open(url: string): Promise<HiddenTab> {
     const profile = await mkdtemp(join(tmpdir(), "hidden-tab-"));
     const browser = spawn(

@@ -1,4 +1,4 @@
-/** Serves the documents beside the page, in development, and writes them when the page is built. */
+/** Serves the documents next to the page in development, and writes them when the page is built. */
 import {
   copyFileSync,
   existsSync,
@@ -26,7 +26,7 @@ import {
 
 const TEMPLATE = "docs.html";
 
-/** @param home the document that is the first page, where there is no other */
+/** @param home - the document that is the first page of a site without the stage */
 export function docsPages(home?: string): Plugin {
   let base = "/";
   return {
@@ -78,7 +78,7 @@ export function docsPages(home?: string): Plugin {
   };
 }
 
-/** Links from the root of the site, on a server where the site has a folder. The bundler has moved its own. */
+/** Prefixes links from the root with the folder of the site on the server. The bundler has already changed its own links. */
 function below(base: string, html: string): string {
   if (base === "/") return html;
   return html.replace(/<[a-z][^>]*>/g, (tag) =>
@@ -103,7 +103,7 @@ interface Content {
   contents?: DocPage["contents"];
 }
 
-/** In development, made when it is asked for. */
+/** The content of an address, made at each request. For development. */
 function pageAt(url: string): Content | undefined {
   const page = { type: "text/html", url, body: "" };
   const files = [...docFiles(), ...projectFiles()];
@@ -126,10 +126,10 @@ function isWithin(file: string): boolean {
   return !parts.includes("..") && !parts.some((part) => HIDDEN.test(part)) && existsSync(path.join(root, file));
 }
 
-/** A folder, and all that is in it. */
+/** A file, or a folder and all that is in it. */
 function withContents(file: string): string[] {
   const absolute = path.join(root, file);
-  // A link to nothing is for the tests to find, and no reason to be without a page.
+  // A broken link must not stop the build. The tests find it.
   if (!existsSync(absolute)) return [];
   if (!statSync(absolute).isDirectory()) return [file];
   const inside = readdirSync(absolute).filter((name) => !HIDDEN.test(name));

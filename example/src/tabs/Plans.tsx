@@ -56,7 +56,7 @@ export function Plans() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="use up the free plan, choose Pro, then go back to Free.">
-        The server knows the plan. The page reads how many calls are used, how many the plan has, and until when.
+        The server knows the plan, and the page reads how many calls are used, how many the plan has, and until when.
       </Lead>
       <div className="flex flex-wrap items-center gap-2">
         <Choice

@@ -120,7 +120,7 @@ export function Rollback() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="press “Send, then throw” five times, and see which of the two loses its tokens.">
-        A limiter outside of the transaction keeps the token if the work throws. Here the throw gives it back.
+        A limiter outside of the transaction keeps the token if the work throws; here the throw gives it back.
       </Lead>
       <div className="flex flex-wrap gap-2">
         <CallButton look="primary" onClick={() => press(1, false)}>
