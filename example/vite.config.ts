@@ -31,7 +31,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
       input: { index: "index.html", docs: "docs.html" },
-      // The docs take most of the build time. Without this, Vite prints long warnings about that.
+      // The docs take most of the build time. Without this line, the bundler prints long warnings about that.
       checks: { pluginTimings: false },
     },
   },

@@ -238,7 +238,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.see("Locked");
     await visitor.press("correct horse");
     await visitor.press("Log in");
-    await visitor.see(/^whatever the password is; next guess in [56]\smin \d+\ss$/);
+    await visitor.see(/^for any password; next guess in [56]\smin \d+\ss$/);
     await visitor.press("Mail link");
     await visitor.see("with the link in the mail");
     await visitor.press("Log in");
@@ -505,7 +505,7 @@ describe("the code", () => {
       .getByText(/rate.*-1/)
       .waitFor();
     await rate.fill("two");
-    await page.getByLabel("About the code").getByText('"two" is no number, so the rate of send stays 2.').waitFor();
+    await page.getByLabel("About the code").getByText('"two" is not a number, so the rate of send stays 2.').waitFor();
     expect(await rate.getAttribute("aria-invalid")).toBe("true");
     await page.getByLabel("capacity of send").focus();
     expect(await rate.inputValue()).toBe("2");
@@ -515,7 +515,7 @@ describe("the code", () => {
   it("shows the error of a call that can never be served, which is misuse", async () => {
     const visitor = await visit("Stop spam", WIDE);
     await visitor.page.getByLabel("count").fill("11");
-    await visitor.see("11 tokens never fit into a bucket of 10.");
+    await visitor.see("11 tokens can never fit into a bucket of 10.");
     await visitor.press("Send 11");
     await visitor.see(/count 11 can never be served/);
   });
@@ -542,7 +542,7 @@ it("an admin's block applies in the room's own page, even to the right password"
   await visitor.see("by an admin");
   await visitor.press("correct horse");
   await visitor.press("Log in");
-  await visitor.see("by an admin, whatever the password is");
+  await visitor.see("by an admin, for any password");
   await room.client.mutation(api.stage.admin.clear, bucket);
   await visitor.image("5 guesses left");
   await visitor.press("Log in");

@@ -1,6 +1,6 @@
 /**
- * A limit in the app's own `rateLimits` table (see schema.ts). A call costs no call of a component, and only queries and
- * mutations can make it. Everything else is the same.
+ * A limit in the app's own `rateLimits` table (see schema.ts). A call does not enter a component, which saves a hop. Only queries
+ * and mutations can make it. Everything else is the same.
  */
 import { DAY, defineRateLimits } from "convex-rate-limits";
 import { rateLimitAdmin, type SweepResult } from "convex-rate-limits/admin";

@@ -61,7 +61,7 @@ export const cors = {
 
 const common = { cors, jitter: 0.5, formats: ["draft-11", "x"] } as const;
 
-/** The limits of each route. */
+/** The limits and options of each route. */
 export const rules = {
   hello: { ...common, limits: [perAddress, perCaller] },
   reports: { ...common, limits: [perAddress, perCaller, perReport] },

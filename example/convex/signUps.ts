@@ -1,4 +1,4 @@
-/** Sign-ups, limited for the whole app. */
+/** Sign-ups: a fixed number an hour for the whole app. */
 import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import { mutation, query } from "./_generated/server.js";

@@ -30,7 +30,7 @@ export type FunctionType = keyof typeof TYPE_FLAGS;
 /** The result of a function, with values as Convex sends them. */
 export type Outcome = { ok: true; value: JSONValue } | { ok: false; message: string; data?: JSONValue };
 
-/** How long the record of a finished job is kept. Each kept record costs time, because every query of the jobs scans all of them. */
+/** How long the record of a finished job is kept. It is short, because every query of convex-test scans the ids of all documents. */
 const JOB_RECORD_MS = 10 * 60_000;
 const CLEANING_INTERVAL_MS = 60_000;
 

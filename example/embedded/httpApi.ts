@@ -31,7 +31,7 @@ export async function answer(backend: Backend, request: IncomingMessage, respons
       await answerHttpAction(backend, `${pathname.slice("/http".length)}${search}`, request, body, response);
       return;
     }
-    if (request.method !== "POST") throw new BadRequest(405, "Only POST is answered here.");
+    if (request.method !== "POST") throw new BadRequest(405, "Only POST is allowed here.");
     if (pathname === "/api/query_ts") {
       sendJson(response, 200, { ts: encodeTimestamp(nextTimestamp()) });
       return;
@@ -73,7 +73,7 @@ function parseCall(body: string): { path: string; args: JSONValue } {
   try {
     call = JSON.parse(body);
   } catch {
-    throw new BadRequest(400, "The body is no JSON.");
+    throw new BadRequest(400, "The body is not JSON.");
   }
   if (typeof call !== "object" || call === null || !("path" in call) || typeof call.path !== "string") {
     throw new BadRequest(400, 'The body must be an object with a "path".');

@@ -85,7 +85,7 @@ export function openServer(app: App): EmbeddedServer {
 
 /**
  * Whether a browser may have sent this request for a page of another site. Any page can make a browser send requests to this
- * machine, so the origin must be our own. Any host name can be pointed at this machine, so the host must be a local name.
+ * machine, so an origin must be our own. Any host name can be pointed at this machine, so the host must be a local name.
  */
 function isFromElsewhere({ headers: { origin, host = "" } }: IncomingMessage): boolean {
   if (!/^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(host)) return true;

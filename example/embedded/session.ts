@@ -70,11 +70,11 @@ export class Session {
       case "Event":
         return;
       default:
-        throw new Error(`${JSON.stringify(message)} is no message of Convex's sync protocol.`);
+        throw new Error(`${JSON.stringify(message)} is not a message of Convex's sync protocol.`);
     }
   }
 
-  /** Sends new outcomes after a round of queries. If there are none, it sends a Transition only if the client waits for one. */
+  /** Sends what a round of queries has changed. If nothing has, it sends a Transition only if the client waits for one. */
   transition(): void {
     const modifications: object[] = this.removed.map((queryId) => ({ type: "QueryRemoved", queryId }));
     this.removed = [];
@@ -102,7 +102,7 @@ export class Session {
 
   private authenticate({ tokenType, baseVersion }: { tokenType: string; baseVersion: number }): void {
     if (tokenType !== "None") {
-      const error = "The embedded backend does not sign anybody in.";
+      const error = "The embedded backend has no sign-in.";
       this.send({ type: "AuthError", error, baseVersion, authUpdateAttempted: true });
       return;
     }

@@ -12,7 +12,7 @@ export interface Seen {
 
 export interface Check {
   readonly subject: string;
-  /** What is checked, as the report names it. */
+  /** The name of the check in the report. */
   readonly name: string;
   readonly expected: string;
   /** Why the embedded backend cannot show it. The check also runs there, which keeps the check working, but it proves nothing. */

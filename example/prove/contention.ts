@@ -45,7 +45,7 @@ function checkOf({ clients, perSecond }: Effort["loads"][number], { label, place
       place === "official"
         ? "for comparison"
         : `over-grant 0${shards === "auto" ? ", and no more failures than simulated" : ""}`,
-    notEmbedded: "one lock instead of conflicts",
+    notEmbedded: "it has one lock instead of conflicts",
     calls: ({ loadSeconds }) => perSecond * loadSeconds,
     run: async (prover) => {
       const seconds = prover.effort.loadSeconds;
@@ -129,7 +129,7 @@ async function load(
           answers.push(answer);
           latencies.push(performance.now() - askedAt);
         },
-        // A failed call is missing in `answers`.
+        // A failed call is not in `answers`.
         (error: unknown) => {
           firstError ||= `; ${String(error).slice(0, 200)}`;
         },

@@ -10,7 +10,7 @@ export const cost: readonly Check[] = [
     subject: "Cost",
     name: "The time that one call adds to an empty mutation: in your tables, in the component, in the official component",
     expected: "every call is answered; the figures are the result",
-    notEmbedded: "no fresh context for each function",
+    notEmbedded: "it has no fresh context for each function",
     calls: ({ rounds }) => rounds * KINDS.length,
     run: async ({ effort, http, key, secret }) => {
       const times: Record<(typeof KINDS)[number], number[]> = { empty: [], tables: [], component: [], official: [] };

@@ -84,7 +84,7 @@ async function drain({ http }: Prover, place: Case["place"], asked: Asked): Prom
 async function look({ http }: Prover, place: Case["place"], asked: Asked, retryAt: number, tally: Tally) {
   const answers: Promise<void>[] = [];
   let allowed = 0;
-  // 200 calls take a second. To wait longer for a slow round trip is not worth more calls.
+  // 200 calls take a second. Even if the round trip is slower, it is not worth more calls.
   for (let call = 0; call < 200 && allowed < 5; call++) {
     answers.push(
       http.mutation(api.prove[place].look, asked, { skipQueue: true }).then(({ ok, before, after }) => {

@@ -15,7 +15,7 @@ export const facts: readonly Check[] = [
     subject,
     name: "Date.now() within one mutation",
     expected: "stands still, also in a nested call",
-    notEmbedded: "its clock goes on",
+    notEmbedded: "its clock does not stand still",
     calls: () => 1,
     run: async ({ http, rows }) => {
       const times = await http.mutation(api.prove.facts.clock, rows("clock"));
@@ -63,7 +63,7 @@ export const facts: readonly Check[] = [
     subject,
     name: "A string with an unpaired surrogate",
     expected: "is refused",
-    notEmbedded: "it takes any string",
+    notEmbedded: "it accepts any string",
     calls: () => 1,
     run: async ({ http, rows }) => refusal(() => http.mutation(api.prove.facts.surrogate, rows("surrogate"))),
   },
@@ -71,7 +71,7 @@ export const facts: readonly Check[] = [
     subject,
     name: "A document of more than 1 MiB",
     expected: "is refused",
-    notEmbedded: "it takes any size",
+    notEmbedded: "it accepts any size",
     calls: () => 1,
     run: async ({ http, rows }) =>
       refusal(() => http.mutation(api.prove.facts.document, { ...rows("document"), bytes: 2 ** 20 })),

@@ -4,7 +4,7 @@ import { api } from "../convex/_generated/api.js";
 import type { Check } from "./check.js";
 import { quantile } from "./latencies.js";
 
-/** How long to wait for the store. A cycle takes a second. A store that learns of a denial after its end never reports it. */
+/** How long to wait for the store. A cycle takes a second. A store that learns of a denial only after the wait reports nothing. */
 const PATIENCE_MS = 3000;
 
 export const live: readonly Check[] = [

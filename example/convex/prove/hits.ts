@@ -1,4 +1,4 @@
-/** The arguments and the answer of one call on a limit. They are the same in each place, and in the official component. */
+/** The arguments and the answer of one call on a limit: the same in your tables, in the component and in the official component. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { type ObjectType, v } from "convex/values";
 import { mutation, type MutationCtx } from "../_generated/server.js";

@@ -75,7 +75,7 @@ export const ask = mutation({
   },
 });
 
-/** Jobs behind it move up. Too late in its last second of waiting. */
+/** Jobs behind it move up. Too late from 1 s before it starts. */
 export const cancel = mutation({
   args: { task: v.id("stageTasks") },
   returns: v.boolean(),

@@ -6,7 +6,7 @@ import { overdraft } from "../laws.js";
 import { signUp } from "../people.js";
 import { check, count, heading, since, table, wait } from "../report.js";
 
-/** Questions, and the tokens for their answers: together over a second's more than the 2,000 of a burst. The empty one will fail. */
+/** Questions, and the tokens for their answers. Together they need the 2,000 at once and 1.3 s of refill. The empty question will fail. */
 const QUESTIONS = [
   ["Why is the sky blue?", 900],
   ["And the sea?", 700],

@@ -188,7 +188,7 @@ function NumberInCode({
       onChange={({ target }) => {
         setDraft(target.value);
         if (isNumber(target.value)) onCommit(Number(target.value.replaceAll("_", "")));
-        else onRefuse(`"${target.value}" is no number, so the ${label} stays ${value ?? fallback}.`);
+        else onRefuse(`"${target.value}" is not a number, so the ${label} stays ${value ?? fallback}.`);
       }}
       onBlur={() => {
         if (draft !== undefined && !isNumber(draft)) onRefuse("");

@@ -216,7 +216,7 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
       <p className="min-w-44 flex-1 text-sm" aria-label="Verdict">
         {count > capacity ? (
           <span className="text-stop">
-            {amount(count, "token")} never fit into a bucket of {capacity}.
+            {amount(count, "token")} can never fit into a bucket of {capacity}.
           </span>
         ) : answer?.ok === false ? (
           <>

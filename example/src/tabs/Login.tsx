@@ -32,8 +32,8 @@ export function Login() {
       const result = await logIn({ room, password });
       if (result.outcome === "welcome") say("go", "welcome", "Ada is logged in, and the count is reset.");
       else if (result.outcome === "wrong") say("stop", "wrong", `${amountOfGuesses(result.left)} left`);
-      else if (result.outcome === "blocked") say("stop", "blocked", "by an admin, whatever the password is");
-      else say("stop", "locked", `whatever the password is; next guess in ${wait(result.retryAt - now())}`);
+      else if (result.outcome === "blocked") say("stop", "blocked", "by an admin, for any password");
+      else say("stop", "locked", `for any password; next guess in ${wait(result.retryAt - now())}`);
     } catch (error) {
       say("stop", "failed", problem(error, now()));
     }
