@@ -11,14 +11,14 @@ import { Room } from "./room.js";
 import { openPage, site } from "./visits.js";
 
 const MINUTE = 60_000;
-/** A token arrives every two seconds (see `prepared`). A button that is this late has missed one. */
+/** A token arrives every two seconds (see `prepareRoom`). A button that is this late has missed one. */
 const TOKEN_MS = 2000;
 const WAITS = 4;
 /** How far the page's estimate of the server's clock may be off on a busy machine: half of the shortest of three round trips. */
 const CLOCK_ERROR_MS = 500;
 
 /** A room whose bucket holds five tokens, and gets one every two seconds. */
-async function prepared(): Promise<Room> {
+async function prepareRoom(): Promise<Room> {
   const room = new Room(site, site.room("enabling"));
   await room.edit("send", { rate: 30, period: MINUTE, capacity: 5 });
   return room;
@@ -35,7 +35,7 @@ function askForOne(): void {
 
 /** Opens a page that clicks "Send when allowed" as soon as the button is enabled. */
 async function visit(): Promise<{ page: Page; room: Room }> {
-  const room = await prepared();
+  const room = await prepareRoom();
   const page = await openPage(room.url);
   await page.getByText("Live", { exact: true }).waitFor();
   await page.getByLabel("count").fill("1");
@@ -156,7 +156,7 @@ it("a main thread that is busy for 300 of every 400 ms", async () => {
 });
 
 it("a tab behind another one, whose timers the browser fires about once a second", async () => {
-  const room = await prepared();
+  const room = await prepareRoom();
   const tab = await HiddenTab.open(room.url);
   try {
     const verdict = () => tab.evaluate(() => document.querySelector('[aria-label="Verdict"]')?.textContent);

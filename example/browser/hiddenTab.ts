@@ -34,14 +34,14 @@ export class HiddenTab {
       },
     );
     const ended = once(browser, "exit");
-    let said = "";
+    let output = "";
     let address: string | undefined;
     for await (const chunk of browser.stderr) {
-      said += String(chunk);
-      address = /ws:\/\/\S+/.exec(said)?.[0];
+      output += String(chunk);
+      address = /ws:\/\/\S+/.exec(output)?.[0];
       if (address) break;
     }
-    if (!address) throw new Error(`The browser does not say where it listens: ${said}`);
+    if (!address) throw new Error(`The browser does not say where it listens: ${output}`);
     const socket = new WebSocket(address);
     await once(socket, "open");
     const waiting = new Map<number, (reply: Reply) => void>();

@@ -27,10 +27,11 @@ export function deploymentOf(env: NodeJS.ProcessEnv, file = LOCAL): string | und
 }
 
 export function deploymentInPage(url: string | undefined): Plugin {
-  const named = (html: string) => (url ? html.replace(NONE, `<meta name="deployment" content="${url}" />`) : html);
+  const insertDeployment = (html: string) =>
+    url ? html.replace(NONE, `<meta name="deployment" content="${url}" />`) : html;
   return {
     name: "deployment-in-page",
-    transformIndexHtml: { order: "post", handler: (html, { server }) => (server ? named(html) : html) },
+    transformIndexHtml: { order: "post", handler: (html, { server }) => (server ? insertDeployment(html) : html) },
     configurePreviewServer(preview) {
       preview.middlewares.use((request, response, next) => {
         if (!/^\/(index\.html)?(\?|$)/.test(request.url ?? "")) {
@@ -42,7 +43,7 @@ export function deploymentInPage(url: string | undefined): Plugin {
         response
           .setHeader("Content-Type", "text/html; charset=utf-8")
           .setHeader("Cache-Control", "no-cache")
-          .end(named(html));
+          .end(insertDeployment(html));
       });
     },
   };

@@ -12,7 +12,7 @@ interface Section {
 
 const MOST_FOUND = 8;
 /** Words that others use, with the documents' word. A search for a word that begins with one of these looks for the documents' word. */
-const KNOWN_AS = Object.entries({
+const SYNONYMS = Object.entries({
   backoff: "jitter",
   cooldown: "retryat",
   leaky: "token",
@@ -41,16 +41,16 @@ async function openIndex(): Promise<MiniSearch<Section>> {
       prefix: true,
       fuzzy: 0.15,
       combineWith: "AND",
-      processTerm: known,
+      processTerm: translate,
     },
   });
   search.addAll(sections);
   return search;
 }
 
-function known(term: string): string {
+function translate(term: string): string {
   const word = term.toLowerCase();
-  return KNOWN_AS.find(([beginning]) => word.startsWith(beginning))?.[1] ?? word;
+  return SYNONYMS.find(([beginning]) => word.startsWith(beginning))?.[1] ?? word;
 }
 
 async function show(words: string, found: HTMLOListElement): Promise<void> {

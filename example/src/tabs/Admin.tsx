@@ -132,9 +132,9 @@ export function Admin() {
           onClick={() =>
             config &&
             did(
-              configure({ ...bucket, config: raised(config), ...terms() }),
+              configure({ ...bucket, config: raise(config), ...terms() }),
               "raised",
-              `${key}: ${limitOf(raised(config))}`,
+              `${key}: ${limitOf(raise(config))}`,
             )
           }
         >
@@ -249,8 +249,11 @@ function Row({
           {[key, ...(key === room ? ["(this room)"] : []), ...(plan ? ["·", plan] : [])].join(" ")}
         </button>
         {held && (
-          <span className={`line-clamp-2 text-xs ${held.block ? "text-stop" : "text-later"}`} title={saidOf(held, now)}>
-            {saidOf(held, now)}
+          <span
+            className={`line-clamp-2 text-xs ${held.block ? "text-stop" : "text-later"}`}
+            title={describeOverride(held, now)}
+          >
+            {describeOverride(held, now)}
           </span>
         )}
       </td>
@@ -289,7 +292,7 @@ function Field({
 }
 
 /** The same config with `RAISE` times the rate and capacity. */
-function raised(config: RateLimitConfig): RateLimitConfig {
+function raise(config: RateLimitConfig): RateLimitConfig {
   const rate = config.rate * RAISE;
   return config.capacity === undefined ? { ...config, rate } : { ...config, rate, capacity: config.capacity * RAISE };
 }
@@ -299,7 +302,7 @@ function limitOf({ rate, capacity = rate, period }: RateLimitConfig): string {
 }
 
 /** An override in words: what it does, for how long, and the note. */
-function saidOf({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
+function describeOverride({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
   const what = block ? "blocked" : unlimited ? "unlimited" : config ? limitOf(config) : "";
   const long = until === undefined ? "until removed" : `for ${wait(until - now)}`;
   return [what, long, note].filter(Boolean).join(" · ");

@@ -64,7 +64,7 @@ export function Login() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="log in until it is locked, then with the right password.">
-        Only a wrong password takes a token; without tokens the account is locked, for the right password too.
+        Only a wrong password takes a token; without tokens the account is locked, even for the right password.
       </Lead>
       <p className="flex h-14 items-baseline gap-2.5">
         <span
