@@ -6,7 +6,7 @@ import { encodeTimestamp, nextTimestamp } from "./timestamps.js";
 
 /** The HTTP status with which Convex answers if a function throws. */
 const FUNCTION_FAILED = 560;
-/** Convex's limit for the arguments of a function. */
+/** Convex's limit for the arguments of a function: 16 MiB. */
 const MOST_BYTES = 16 * 2 ** 20;
 
 const FUNCTION_TYPES: Record<string, FunctionType | "any"> = {

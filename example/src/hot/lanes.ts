@@ -10,7 +10,7 @@ export interface Setting {
 export const LANES = ["auto", "official"] as const;
 export type LaneName = (typeof LANES)[number];
 
-/** The calls of 100 ms: those that committed at the first attempt, those that ran again, and those that failed. */
+/** The calls of 100 ms: those that committed at the first attempt, those that committed at a later one, and those that failed. */
 export interface Slice {
   first: number;
   again: number;
